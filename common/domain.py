@@ -1,0 +1,48 @@
+"""The nouns that everything else is written in."""
+
+from dataclasses import dataclass, field
+
+PartyId = int
+"""Position of a party in the roster, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One private record. Its text has no repr, so that it cannot reach a log or a traceback."""
+
+    text: str = field(repr=False)
+    label: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One synthetic text.
+
+    Attributes:
+        text: What the model wrote.
+        label: The label that it was asked for.
+        model: Name of the model that wrote it.
+        round: Generation round, from 0.
+    """
+
+    text: str
+    label: str
+    model: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is public about the data to be imitated.
+
+    Attributes:
+        name: Short name, used in file names.
+        kind: What one text is, as prompts say it, for example "emergency-department note".
+        labels: Label to public description, in a fixed order: a label's position is its number on the wire.
+        attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
+    """
+
+    name: str
+    kind: str
+    labels: dict[str, str]
+    attributes: tuple[str, ...] = ()

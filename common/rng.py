@@ -1,0 +1,29 @@
+"""Two kinds of randomness that must never meet.
+
+`secure_bytes` comes from the operating system and is the only source of noise, keys and shares. `experiment` is
+reproducible from the experiment seed and decides only what a study may repeat: partitions, prompts, sampling.
+"""
+
+import hashlib
+import secrets
+
+import numpy as np
+
+
+def secure_bytes(count: int) -> bytes:
+    """`count` bytes from the operating system's entropy."""
+    return secrets.token_bytes(count)
+
+
+def experiment(experiment_seed: int, *purpose: str | int) -> np.random.Generator:
+    """A reproducible generator of its own for each purpose, such as `experiment(7, "prompts", round)`.
+
+    Streams are a function of seed and purpose alone, so a resumed run draws what the killed one would have drawn.
+    """
+    return np.random.default_rng(stream(experiment_seed, *purpose))
+
+
+def stream(experiment_seed: int, *purpose: str | int) -> int:
+    """A 64-bit experiment seed derived from `experiment_seed` for one purpose."""
+    name = "\x1f".join(str(part) for part in (experiment_seed, *purpose))
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")

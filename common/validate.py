@@ -1,0 +1,51 @@
+"""One-line validators for configuration values: `positive(sigma=3.5)` returns nothing or raises ConfigError.
+
+Each takes keyword arguments, so that the message can name the value: "sigma: expected a finite number > 0; got -1".
+"""
+
+import math
+from collections.abc import Sized
+
+from common.errors import ConfigError
+
+
+def positive(**values: float) -> None:
+    """Each value is a finite number above 0."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ConfigError(name, expected="a finite number > 0", got=value)
+
+
+def at_least(low: float, **values: float) -> None:
+    """Each value is a finite number not below `low`."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value >= low):
+            raise ConfigError(name, expected=f"a finite number >= {low}", got=value)
+
+
+def in_range(low: float, high: float, **values: float) -> None:
+    """Each value lies in the closed range [low, high]."""
+    for name, value in values.items():
+        if not low <= value <= high:
+            raise ConfigError(name, expected=f"a number in [{low}, {high}]", got=value)
+
+
+def probability(**values: float) -> None:
+    """Each value lies strictly between 0 and 1."""
+    for name, value in values.items():
+        if not 0 < value < 1:
+            raise ConfigError(name, expected="a number strictly between 0 and 1", got=value)
+
+
+def one_of(allowed: tuple[str, ...], **values: str) -> None:
+    """Each value is one of `allowed`."""
+    for name, value in values.items():
+        if value not in allowed:
+            raise ConfigError(name, expected=f"one of {', '.join(allowed)}", got=repr(value))
+
+
+def not_empty(**values: Sized) -> None:
+    """Each value has at least one element."""
+    for name, value in values.items():
+        if len(value) == 0:
+            raise ConfigError(name, expected="at least one element", got="none")
