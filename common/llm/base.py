@@ -1,0 +1,141 @@
+"""What a method asks of a language model, and what it gets: `provider.generate([Request(...)]) -> [Reply(...)]`.
+
+A request is structured: which fields are set says what is wanted, every provider reads the same fields, and the hash of
+the canonical form names the reply in the cache. Private text is never in one: exemplars are synthetic texts, chosen
+by votes that were noised before anyone saw them.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from common.errors import ConfigError
+from common.validate import at_least, in_range, not_empty
+
+_PARENTS = 2
+_SEEDS = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One prompt, before anyone has put it into words.
+
+    The mode follows from the fields: two `source` texts ask for a crossover, one with `blanks` for filling in, one
+    without for a paraphrase; else `good` and `bad` for a contrastive prompt, `good` alone for one by example; else
+    zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
+
+    Attributes:
+        task_kind: What one text is, for example "emergency-department note".
+        labels: Every label of the task with its public description.
+        label: The label to write for; None where the prompt must not name one.
+        n: How many texts are wanted.
+        attribute: A public attribute of the text, such as a topic.
+        good: Exemplars to follow and to surpass.
+        bad: Exemplars to move away from; need `good` beside them.
+        source: The text to rewrite, or the two to cross.
+        blanks: Share of the source's words to replace, in [0, 1].
+        must: Keyphrases that each text contains.
+        words: Length of each text in words, about.
+        temperature: Spread of the sampling, for models that have such a setting.
+        seed: Names this request among equal ones, and seeds models that take a seed; 64 bits.
+    """
+
+    task_kind: str
+    labels: tuple[tuple[str, str], ...]
+    label: str | None = None
+    n: int = 1
+    attribute: str | None = None
+    good: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    blanks: float = 0.0
+    must: tuple[str, ...] = ()
+    words: int | None = None
+    temperature: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no provider could read in one way only."""
+        not_empty(task_kind=self.task_kind, labels=self.labels)
+        at_least(1, n=self.n)
+        in_range(0, 1, blanks=self.blanks)
+        in_range(0, 2, temperature=self.temperature)
+        in_range(0, _SEEDS, seed=self.seed)
+        if self.words is not None:
+            at_least(1, words=self.words)
+        known = [label for label, _ in self.labels]
+        if len(set(known)) < len(known):
+            raise ConfigError("labels", expected="each label once", got=f"{len(known) - len(set(known))} repeated")
+        if self.label is not None and self.label not in known:
+            raise ConfigError("label", expected=f"one of {', '.join(known)}", got=repr(self.label))
+        if len(self.source) > _PARENTS:
+            raise ConfigError("source", expected="at most two texts", got=len(self.source))
+        if self.source and (self.good or self.bad):
+            raise ConfigError("source", expected="no exemplars beside a source text", got="both")
+        if self.blanks and len(self.source) != 1:
+            raise ConfigError("blanks", expected="one source text to refill", got=len(self.source))
+        if self.bad and not self.good:
+            raise ConfigError("bad", expected="good exemplars beside the bad ones", got="none")
+        for name in ("good", "bad", "source", "must"):
+            if not all(text.strip() for text in getattr(self, name)):
+                raise ConfigError(name, expected="texts that are not blank", got="a blank one")
+
+    @property
+    def description(self) -> str:
+        """The public description of the wanted label, empty without one."""
+        return dict(self.labels)[self.label] if self.label is not None else ""
+
+    def canonical(self) -> str:
+        """The one JSON form of this request: sorted keys, no spaces, ASCII."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    def key(self, provider: str) -> str:
+        """SHA-256 in hexadecimal of a provider's identity and this request: the name of the reply in the cache."""
+        return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back for one request.
+
+    Attributes:
+        texts: At most as many as were wanted; fewer, or none, where the model refused or wrote something else.
+        input_tokens: Tokens read, as the provider counts them; zero tokens both ways mean that no reply came.
+        output_tokens: Tokens written, as the provider counts them.
+    """
+
+    texts: tuple[str, ...]
+    input_tokens: int
+    output_tokens: int
+
+
+Arrived = Callable[[int, Reply], None]
+"""Called with a request's position and its reply as soon as there is one, in the thread that asked."""
+
+
+class Provider(Protocol):
+    """A language model. It owns concurrency, retries and parsing, so that methods know of none of them."""
+
+    @property
+    def name(self) -> str:
+        """How reports, weights and candidates name this model."""
+
+    @property
+    def identity(self) -> str:
+        """All that a reply depends on beside the request, such as model and settings; never a key."""
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """The replies, in the order of the requests.
+
+        Args:
+            requests: Any number of them.
+            arrived: Told of each reply as it comes, in any order; a cache stores it, a progress bar counts it.
+
+        Raises:
+            ProviderError: Nothing works at all. One lost or refused item is an empty reply instead.
+        """
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """Input and output tokens to expect, for the forecast before anything is paid."""

@@ -1,0 +1,159 @@
+"""A request in words, for every chat model, and a completion back into texts.
+
+The contrastive wording asks for what WASP asks for (section 4.6 and table 7), in that order, in words of our own.
+"""
+
+import json
+import re
+
+from common.llm.base import Request
+
+WORDING = 1
+"""Number of this wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
+
+_SYSTEM = (
+    "You write synthetic texts that serve as training data for a small classifier. You never reproduce a text that you "
+    "were shown or remember, and you never use the name, address, number or date of a real person. "
+    "You answer with data only."
+)
+_MIDWAY = (
+    "better than the strong ones, and further from the weak ones than they are, so that the strong ones come to lie "
+    "halfway between the weak ones and yours"
+)
+_ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
+_FENCE = re.compile(r"```[\w-]*\n?")
+_LETTERS = re.compile(r"\W+")
+_ECHO_WORDS = 12
+
+
+def render(request: Request) -> tuple[str, str]:
+    """The (system, user) prompts of one request. Pure: equal requests give equal prompts."""
+    parts = [*_shown(request), *_wanted(request), _format(request.n)]
+    return _SYSTEM, "\n\n".join(parts)
+
+
+def parse(completion: str, n: int, shown: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """At most `n` texts out of a completion, whatever the model wrapped them in.
+
+    A JSON list is preferred, one that was cut off gives its complete items, and a numbered or bulleted list will do.
+    Dropped are blanks, repetitions, introductions to a list and copies of texts that the prompt `shown`.
+    """
+    bare = _FENCE.sub("", completion).strip()
+    items = _json_items(bare)
+    if items is None:
+        items = _listed_items(bare, n)
+    seen = {_normal(text) for text in shown} | {""}
+    texts: list[str] = []
+    for item in items:
+        text = item.strip()
+        if _normal(text) not in seen:
+            seen.add(_normal(text))
+            texts.append(text)
+    return tuple(texts[:n])
+
+
+def _shown(request: Request) -> list[str]:
+    """What the model is to look at before it writes."""
+    kind = request.task_kind
+    if request.bad:
+        return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
+    if request.good:
+        return [_numbered(kind.capitalize(), request.good)]
+    if len(request.source) == 1:
+        return [f"Original {kind}:\n{_masked(request) if request.blanks else request.source[0]}"]
+    return [_numbered(f"Parent {kind}", request.source)] if request.source else []
+
+
+def _wanted(request: Request) -> list[str]:
+    """What to do with it, then what holds for each new text."""
+    kind, many = request.task_kind, f"{request.n} new" if request.n > 1 else "1 new"
+    if request.bad:
+        steps = [
+            "Work in this order.",
+            "1. Find out what sets the strong examples apart from the weak ones.",
+            f"2. Write {many} of the same kind ({kind}) that go further in that direction: {_MIDWAY}.",
+            "3. Keep to the label given below, and stay clear.",
+            "4. Vary: no wording or order of ideas taken over from the examples, and none shared among yours.",
+        ]
+        task = "\n".join(steps)
+    elif request.good:
+        task = f"Write {many} of the kind above ({kind}), each as they could be, each worded unlike them."
+    elif request.blanks:
+        task = (
+            f"Each ____ stands for missing words. Write the {kind} out in full, {request.n} times, filled differently."
+        )
+    elif len(request.source) == 1:
+        task = f"Say the same in other words and another order: {many} versions."
+    elif request.source:
+        task = (
+            f"Write {many} of the same kind ({kind}), each joining content of the first parent with that of the second."
+        )
+    else:
+        task = f"Write {many} of this kind: {kind}. Make them as unlike each other as real ones are."
+    return [task, *([conditions] if (conditions := _conditions(request)) else [])]
+
+
+def _conditions(request: Request) -> str:
+    lines = []
+    if request.label is not None:
+        lines.append(f"Label of each: {request.label} ({request.description}).")
+        others = [f"{label} ({description})" for label, description in request.labels if label != request.label]
+        if others:
+            lines.append(f"It must not be taken for: {'; '.join(others)}. Do not write the label itself as a heading.")
+    if request.attribute is not None:
+        lines.append(f"About: {request.attribute}.")
+    if request.must:
+        lines.append(f"Each contains, word for word: {'; '.join(request.must)}.")
+    if request.words is not None:
+        lines.append(f"Length of each: about {request.words} words.")
+    return "\n".join(lines)
+
+
+def _format(n: int) -> str:
+    count = "one string" if n == 1 else f"{n} strings"
+    return f"Answer with a JSON list of {count}, one text in each, and nothing before or after it."
+
+
+def _numbered(title: str, texts: tuple[str, ...]) -> str:
+    return "\n\n".join(f"{title} {number}:\n{text}" for number, text in enumerate(texts, 1))
+
+
+def _masked(request: Request) -> str:
+    """The source with its share of words blanked: evenly spread, shifted by the seed, so that rendering stays pure."""
+    words = request.source[0].split(" ")
+    shift = request.seed % 997 / 997
+    masked = [
+        int((place + shift + 1) * request.blanks) > int((place + shift) * request.blanks) for place in range(len(words))
+    ]
+    return re.sub(r"____(?: ____)+", "____", " ".join("____" if m else w for w, m in zip(words, masked, strict=True)))
+
+
+def _json_items(text: str) -> list[str] | None:
+    """The strings of the first JSON list in the text, the complete ones if it breaks off; None if there is no list."""
+    start = text.find("[")
+    if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
+        return None
+    decoder, items, place = json.JSONDecoder(strict=False), [], start + 1
+    while match := re.compile(r"[\s,]*(?=[\"{])").match(text, place):
+        try:
+            item, place = decoder.raw_decode(text, match.end())
+        except json.JSONDecodeError:
+            break
+        if isinstance(item, dict):  # [{"text": "..."}, ...] is a common slip
+            item = next((value for value in item.values() if isinstance(value, str)), "")
+        items.append(str(item))
+    return items
+
+
+def _listed_items(text: str, n: int) -> list[str]:
+    if _ITEM.search(text) and (n > 1 or _ITEM.match(text)):
+        return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
+    if n == 1:
+        head, _, rest = text.partition("\n")  # "Here is the note:" above the note itself
+        introduced = head.rstrip().endswith(":") and len(head.split()) < _ECHO_WORDS and rest.strip()
+        return [(rest if introduced else text).strip().strip('"')]
+    return [line.strip().strip('"') for line in text.split("\n\n") if not line.rstrip().endswith(":")]
+
+
+def _normal(text: str) -> str:
+    return _LETTERS.sub(" ", text).strip().casefold()
