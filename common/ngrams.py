@@ -28,7 +28,7 @@ CHARACTER_RUNS = (3, 4, 5)
 _WORDS = re.compile(r"\w+")
 _SPACE = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
-_WORD_SALT, _PAIR_SALT = 101, 102
+_WORD, _PAIR = 1, 2
 
 
 class HashedNgrams(InputModule):
@@ -92,7 +92,7 @@ def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDA
 
     columns = [*_character_runs(characters, text_ends), *_words(characters, text_ends)]
     present = np.stack([valid for _, valid in columns], axis=1)
-    hashes = np.stack([_mixed(value) for value, _ in columns], axis=1)[present]
+    hashes = _mixed(np.stack([value for value, _ in columns], axis=1)[present])
     starts = np.cumsum(np.add.reduceat(present.sum(axis=1), ends - sizes))
     offsets = np.concatenate([[0], starts[:-1]])
     return (hashes >> np.uint64(64 - bits)).astype(np.int64), offsets
@@ -111,18 +111,17 @@ def _line(text: str) -> str:
 def _character_runs(characters: NDArray[np.uint64], text_ends: NDArray[np.int64]) -> list[_Column]:
     size = len(characters)
     position = np.arange(size)
-    spaces_before = np.concatenate([[0], np.cumsum(characters == _SPACE)])
+    beyond = np.zeros(max(CHARACTER_RUNS), np.uint64)
+    padded = np.concatenate([characters, beyond])
+    spaces_before = np.cumsum(np.concatenate([beyond[:1], padded == _SPACE]))
     columns = []
-    rolling = characters.copy()
+    rolling = characters
     for length in range(2, max(CHARACTER_RUNS) + 1):
-        following = np.zeros(size, np.uint64)
-        following[: size - length + 1] = characters[length - 1 :]
-        rolling = rolling * _BASE + following
+        last = position + length - 1
+        rolling = rolling * _BASE + padded[last]
         if length in CHARACTER_RUNS:
-            last = np.minimum(position + length - 1, size - 1)
-            within_word = spaces_before[last] == spaces_before[np.minimum(position + 1, size)]
-            within_text = position + length <= text_ends
-            columns.append((rolling + np.uint64(length), within_word & within_text))
+            within_word = spaces_before[last] == spaces_before[position + 1]
+            columns.append((_of_kind(length, rolling), within_word & (last < text_ends)))
     return columns
 
 
@@ -136,10 +135,10 @@ def _words(characters: NDArray[np.uint64], text_ends: NDArray[np.int64]) -> list
     powers = np.cumprod(np.concatenate([[np.uint64(1)], np.full(place.max(), _BASE)]), dtype=np.uint64)
     word = np.add.reduceat(letters * powers[place], starts - starts[0])
     same_text = text_ends[starts[:-1]] == text_ends[starts[1:]]
-    pair = word[:-1] * _BASE + word[1:]
+    pair = _mixed(word[:-1]) + word[1:]
     return [
-        _column(size, starts, word + np.uint64(_WORD_SALT)),
-        _column(size, starts[:-1][same_text], pair[same_text] + np.uint64(_PAIR_SALT)),
+        _column(size, starts, _of_kind(_WORD, word)),
+        _column(size, starts[:-1][same_text], _of_kind(_PAIR, pair[same_text])),
     ]
 
 
@@ -147,6 +146,11 @@ def _column(size: int, at: NDArray[np.int64], values: NDArray[np.uint64]) -> _Co
     column, present = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
     column[at], present[at] = values, True
     return column, present
+
+
+def _of_kind(kind: int, value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    # A small salt would be cancelled by the difference of two characters; this one is as wide as the hash.
+    return value ^ np.uint64(kind * 0xD1342543DE82EF95 % 2**64)
 
 
 def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
