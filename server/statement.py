@@ -1,0 +1,240 @@
+"""What a run's differential-privacy guarantee says, and what it does not say, in plain words.
+
+Both functions read the fields of a run's `privacy.json`. Figures that bound a loss are rounded up, never down.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def statement(privacy: Mapping[str, Any]) -> str:
+    """Say what is guaranteed, to whom, and on which assumptions.
+
+    The chance of a right guess between two equally likely neighbours is at most (e^epsilon + delta) / (1 + e^epsilon):
+    add up the two inequalities by which a test's errors are bounded, P_FA + e^epsilon P_MD >= 1 - delta and its mirror
+    image (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", 2015).
+
+    Args:
+        privacy: The fields of `privacy.json`; "statement" and "not_covered" are not read.
+
+    Returns:
+        Paragraphs, separated by an empty line.
+    """
+    epsilon = float(privacy["epsilon"])
+    if not privacy["queries"]:
+        paragraphs = [
+            "No question was put to any party about its private records, so the released texts do not depend on them."
+        ]
+    elif math.isinf(epsilon):
+        paragraphs = _without_noise(privacy)
+    else:
+        paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_spent(privacy)]
+    if privacy["simulation"]:
+        paragraphs.append(
+            "This was a simulation: the records of all parties were on one machine, so nothing was hidden from whoever "
+            "ran it. What is said here of parties and coordinator holds where each party keeps its own records."
+        )
+    return "\n\n".join(paragraphs)
+
+
+def not_covered(privacy: Mapping[str, Any]) -> list[str]:
+    """List what the guarantee leaves open, one item each as "Heading: explanation."."""
+    noisy = math.isfinite(float(privacy["epsilon"]))
+    asked = bool(privacy["queries"])
+    masked = privacy["aggregation"] != "none"
+    items: list[str] = []
+    if asked and not noisy:
+        items.append(
+            "The private records: without noise, nothing about them is protected"
+            + (" except what secure aggregation hides, which is who gave which part of a sum." if masked else ".")
+        )
+    if asked and masked:
+        items += _aggregation_gaps(privacy, noisy=noisy)
+    if asked:
+        items += _party_gaps(masked=masked, noisy=noisy)
+    if asked and noisy:
+        items += _unit_gaps(privacy)
+    items.append(
+        "What was public before: language models and public texts may hold facts about real people, true or false, "
+        "and may repeat them. The guarantee is about the parties' records only."
+    )
+    items.append(
+        "Other uses of the same records: each further run or release adds its own loss to this one, trial runs "
+        "included. So does any choice made by looking at the records, such as labels, settings or the best of "
+        "several runs."
+    )
+    if privacy["simulation"]:
+        items.append(
+            "Figures computed in the simulation: accuracy and FID were computed from the test records without noise, "
+            "and what is marked as simulation only from the private records without noise. Those figures are not "
+            "protected."
+        )
+    items.append(
+        "Faults in software or machines: the guarantee is proved for the protocol. Its implementation is tested, not "
+        "formally verified."
+    )
+    return items
+
+
+def show_epsilon(epsilon: float | str) -> str:
+    """Write an epsilon with at most three decimals, rounded up (beyond 1e-5 of numerical noise)."""
+    value = float(epsilon)
+    return "∞" if math.isinf(value) else f"{math.ceil(value * 1000 - 0.01) / 1000:g}"
+
+
+def show_delta(delta: float) -> str:
+    """Write a delta with three digits, as in 1e-5."""
+    mantissa, _, exponent = f"{delta:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def _without_noise(privacy: Mapping[str, Any]) -> list[str]:
+    first = (
+        "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
+        "single records without any bound. Such a run is for experiments with data that need no protection."
+    )
+    if privacy["aggregation"] == "none":
+        return [first, "The coordinator saw the exact answers of each party."]
+    return [first, "Secure aggregation showed the coordinator only the parties' sums, but those are exact."]
+
+
+def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
+    delta = float(privacy["delta"])
+    if privacy["adjacency"]["unit"] == "user":
+        most = privacy["adjacency"]["max_records"]
+        unit, given = (
+            f"all records of any one person (at most {most} in all) are there or not",
+            "a given person's records were",
+        )
+    else:
+        unit, given = "any one record is there or not", "a given record was"
+    # Past e^20 the number says nothing to anybody, and past e^709 it is no floating-point number.
+    factor = f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
+    odds = 1 / (1 + math.exp(-epsilon))
+    right = min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
+    extra = f", apart from an additional probability of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
+    first = (
+        f"The parties' records are protected by differential privacy with ε = {show_epsilon(epsilon)} and "
+        f"δ = {show_delta(delta)}. Whether {unit}, no result of the run becomes more than {factor} as "
+        f"probable{extra}."
+    )
+    second = (
+        "What this means: take somebody who knows everything else and must tell from the released texts whether "
+        f"{given} used, yes and no being equally likely. At worst that guess is right in {right:g} % of cases, where a "
+        "coin toss is right in 50 %. This is a limit for any attack, not a forecast of one. The smaller ε, the nearer "
+        "it is to the coin toss."
+    )
+    return [first, second]
+
+
+def _how(privacy: Mapping[str, Any]) -> str:
+    if privacy["aggregation"] == "none":
+        return (
+            f"How: {privacy['mechanism']}. Each party adds the whole noise to its own answers before they leave it, so "
+            "the guarantee also holds against the coordinator and against the other parties."
+        )
+    share = privacy["noise_parties"]
+    colluders = privacy["assumed_colluders"]
+    trusted = (
+        f"even if {_count(colluders, 'party', 'parties')} told the coordinator all they know"
+        if colluders
+        else "as long as no party tells the coordinator what it knows"
+    )
+    return (
+        f"How: {privacy['mechanism']}. Each party adds one part in {share} of the noise (as variance) to its votes. "
+        f"Secure aggregation shows the coordinator only the sum over all parties that stayed, at least "
+        f"{privacy['assumed_survivors']} of {privacy['parties']}. That sum holds the whole noise {trusted}. The "
+        "coordinator is assumed to follow the protocol, whatever it tries to learn from what it sees."
+    )
+
+
+def _spent(privacy: Mapping[str, Any]) -> list[str]:
+    spent = privacy["spent"]
+    if spent["queries_asked"] >= spent["queries_planned"]:
+        return []
+    planned = _count(spent["queries_planned"], "planned query", "planned queries")
+    sentence = (
+        f"Of {planned}, {spent['queries_asked']} had been asked when this was written; they cost "
+        f"ε = {show_epsilon(spent['epsilon'])}. The ε above is that of the whole plan."
+    )
+    return [sentence]
+
+
+def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
+    colluders, threshold = privacy["assumed_colluders"], privacy["threshold"]
+    own = "with that party's own share of the noise alone" if noisy else "without noise"
+    against = {row["colluders"]: show_epsilon(row["epsilon"]) for row in privacy["against_colluders"]}
+    items = [
+        (
+            "A malicious coordinator: it is assumed to follow the protocol. One that deviates from it, for example by "
+            "telling parties different things about who dropped out, may be able to see single parties' answers."
+        )
+    ]
+    if noisy and colluders == 0:
+        items.append(
+            "A curious party: each party knows its own share of the noise and can subtract it. Against a party the ε "
+            "of one colluder holds" + (f" (ε = {against[1]})." if 1 in against else ".")
+        )
+    more = f" Against {colluders + 1}, ε is {against[colluders + 1]}." if noisy and colluders + 1 in against else ""
+    return [
+        *items,
+        (
+            f"More colluding parties than planned: the plan allows for {colluders}.{more} If {threshold} or more "
+            f"parties collude with the coordinator, they can open the masks of the others and see each answer {own}."
+        ),
+        (
+            f"More dropouts than planned: if fewer than {privacy['assumed_survivors']} parties stay, the round is "
+            "refused. That keeps the noise, not the run."
+        ),
+        (
+            "Broken cryptography: the masks hide single answers by computational hardness, not unconditionally. "
+            "Whoever breaks the key agreement or the ciphers, even years later from recorded traffic, sees each "
+            f"party's answer {own}."
+        ),
+    ]
+
+
+def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
+    unseen = ", and no one can see this through the masks" if masked else ""
+    shirking = " One that leaves out its share of the noise counts as a colluder." if masked and noisy else ""
+    return [
+        (
+            f"A malicious party: it can stuff the ballot with votes for records that it does not have{unseen}. That "
+            f"distorts the released texts.{shirking}"
+        ),
+        "Traffic: the coordinator and the network see which parties took part, when, and how much they sent.",
+        (
+            "Side channels at a party: its disks, memory, logs and staff are its own to protect. How long it takes to "
+            "answer can hint at how many records it has."
+        ),
+    ]
+
+
+def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
+    adjacency = privacy["adjacency"]
+    group = (
+        "Facts about groups: what many records have in common, such as which words go with which diagnosis, is what "
+        "the texts are meant to show. It can be learnt about somebody whether or not their record was used."
+    )
+    if adjacency["unit"] == "user":
+        most = _count(adjacency["max_records"], "record", "records")
+        several = (
+            f"People known to several parties: each party uses at most {most} of one person. Somebody whose records at "
+            "all parties add up to more is protected less."
+        )
+    else:
+        several = (
+            "People with several records: the guarantee is for one record. For a person with more, ε grows with their "
+            "number, and at the same δ with Gaussian noise faster than in proportion to it."
+        )
+    return [group, several]
+
+
+def _up(value: float, decimals: int) -> float:
+    """Round up at `decimals`, so that a bound stays a bound."""
+    return math.ceil(value * 10.0**decimals) / 10.0**decimals
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,135 @@
+"""The privacy statement says what the figures say, and names what it leaves open."""
+
+import math
+
+import pytest
+
+from server.statement import not_covered, show_delta, show_epsilon, statement
+
+
+def privacy(**changes):
+    """Privacy fields of a federation of three parties; `changes` replaces some of them."""
+    return {
+        "epsilon": 4.0,
+        "delta": 1e-5,
+        "adjacency": {"relation": "add or remove", "unit": "sample", "max_records": 1},
+        "mechanism": "discrete Gaussian",
+        "queries": [{"name": "votes"}],
+        "parties": 3,
+        "max_dropouts": 0,
+        "assumed_survivors": 3,
+        "assumed_colluders": 0,
+        "noise_parties": 3,
+        "threshold": 2,
+        "aggregation": "secure, semi-honest coordinator",
+        "against_colluders": [{"colluders": 0, "epsilon": 4.0}, {"colluders": 1, "epsilon": 5.12341}],
+        "spent": {"epsilon": 4.0, "queries_asked": 4, "queries_planned": 4},
+        "simulation": False,
+    } | changes
+
+
+def headings(fields):
+    return {item.partition(": ")[0] for item in not_covered(fields)}
+
+
+def test_figures_are_bounds():
+    said = statement(privacy())
+    assert "ε = 4 and δ = 1e-5" in said
+    assert "54.6 times" in said  # e^4 = 54.598
+    assert "98.21 %" in said  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
+    assert "1 in 100,000" in said
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 19.9, 50.0, 2000.0])
+def test_chance_of_a_right_guess_is_never_understated(epsilon):
+    said = statement(privacy(epsilon=epsilon))
+    percent = float(said.partition("is right in ")[2].partition(" %")[0])
+    assert percent >= 100 / (1 + math.exp(-epsilon))
+    assert percent <= 100
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(4.0, "4"), (3.999999, "4"), (1.0000008, "1"), (5.12341, "5.124"), (0.2831, "0.284"), ("inf", "∞")],
+)
+def test_epsilon_is_rounded_up(value, shown):
+    assert show_epsilon(value) == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
+def test_delta_is_short(value, shown):
+    assert show_delta(value) == shown
+
+
+def test_pure_privacy_has_no_extra_probability():
+    assert "additional probability" not in statement(privacy(delta=0.0))
+
+
+def test_user_level_speaks_of_people():
+    fields = privacy(adjacency={"relation": "add or remove", "unit": "user", "max_records": 8})
+    assert "all records of any one person (at most 8 in all)" in statement(fields)
+    assert any("at most 8 records of one person" in item for item in not_covered(fields))
+    assert "People with several records" not in headings(fields)
+
+
+def test_collusion_is_quoted_from_the_table():
+    assert any("ε is 5.124" in item for item in not_covered(privacy()))
+    assert "A curious party" in headings(privacy())
+    assert "A curious party" not in headings(privacy(assumed_colluders=1))
+    assert "even if 1 party told" in statement(privacy(assumed_colluders=1))
+
+
+def test_infinite_epsilon_promises_nothing():
+    fields = privacy(epsilon="inf", against_colluders=[])
+    said = statement(fields)
+    assert said.startswith("No privacy")
+    assert "protected by differential privacy" not in said
+    assert not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
+    assert not any("share of the noise" in item for item in not_covered(fields))
+    alone = privacy(epsilon="inf", aggregation="none", against_colluders=[])
+    assert "exact answers of each party" in statement(alone)
+    assert "secure aggregation" not in " ".join(not_covered(alone)).lower()
+
+
+def test_without_aggregation_no_mask_is_spoken_of():
+    fields = privacy(aggregation="none", against_colluders=[])
+    assert "whole noise to its own answers" in statement(fields)
+    assert not {"A malicious coordinator", "Broken cryptography", "A curious party"} & headings(fields)
+    assert not any("mask" in item for item in not_covered(fields))
+
+
+def test_a_method_that_asks_nothing():
+    fields = privacy(epsilon=0.0, queries=[], spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0})
+    assert "do not depend on them" in statement(fields)
+    assert headings(fields) == {
+        "What was public before",
+        "Other uses of the same records",
+        "Faults in software or machines",
+    }
+
+
+def test_simulation_and_unfinished_plans_are_named():
+    spent = {"epsilon": 2.71, "queries_asked": 2, "queries_planned": 4}
+    fields = privacy(simulation=True, spent=spent)
+    assert "This was a simulation" in statement(fields)
+    assert "Of 4 planned queries, 2 had been asked" in statement(fields)
+    assert "ε = 2.71" in statement(fields)
+    assert "Figures computed in the simulation" in headings(fields)
+    assert "simulation" not in statement(privacy())
+    assert "Figures computed in the simulation" not in headings(privacy())
+
+
+def test_each_threat_of_the_default_plan_is_named():
+    assert headings(privacy()) >= {
+        "A malicious coordinator",
+        "A malicious party",
+        "More colluding parties than planned",
+        "More dropouts than planned",
+        "Broken cryptography",
+        "Traffic",
+        "Side channels at a party",
+        "Facts about groups",
+        "People with several records",
+        "What was public before",
+        "Other uses of the same records",
+    }
