@@ -1,0 +1,305 @@
+"""The page is whole, loads nothing, and shows hostile or missing input as what it is."""
+
+import base64
+import hashlib
+import itertools
+import json
+import time
+from html.parser import HTMLParser
+
+import pytest
+
+from common.errors import DataError
+from server.report import _plot, _ticks, write_report
+from tests.server.test_statement import privacy
+
+VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path"}
+HOSTILE = '</script><script>alert(1)</script><!-- <img src=http://evil.example/x.png> & "it\'s" \u2028 end'
+
+
+class Page(HTMLParser):
+    """Elements, texts and nesting of a page, as a browser's parser would see them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.scripts, self.text = [], [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        elif self.open and self.open[-1] != "style":
+            self.text += data
+
+    def tags(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+def write_run(folder, *, texts=40, rounds=3, **changes):
+    """A run folder of a simulated federation; `changes` replaces privacy fields."""
+    folder.mkdir()
+    labels, models = ("sepsis", "pneumonia"), ("urban", "rural")
+    rows = [
+        {
+            "text": f"Note {at}: fever.",
+            "label": labels[at % 2],
+            "model": models[at % 3 % 2],
+            "round": at * rounds // texts,
+        }
+        for at in range(texts)
+    ]
+    rows[1]["text"] = HOSTILE
+    lines = [
+        {
+            "round": number,
+            "requested": {"urban": 7, "rural": 7},
+            "generated": {"urban": 7, "rural": 6},
+            "lost": {"urban": 0, "rural": 1},
+            "candidates": 13 * (number + 1),
+            "weights": {"urban": 0.5 - 0.1 * number, "rural": 0.5 + 0.1 * number},
+            "fid": 3.0 - number if number else None,
+            "seconds": {"generate": 1.5, "embed": 0.25, "ask": 0.25},
+            "tokens": {"input": 1000, "output": 200},
+            "calls": 14,
+            "query": None
+            if number == rounds - 1
+            else {"index": number, "sigma_votes": 3.531, "survivors": 3, "parties": 3},
+            "notes": ["rural wrote <b>one</b> text too few"] if number == 1 else [],
+        }
+        for number in range(rounds)
+    ]
+    query = {
+        "name": "nearest and furthest votes",
+        "times": 2,
+        "top": 8,
+        "scale": 128,
+        "sensitivity_l1": 3.984375,
+        "sensitivity_l2": 1.63298,
+        "sigma_votes": 3.531,
+        "sigma_grid": 451.968,
+    }
+    score = {"records": texts, "accuracy": 0.8125, "macro_f1": 0.75}
+    files = {
+        "config.yaml": "method: wasp # <script>\n",
+        "synthetic.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+        "rounds.jsonl": "".join(json.dumps(line) + "\n" for line in lines),
+        "privacy.json": json.dumps(privacy(**({"queries": [query], "simulation": True} | changes))),
+        "metrics.json": json.dumps(
+            {
+                "definition": "Logistic regression.",
+                "test_records": 400,
+                "synthetic": score,
+                "real_private": {**score, "records": 900, "simulation_only": True},
+            }
+        ),
+        "run.json": json.dumps(
+            {
+                "status": "complete",
+                "method": "wasp",
+                "task": "demo_notes",
+                "parties": 3,
+                "versions": {"caucus": "0.1.0", "numpy": "2.4.6"},
+                "seconds": 75.0,
+            }
+        ),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def report(run):
+    return Page(write_report(run).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "run")
+
+
+def test_every_section_says_its_figures(run):
+    page = report(run)
+    ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
+    assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
+    for said in (
+        "40 synthetic texts from 3 parties",
+        "ε = 4, δ = 1e-5",
+        "1 min 15 s",
+        "3,000",  # tokens read, over three rounds
+        "600",
+        "81.2 %",
+        "simulation only",
+        "A malicious coordinator",
+        "5.124",
+        "3.531",
+        "numpy",
+        "method: wasp # <script>",
+        "rural wrote <b>one</b> text too few",
+    ):
+        assert said in page.text
+    assert "Partial run" not in page.text
+
+
+def test_nothing_is_fetched(run):
+    page = report(run)
+    for tag, attrs in page.elements:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base"}
+        for name, value in attrs.items():
+            assert not name.startswith("on")
+            assert name not in {"src", "srcset", "style"}
+            if name in {"href", "action"}:
+                assert value.startswith("#")
+    policy = next(attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs)
+    assert policy.startswith("default-src 'none'")
+    digest = base64.b64encode(hashlib.sha256(page.scripts[1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_hostile_text_stays_text(run):
+    page = report(run)
+    data, code = page.scripts  # two and no third
+    assert "<" not in data
+    assert json.loads(data)["rows"][1] == [HOSTILE, 1, 1, 0]
+    assert "alert" not in code
+    assert HOSTILE in page.text  # among the examples of its label
+
+
+def test_embedded_samples_are_all_of_them(run):
+    data = json.loads(report(run).scripts[0])
+    assert (data["labels"], data["models"]) == (["sepsis", "pneumonia"], ["urban", "rural"])
+    assert data["rows"][2] == ["Note 2: fever.", 0, 0, 0]
+    assert len(data["rows"]) == 40
+
+
+def test_accessible_structure(run):
+    page = report(run)
+    assert page.tags("html")[0]["lang"] == "en"
+    assert len(page.tags("main")) == len(page.tags("header")) == len(page.tags("footer")) == len(page.tags("h1")) == 1
+    levels = [int(tag[1]) for tag, _ in page.elements if tag in {"h1", "h2", "h3"}]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    pictures = [attrs for attrs in page.tags("svg") if attrs.get("aria-hidden") != "true"]
+    assert len(pictures) == 2
+    assert all(set(attrs["aria-labelledby"].split()) <= set(ids) for attrs in pictures)
+    assert {attrs["href"][1:] for attrs in page.tags("a")} <= set(ids)
+
+
+def test_banners(tmp_path):
+    plain = report(write_run(tmp_path / "plain", simulation=False))
+    assert not any("banner" in attrs.get("class", "") for attrs in plain.tags("p"))
+    spent = {"epsilon": "inf", "queries_asked": 2, "queries_planned": 2}
+    open_run = report(write_run(tmp_path / "open", epsilon="inf", against_colluders=[], spent=spent))
+    assert "No privacy: for experiments only." in open_run.text
+    assert "ε = ∞" in open_run.text
+    assert "protected by differential privacy" not in open_run.text
+    assert "Simulation." in open_run.text
+    assert sum(attrs.get("class") == "banner" for attrs in open_run.tags("p")) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "synthetic.jsonl", "rounds.jsonl", "privacy.json", "metrics.json", "run.json"]
+)
+def test_a_missing_file_is_named(run, name):
+    (run / name).unlink()
+    assert f"{name} is missing." in report(run).text
+
+
+def test_an_empty_run_promises_nothing(tmp_path):
+    text = report(tmp_path).text
+    assert "The run did not reach its end." in text
+    assert "Treat these texts as private data." in text
+    assert "ε =" not in text
+
+
+def test_a_partial_run_says_how_far_it_came(tmp_path):
+    run = write_run(tmp_path / "run", rounds=1, spent={"epsilon": 2.1, "queries_asked": 1, "queries_planned": 4})
+    ended = json.loads((run / "run.json").read_text()) | {"status": "partial", "reason": "Too few parties were left."}
+    (run / "run.json").write_text(json.dumps(ended))
+    (run / "metrics.json").unlink()
+    text = report(run).text
+    assert (
+        "The run stopped before its end. Too few parties were left. 1 of 4 planned private queries were asked." in text
+    )
+    assert "Not measured in this run." in text
+    assert "FID was not measured in this run." in text
+    assert "ε = 2.1" in text
+
+
+def test_a_broken_file_is_named_and_not_quoted(run):
+    (run / "synthetic.jsonl").write_text('{"text": "halfway through')
+    text = report(run).text
+    assert "synthetic.jsonl is not valid JSON." in text
+    assert "halfway" not in text
+
+
+def test_a_deployment_has_no_figures_from_private_records(run):
+    metrics = json.loads((run / "metrics.json").read_text()) | {"real_private": None}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    assert not any(attrs.get("class") == "tag" for attrs in report(run).tags("span"))
+
+
+def test_half_a_surrogate_pair_is_replaced(run):
+    with (run / "synthetic.jsonl").open("a") as file:
+        file.write('{"text": "half \\ud800 pair", "label": "sepsis", "model": "urban", "round": 2}\n')
+    assert json.loads(report(run).scripts[0])["rows"][-1][0] == "half ? pair"
+
+
+def test_an_earlier_page_is_replaced_and_nothing_else_left(run):
+    before = {path.name for path in run.iterdir()}
+    assert write_report(run).read_bytes() == write_report(run).read_bytes()
+    assert {path.name for path in run.iterdir()} == before | {"report.html"}
+
+
+def test_no_folder_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="expected a folder"):
+        write_report(tmp_path / "nowhere")
+
+
+def test_six_thousand_texts(tmp_path):
+    run = write_run(tmp_path / "run", texts=6000)
+    data = sum(path.stat().st_size for path in run.iterdir())
+    start = time.perf_counter()
+    page = write_report(run)
+    assert time.perf_counter() - start < 3
+    # The fixed part is about 40 kB; every text stands in the page once, with less around it than in its own file.
+    assert page.stat().st_size < data + 60_000
+
+
+@pytest.mark.parametrize(
+    ("top", "last", "most"),
+    [(0.0, 1.0, 2), (0.34, 0.35, 8), (1.0, 1.0, 6), (12.3, 14.0, 8), (9.99, 10.0, 6), (7e-4, 8e-4, 8)],
+)
+def test_ticks_reach_the_top_in_few_round_steps(top, last, most):
+    ticks = _ticks(top)
+    assert ticks[0] == 0
+    assert ticks[-1] >= top
+    assert ticks[-1] == pytest.approx(last, rel=0.5)
+    assert 2 <= len(ticks) <= most
+
+
+def test_a_line_has_a_gap_where_a_value_is_missing():
+    plot = _plot("fid", "FID", "", [0, 1, 2, 3], {"FID": [2.0, None, float("nan"), 1.0]})
+    assert plot.series[0].path.count("M") == 2
+    assert "L" not in plot.series[0].path
+    assert plot.series[0].values == (2.0, None, None, 1.0)
+    (left, high), (right, low) = plot.series[0].points
+    assert left < right
+    assert high < low  # the y axis of a drawing points down
+    assert _plot("fid", "FID", "", [0], {"FID": [None]}) is None
+    assert len(_plot("fid", "FID", "", [0], {"FID": [0.0]}).series[0].points) == 1
