@@ -1,0 +1,223 @@
+"""The language model that needs no network, no weights and no key: small, and honest about it.
+
+It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
+what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,
+source texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`writer`). What it
+writes comes out of the fields of the request; no task is built in.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ProviderError
+from common.llm.base import Arrived, Reply, Request
+from common.llm.ngram import Between, normal, sentences, tokenise
+from common.llm.writer import Passage, Writer
+from common.rng import experiment, stream
+from common.validate import at_least, in_range, not_empty, positive
+
+Vector = NDArray[np.float32]
+
+_NORM = 4000.0  # whole numbers of this norm have products below 2^24, which float32 sums exactly in any order
+_SHORTLIST = 96  # passages that one request looks at
+_PASSAGES = 24  # of which it reads these again
+_CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
+_AGAINST_OTHERS = 0.7  # how much of the other labels' mean description is taken off the label's own
+_DESCRIPTION = 0.5  # weight of label and description beside exemplars
+_TOKENS_PER_WORD = 1.3
+_USUAL_WORDS = 20
+
+
+class TextEncoder(Protocol):
+    """Whatever turns texts into vectors."""
+
+    def encode(self, texts: Sequence[str]) -> Vector:
+        """(len(texts), dimensions) float32, unit norm."""
+
+
+class Embedded:
+    """A retrieval-weighted n-gram model of public text.
+
+    Args:
+        name: How reports and candidates name it.
+        public_texts: All that it may read.
+        encoder: Tells which texts are near each other.
+        share: Share of the public text that it has read; below 1, the part on topics drawn at random.
+        focus: How strictly it keeps to the nearest passages, as an inverse temperature of cosines.
+        noise: Share of words that it writes with an eye on the last word alone, in [0, 1].
+        experiment_seed: Decides what it has read and, with a request's own seed, what it draws.
+
+    Raises:
+        ProviderError: There is no public text to read.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        public_texts: Sequence[str],
+        encoder: TextEncoder,
+        share: float = 1.0,
+        focus: float = 12.0,
+        noise: float = 0.1,
+        experiment_seed: int = 0,
+    ) -> None:
+        not_empty(name=name)
+        in_range(0.01, 1, share=share)
+        positive(focus=focus)
+        in_range(0, 1, noise=noise)
+        at_least(0, experiment_seed=experiment_seed)
+        self._texts = [text for text in dict.fromkeys(public_texts) if tokenise(text)]
+        if not self._texts:
+            raise ProviderError(
+                f"the embedded model {name} has nothing to read",
+                expected="public texts of the kind that is to be written",
+                got="none",
+                do="give it a file of public texts, or choose a model that brings its own knowledge",
+            )
+        read = hashlib.sha256("\x1f".join(self._texts).encode()).hexdigest()[:16]
+        self.name = name
+        self.identity = f"embedded/{name}/{share}/{focus}/{noise}/{experiment_seed}/{read}"
+        self._encoder = encoder
+        self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """See `Provider.generate`. Each reply is a function of this model and its request alone."""
+        if not requests:
+            return []
+        vectors = self._vectors(requests)
+        targets = np.stack([_target(request, vectors) for request in requests])
+        nearness = _whole(targets) @ self._library.whole.T / np.float32(_NORM**2)
+        replies = []
+        for place, request in enumerate(requests):
+            texts = self._write(request, nearness[place], vectors)
+            written = sum(len(text.split()) for text in texts)
+            read = self.estimate(request)[0]
+            replies.append(Reply(texts=texts, input_tokens=read, output_tokens=round(written * _TOKENS_PER_WORD)))
+            if arrived is not None:
+                arrived(place, replies[-1])
+        return replies
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """Tokens read and to be written, for the forecast; they cost nothing here."""
+        fields = (request.good, request.bad, request.source, request.must, (request.description,))
+        read = sum(len(text.split()) for field in fields for text in field)
+        written = request.n * (request.words or _USUAL_WORDS)
+        return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
+
+    @cached_property
+    def _library(self) -> "_Library":
+        """Read at the first request: a run that resumes from its cache never needs it."""
+        return _Library(self._texts, self._encoder, self._share, self._seed, self.name)
+
+    def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
+        """Vectors of all that the requests show, each text encoded once."""
+        shown = dict.fromkeys(text for request in requests for text in _shown(request))
+        raw = self._library.centred(self._encoder.encode(list(shown)))
+        return dict(zip(shown, raw, strict=True))
+
+    def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
+        """One request: draw passages near the target, then write."""
+        rng = experiment(self._seed, "embedded model", self.name, request.seed)
+        count = min(_SHORTLIST, len(near))
+        short = np.argpartition(-near, count - 1)[:count]
+        short = short[np.lexsort((short, -near[short]))]
+        # Gumbel noise on the scores draws without replacement in proportion to exp(focus · cosine).
+        drawn = short[np.argsort(-(self._focus * near[short] + rng.gumbel(size=count)))[:_PASSAGES]]
+        library = self._library
+        return Writer(
+            request=request,
+            passages=[
+                Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
+            ],
+            anchors=[
+                Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in request.good + request.source
+            ],
+            between=library.between,
+            known=library.known,
+            focus=self._focus,
+            noise=self._noise,
+            seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
+        ).texts()
+
+
+class _Library:
+    """What a model has read: texts, their parts and their vectors."""
+
+    def __init__(self, texts: list[str], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
+        raw = encoder.encode(texts)
+        # Off the mean, what all texts have in common no longer makes them all alike.
+        self._mean = raw.mean(axis=0, dtype=np.float64).astype(np.float32)
+        vectors = self.centred(raw)
+        if share < 1:
+            rng = experiment(seed, "embedded model", name, "read")
+            topics = vectors[rng.choice(len(texts), size=min(8, len(texts)), replace=False)]
+            order = np.argsort(-np.round((vectors @ topics.T).max(axis=1), 4), kind="stable")
+            kept = np.sort(order[: max(1, round(share * len(texts)))])
+            texts, vectors = [texts[at] for at in kept], vectors[kept]
+        self.vectors = vectors
+        self.whole = _whole(vectors)
+        self.parts = [sentences(text) for text in texts]
+        self.between = Between([part for parts in self.parts for part in parts])
+        self.known = frozenset(normal(text) for text in texts)
+
+    def centred(self, raw: Vector) -> Vector:
+        """Unit vectors after the mean of all that was read is taken off."""
+        return _unit(raw - self._mean)
+
+
+def _shown(request: Request) -> Iterable[str]:
+    yield from request.good
+    yield from request.bad
+    yield from request.source
+    yield from (f"{label.replace('_', ' ')}: {description}" for label, description in request.labels)
+    if request.attribute is not None:
+        yield request.attribute
+    if request.must:
+        yield "; ".join(request.must)
+
+
+def _target(request: Request, vectors: dict[str, Vector]) -> Vector:
+    """Where in the encoder's space the texts are to lie."""
+    target = np.zeros_like(next(iter(vectors.values())))
+    weight = 1.0
+    if request.source:
+        target += _unit(_mean(vectors[text] for text in request.source))
+        weight = _DESCRIPTION
+    if request.good:
+        good = _mean(vectors[text] for text in request.good)
+        beyond = good - _mean(vectors[text] for text in request.bad) if request.bad else 0.0
+        target += _unit(good + _CONTRAST * beyond)
+        weight = _DESCRIPTION
+    if request.must:
+        target += vectors["; ".join(request.must)]
+    if request.attribute is not None:
+        target += _DESCRIPTION * vectors[request.attribute]
+    if request.label is not None:
+        described = {label: f"{label.replace('_', ' ')}: {text}" for label, text in request.labels}
+        own = vectors[described[request.label]]
+        others = [vectors[text] for label, text in described.items() if label != request.label]
+        target += weight * _unit(own - _AGAINST_OTHERS * _mean(others)) if others else weight * own
+    return _unit(target)
+
+
+def _mean(vectors: Iterable[Vector]) -> Vector:
+    mean: Vector = np.stack(list(vectors)).mean(axis=0)
+    return mean
+
+
+def _unit(vectors: Vector) -> Vector:
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
+    return unit
+
+
+def _whole(vectors: Vector) -> Vector:
+    """Unit vectors as whole numbers, so that a cosine has the same bits whichever requests share a batch."""
+    whole: Vector = np.rint(vectors * np.float32(_NORM))
+    return whole

@@ -1,0 +1,183 @@
+"""Word sequences: how texts become tokens, and a weighted back-off n-gram model of a few sentences at a time.
+
+A token keeps the white space before it, so joining tokens gives the text back, layout included. The model keeps each
+occurrence of a context with the sentence that it stands in, and weights are given by sentence and by token when a
+word is drawn: one set of tables serves several texts that lean on different sentences.
+"""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+Sentence = tuple[str, ...]
+
+_TOKEN = re.compile(r"\s*(?:[^\W_]+(?:['’.,/-][^\W_]+)*|[^\w\s]|_+)")
+_WORD = re.compile(r"[^\W_]+")
+_STOPS = frozenset(".?!")
+_BEGIN, _END = "\x02", "\x03"
+_LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles is cut here
+
+
+def tokenise(text: str) -> Sentence:
+    """The tokens of a text, each with the white space before it; the first is given a blank, to be like all others."""
+    return tuple(_TOKEN.findall(" " + text.strip()))
+
+
+def untokenise(tokens: Sequence[str]) -> str:
+    """The text of some tokens."""
+    return "".join(tokens).strip()
+
+
+def bare(token: str) -> str:
+    """A token without white space and case: what counts when words are compared."""
+    return token.strip().casefold()
+
+
+def normal(text: str) -> str:
+    """A text by which copies are found: its words, without case, white space and punctuation."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a text; a new line begins one too."""
+    found: list[list[str]] = [[]]
+    previous = ""
+    for token in tokenise(text):
+        word = token.lstrip()
+        starts = "\n" in token or (previous in _STOPS and token != word and not word[0].islower())
+        if starts and found[-1]:
+            found.append([])
+        found[-1].append(token)
+        previous = word
+    return [tuple(tokens) for tokens in found if tokens]
+
+
+class Between:
+    """Which tokens were read between two neighbours, and after or before one, in all that a model has read."""
+
+    def __init__(self, texts: Sequence[Sentence]) -> None:
+        self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        self.after: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.before: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for tokens in texts:
+            path = (_BEGIN, *tokens, _END)
+            for left, middle in pairwise(path):
+                _count(self.after[left], middle)
+                _count(self.before[middle], left)
+            for left, middle, right in zip(path, path[1:], path[2:], strict=False):
+                _count(self.inside[left, right], middle)
+
+    def unheard(self, tokens: Sentence) -> int:
+        """How many of a sentence's runs of three tokens were never read."""
+        path = (_BEGIN, *tokens, _END)
+        inside = self.inside
+        return sum(
+            middle not in inside.get((left, right), ())
+            for left, middle, right in zip(path, path[1:], path[2:], strict=False)
+        )
+
+    def refill(
+        self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random
+    ) -> Sentence:
+        """The tokens with each hole refilled by another token that fits its neighbours, if any ever did."""
+        path = [_BEGIN, *tokens, _END]
+        for hole in holes:
+            left, old, right = path[hole], path[hole + 1], path[hole + 2]
+            choice = self.inside.get((left, right), {})
+            if not choice.keys() - {old}:
+                follow, precede = self.after.get(left, {}), self.before.get(right, {})
+                choice = {token: follow[token] * precede[token] for token in follow.keys() & precede.keys()}
+            options = sorted(token for token in choice if token not in (old, _BEGIN, _END))
+            if options:
+                weights = [choice[token] * boost.get(bare(token), 1.0) for token in options]
+                path[hole + 1] = rng.choices(options, weights)[0]
+        return tuple(path[1:-1])
+
+
+class Walk:
+    """An n-gram model of a pool of sentences.
+
+    Args:
+        pool: The sentences.
+        boost: Factor on a token's weight, by its bare form; 1 where absent.
+        backward: Model the sentences from their ends, to write toward the beginning.
+    """
+
+    def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], *, backward: bool = False) -> None:
+        self._pool = [sentence[::-1] for sentence in pool] if backward else list(pool)
+        one: defaultdict[str, list[tuple[str, int, float]]] = defaultdict(list)
+        two: defaultdict[tuple[str, str], list[tuple[str, int, float]]] = defaultdict(list)
+        three: defaultdict[tuple[str, str, str], list[tuple[str, int, float]]] = defaultdict(list)
+        factors: dict[str, float] = {_END: 1.0}
+        for number, sentence in enumerate(self._pool):
+            a, b, c = _BEGIN, _BEGIN, _BEGIN
+            for token in (*sentence, _END):
+                factor = factors.get(token)
+                if factor is None:
+                    factor = factors[token] = boost.get(bare(token), 1.0)
+                seen = (token, number, factor)
+                one[c].append(seen)
+                two[b, c].append(seen)
+                three[a, b, c].append(seen)
+                a, b, c = b, c, token
+        self._one, self._two, self._three = one, two, three
+
+    def write(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
+        """Continues `begin` to the end of a sentence.
+
+        Args:
+            begin: Tokens that stand already, in writing direction; none to begin a sentence.
+            weights: One for each sentence of the pool, positive.
+            looseness: Share of steps that see one token only; most others see two, the rest three.
+            rng: The text's own random numbers.
+
+        Returns:
+            The sentence, with `begin`.
+        """
+        tokens = list(begin)
+        a, b, c = (_BEGIN, _BEGIN, _BEGIN, *tokens)[-3:]
+        while len(tokens) < _LONGEST:
+            draw = rng.random()
+            seen = self._three.get((a, b, c)) if draw > (1 + looseness) / 2 else None
+            if seen is None and draw > looseness:
+                seen = self._two.get((b, c))
+            if seen is None:
+                seen = self._one.get(c)
+            if seen is None:
+                break
+            token = _draw(seen, weights, rng)
+            if token == _END:
+                break
+            tokens.append(token)
+            a, b, c = b, c, token
+        return tuple(tokens)
+
+
+def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
+    """A beginning of the first sentence and an ending of the second, joined where the seam was read most often."""
+    best, seam = (-1.0, 0.0), (len(first), 0)
+    for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
+        for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):
+            apart = abs(left / len(first) - right / len(second))
+            quality = (min(joins(first[left - 1], second[right]), 3) - 2 * apart, rng.random())
+            if quality > best:
+                best, seam = quality, (left, right)
+    return first[: seam[0]] + second[seam[1] :]
+
+
+def _draw(seen: list[tuple[str, int, float]], weights: Sequence[float], rng: random.Random) -> str:
+    if len(seen) == 1:
+        return seen[0][0]
+    drawn = [weights[number] * factor for _, number, factor in seen]
+    left = rng.random() * sum(drawn)
+    for weight, (token, _, _) in zip(drawn, seen, strict=True):
+        left -= weight
+        if left <= 0:
+            return token
+    return seen[-1][0]
+
+
+def _count(counts: dict[str, int], token: str) -> None:
+    counts[token] = counts.get(token, 0) + 1

@@ -1,0 +1,259 @@
+"""Writes the texts of one request out of the passages that were found for it."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.llm.base import Request
+from common.llm.ngram import Between, Sentence, Walk, bare, cross, normal, tokenise, untokenise
+
+_DRAFTS = 3  # of each sentence, of which the best is kept
+_ATTEMPTS = 8  # at a text that is no copy
+_SHORTEST, _STEM = 4, 5  # letters of a word that counts in a description, and those that make two the same
+_EXEMPLAR, _OTHER_EXEMPLARS = 0.8, 0.4  # weight of the leading exemplar, and of all others, beside all passages'
+_PUSH = 0.7  # exponent of the ratio of a word's frequencies in good and bad exemplars
+_NAMED = 2.0  # factor on a word of the label's description, and divisor on one of the other labels' only
+_UNHEARD, _COPIED = 0.35, 0.6  # off a draft's score: for each run of three words never read, and for a copy
+_WIDTH = 0.15  # of the window of relative positions from which a sentence of a longer text comes
+_SAME_HEAD, _REPEATED, _OTHER_LINE = 4.0, 0.02, 0.05  # factors on a sentence that begins like, again, or on a new line
+_PARAPHRASE_BLANKS, _CROSS_BLANKS = 0.25, 0.1
+_PARENTS = 2
+_TOKENS_PER_WORD = 1.15  # punctuation counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text that the model has before it.
+
+    Attributes:
+        parts: Its sentences, as tokens.
+        vector: (dimensions,) float32, unit norm.
+        near: Cosine to the request's target.
+    """
+
+    parts: Sequence[Sentence]
+    vector: NDArray[np.float32]
+    near: float
+
+
+class Writer:
+    """One request's texts.
+
+    Args:
+        request: What is asked.
+        passages: Public texts near the target, at least one.
+        anchors: The good exemplars, or the source texts.
+        between: All that the model has read, by neighbours.
+        known: Normal forms of the public texts, none of which may come back.
+        focus: Inverse temperature of cosines.
+        noise: Share of words written with an eye on the last word alone.
+        seed: Seeds the request's draws.
+    """
+
+    def __init__(
+        self,
+        *,
+        request: Request,
+        passages: Sequence[Passage],
+        anchors: Sequence[Passage],
+        between: Between,
+        known: frozenset[str],
+        focus: float,
+        noise: float,
+        seed: int,
+    ) -> None:
+        self._request, self._passages, self._anchors = request, passages, anchors
+        self._between, self._known, self._focus, self._noise = between, known, focus, noise
+        self._rng = random.Random(seed)  # noqa: S311 — an experiment's draws, no secret
+        texts = list(enumerate([*passages, *anchors]))
+        owned = [(part, owner, at, len(text.parts)) for owner, text in texts for at, part in enumerate(text.parts)]
+        self._pool = [part for part, _, _, _ in owned]
+        self._owner = [owner for _, owner, _, _ in owned]
+        self._boost = _boost(request, {bare(token) for part in self._pool for token in part})
+        self._merit = {word: math.log(factor) for word, factor in self._boost.items()}
+        self._position = [(at + 0.5) / size for _, _, at, size in owned]
+
+    def texts(self) -> tuple[str, ...]:
+        """At most `n` texts, none a copy of a public text, of one that the request shows, or of another."""
+        request = self._request
+        taken = {normal(text) for text in request.good + request.bad + request.source} | {""}
+        written: list[str] = []
+        for _ in range(request.n):
+            for attempt in range(_ATTEMPTS):
+                text = self._text(attempt)
+                form = normal(text)
+                if form not in taken and form not in self._known:
+                    taken.add(form)
+                    written.append(text)
+                    break
+        return tuple(written)
+
+    def _text(self, attempt: int) -> str:
+        request = self._request
+        if request.must:
+            parts = [self._around(phrase) for phrase in request.must]
+        elif len(request.source) == _PARENTS:
+            parts = self._crossed()
+        elif request.blanks:
+            parts = self._refilled(self._anchors[0].parts, min(1.0, request.blanks * (1 + attempt / 2)))
+        elif request.source:
+            parts = self._refilled(self._composed(self._anchors[0]), _PARAPHRASE_BLANKS)
+        else:
+            parts = self._composed(self._rng.choice(self._anchors) if self._anchors else None)
+        return untokenise([token for part in parts for token in part])
+
+    def _composed(self, leader: Passage | None) -> list[Sentence]:
+        """A text built like the leading exemplar, or like a passage drawn where there is none."""
+        lean = self._lean(leader)
+        if leader is None:
+            leader = self._rng.choices(self._passages, lean[: len(self._passages)])[0]
+        plan = self._plan(leader.parts)
+        weights = [lean[owner] for owner in self._owner]
+        if len(plan) == 1:
+            return [self._best((), weights)]
+        parts: list[Sentence] = []
+        for at, model in enumerate(plan):
+            here = self._windowed(weights, (at + 0.5) / len(plan), model, {_head(part) for part in parts})
+            start = self._rng.choices(self._pool, here)[0]
+            parts.append(self._best(start[:2], here))
+        return parts
+
+    def _lean(self, leader: Passage | None) -> list[float]:
+        """Weight of each passage and exemplar for one text: near the target, near the leader, and some luck."""
+        near = np.array([passage.near for passage in self._passages])
+        if leader is not None:
+            near = near + self._vectors @ leader.vector
+        lean = np.exp(self._focus * (near - near.max()))
+        lean /= lean.sum()
+        others = len(self._anchors) - 1
+        shares = [_EXEMPLAR if anchor is leader else _OTHER_EXEMPLARS / others for anchor in self._anchors]
+        return [weight * self._rng.expovariate(1) + 1e-9 for weight in [*lean.tolist(), *shares]]
+
+    @cached_property
+    def _vectors(self) -> NDArray[np.float32]:
+        return np.stack([passage.vector for passage in self._passages])
+
+    def _plan(self, parts: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences to imitate, one for each to be written, so many that the wanted length is met."""
+        if self._request.words is None:
+            return list(parts)
+        usual = max(1.0, sum(map(len, parts)) / len(parts))
+        count = max(1, round(self._request.words * _TOKENS_PER_WORD / usual))
+        return [parts[at * len(parts) // count] for at in range(count)]
+
+    def _windowed(self, weights: list[float], place: float, model: Sentence, used: set[str]) -> list[float]:
+        """The weights for one sentence of a longer text: those from about the same place, of the same make."""
+        head, line = _head(model), "\n" in model[0]
+        here = []
+        for weight, part, position in zip(weights, self._pool, self._position, strict=True):
+            own = _head(part)
+            factor = math.exp(-abs(position - place) / _WIDTH)
+            factor *= _SAME_HEAD if own == head else 1.0
+            factor *= _REPEATED if own in used else 1.0
+            factor *= 1.0 if ("\n" in part[0]) == line else _OTHER_LINE
+            here.append(weight * factor)
+        return here
+
+    def _best(self, begin: Sequence[str], weights: Sequence[float]) -> Sentence:
+        """The best of some drafts of one sentence."""
+        best, top = tuple(begin), -math.inf
+        for _ in range(_DRAFTS):
+            draft = self._walk.write(begin, weights, self._noise, self._rng)
+            score = self._score(draft)
+            if score > top:
+                best, top = draft, score
+        return best
+
+    def _score(self, draft: Sentence) -> float:
+        """Merit of its words, less what reads badly and what is copied."""
+        merit = sum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
+        score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
+        return score - (_COPIED if draft in self._copies else 0.0)
+
+    @cached_property
+    def _copies(self) -> frozenset[Sentence]:
+        return frozenset(self._pool)
+
+    @cached_property
+    def _walk(self) -> Walk:
+        return Walk(self._pool, self._boost)
+
+    @cached_property
+    def _backward(self) -> Walk:
+        return Walk(self._pool, self._boost, backward=True)
+
+    def _refilled(self, parts: Sequence[Sentence], share: float) -> list[Sentence]:
+        """Sentences with a share of their words replaced by others that fit."""
+        filled = []
+        for part in parts:
+            words = [at for at, token in enumerate(part) if bare(token)[:1].isalnum()]
+            count = min(len(words), math.ceil(share * len(words)))
+            holes = self._rng.sample(words, count)
+            filled.append(self._between.refill(part, holes, self._boost, self._rng))
+        return filled
+
+    def _crossed(self) -> list[Sentence]:
+        """A text of two parents: by turns for several sentences, else the head of one and the tail of the other."""
+        first, second = (anchor.parts for anchor in self._rng.sample(list(self._anchors), _PARENTS))
+        if len(first) == 1 or len(second) == 1:
+            whole = [tuple(token for part in parts for token in part) for parts in (first, second)]
+            joined = cross(
+                whole[0], whole[1], lambda left, right: self._between.after.get(left, {}).get(right, 0), self._rng
+            )
+            return self._refilled([joined], _CROSS_BLANKS)
+        size = round((len(first) + len(second)) / 2)
+        turn = self._rng.randrange(_PARENTS)
+        taken = [(first, second)[(at + turn) % _PARENTS] for at in range(size)]
+        return self._refilled([parts[at * len(parts) // size] for at, parts in enumerate(taken)], _CROSS_BLANKS)
+
+    def _around(self, phrase: str) -> Sentence:
+        """One sentence that holds a keyphrase, written outward from it in both directions."""
+        tokens = tokenise(phrase)
+        lean = self._lean(None)
+        spread = [lean[owner] for owner in self._owner]
+        ended = self._walk.write(tokens, spread, self._noise, self._rng)
+        begun = self._backward.write(ended[::-1], spread, self._noise, self._rng)[::-1]
+        if len(begun) > len(tokens):
+            return begun
+        host = self._best((), spread)  # never read: the phrase takes a place in a sentence about the rest
+        at = self._rng.randrange(len(host) // 2, len(host)) if host else 0
+        return host[:at] + tokens + host[at:]
+
+
+def _head(part: Sentence) -> str:
+    """How a sentence begins: two tokens, so that a heading and its colon count as one."""
+    return "".join(part[:2])
+
+
+def _boost(request: Request, words: Iterable[str]) -> dict[str, float]:
+    """Factor on each word: up with good exemplars and the label's description, down with bad ones and other labels'."""
+    boost: dict[str, float] = {}
+    if request.label is not None:
+        named = {label: _stems(f"{label} {text}") for label, text in request.labels}
+        own = named.pop(request.label)
+        others = frozenset().union(*named.values())
+        for word in words:
+            stem = word[:_STEM]
+            if (stem in own) != (stem in others):
+                boost[word] = _NAMED if stem in own else 1 / _NAMED
+    if request.bad:
+        good, bad = _document_counts(request.good), _document_counts(request.bad)
+        for word in good.keys() | bad.keys():
+            ratio = ((good[word] + 0.5) / (len(request.good) + 1)) / ((bad[word] + 0.5) / (len(request.bad) + 1))
+            boost[word] = boost.get(word, 1.0) * ratio**_PUSH
+    return boost
+
+
+def _stems(text: str) -> frozenset[str]:
+    """The beginnings of a description's longer words; shorter ones are mostly grammar."""
+    return frozenset(word[:_STEM] for word in normal(text.replace("_", " ")).split() if len(word) >= _SHORTEST)
+
+
+def _document_counts(texts: Sequence[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in {bare(token) for token in tokenise(text)})
