@@ -1,0 +1,94 @@
+"""Vectors of integers modulo 2^64: where contributions are masked and summed.
+
+A signed value v travels as v mod 2^64 (two's complement) and a sum is read back the same way. It is exact as long as
+the true sum fits in 64 signed bits, so each of L parties may contribute values of magnitude up to (2^63 - 1) // L.
+Larger ones are refused, never clipped: a clipped count is a wrong count, and nobody behind the masks could see it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import InternalError, PlanError
+
+_LARGEST = 2**63 - 1
+
+
+def check_bound(parties: int, largest: int) -> None:
+    """Refuse a plan whose sums could wrap.
+
+    Args:
+        parties: How many vectors are summed.
+        largest: Largest magnitude of one coordinate of one party, noise included.
+
+    Raises:
+        PlanError: If parties · largest does not fit in 63 bits, or either number is nonsense.
+    """
+    if parties < 1 or largest < 0:
+        raise PlanError("bound of a sum", expected="parties >= 1 and largest >= 0", got=f"{parties} and {largest}")
+    if largest > limit(parties):
+        raise PlanError(
+            "a sum could wrap modulo 2^64",
+            expected=f"values up to {limit(parties)} from each of {parties} parties",
+            got=largest,
+            do="Use a coarser grid, or less noise per party",
+        )
+
+
+def limit(parties: int) -> int:
+    """The largest magnitude that each of `parties` values may have without their sum wrapping."""
+    return _LARGEST // parties
+
+
+def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]:
+    """A fresh copy of `values` modulo 2^64.
+
+    Args:
+        values: (length,) int64.
+        parties: How many such vectors will be summed.
+
+    Returns:
+        (length,) uint64.
+
+    Raises:
+        PlanError: If the dtype is not int64, or a value exceeds `limit(parties)` in magnitude. The message does not
+            hold the value, which is private.
+    """
+    if values.dtype != np.int64:
+        raise PlanError("values to be summed", expected="int64", got=values.dtype, do="Round to whole numbers first")
+    largest = limit(parties)
+    # Two comparisons rather than abs(): abs(-2^63) is -2^63 in int64.
+    if values.size and (values.max() > largest or values.min() < -largest):
+        raise PlanError(
+            "values to be summed",
+            expected=f"magnitudes up to {largest}, so that {parties} of them cannot wrap",
+            got="a larger one",
+            do="Check the bound when the plan is made",
+        )
+    return values.view(np.uint64).copy()
+
+
+def decode(total: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """A sum read back as two's complement, sharing its memory.
+
+    Args:
+        total: (length,) uint64.
+
+    Returns:
+        (length,) int64.
+    """
+    _check_ring(total)
+    return total.view(np.int64)
+
+
+def add_into(total: NDArray[np.uint64], vector: NDArray[np.uint64]) -> None:
+    """Add `vector` to `total` in place, modulo 2^64; both (length,) uint64."""
+    _check_ring(total)
+    _check_ring(vector)
+    if vector.shape != total.shape:
+        raise InternalError("shape of a vector in the ring", expected=total.shape, got=vector.shape)
+    np.add(total, vector, out=total)
+
+
+def _check_ring(vector: NDArray[np.uint64]) -> None:
+    if vector.dtype != np.uint64:
+        raise InternalError("dtype of a vector in the ring", expected="uint64", got=vector.dtype)

@@ -1,0 +1,193 @@
+"""Shamir's threshold sharing of 32-byte secrets, vectorised (Shamir 1979).
+
+A secret and 8 bytes of SHA-256, over it and a label that both sides know, are cut into 16 limbs of 20 bits; each limb
+is the constant term of a polynomial of degree threshold - 1 over the integers modulo p = 1048583, the first prime above
+2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact whatever the
+order of its sums, and BLAS does it.
+
+The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform, whatever they
+share. It means that combining returns the secret that was split under this label or raises, up to a chance of 2^-64: a
+wrong share of a self-mask seed could otherwise turn into a wrong sum that nobody would notice.
+
+Party i holds the polynomials' values at a point of its own, never 0; a share is 16 little-endian 32-bit words.
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import InternalError, ProtocolError
+from common.secagg.masks import keystream
+
+PRIME = 1048583
+SECRET_BYTES = 32
+SHARE_BYTES = 64
+
+_LIMBS = 16
+_LIMB_BITS = 20
+_CHECK_BYTES = 8
+_MOST = (2**53 - 1) // (PRIME - 1) ** 2
+"""Terms of a product modulo p that float64 sums exactly."""
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+def split(
+    secret: bytes, threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
+) -> dict[int, bytes]:
+    """Point to share; any `threshold` shares give the secret back, fewer are uniform. See `split_many`."""
+    return split_many([secret], threshold, points, entropy, label=label)[0]
+
+
+def split_many(
+    secrets: Sequence[bytes], threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
+) -> list[dict[int, bytes]]:
+    """Split several secrets among the same points.
+
+    Args:
+        secrets: 32 bytes each.
+        threshold: Shares needed to combine.
+        points: Distinct, in [1, p - 1], at least `threshold` of them.
+        entropy: 32 fresh bytes that serve nothing else.
+        label: What the shares belong to, such as the round; needed again to combine.
+
+    Returns:
+        For each secret, point to share.
+
+    Raises:
+        ProtocolError: If threshold or points are out of range.
+    """
+    _check_points(points, threshold)
+    if len(set(points)) != len(points):
+        raise ProtocolError("points of shares", expected="distinct", got="a duplicate")
+    # One column for each limb of each secret; row k holds the coefficients of x^k.
+    constants = np.array([limb for secret in secrets for limb in _to_limbs(secret, label)], dtype=np.float64)
+    drawn = _uniform(entropy, (threshold - 1) * constants.size).reshape(threshold - 1, constants.size)
+    coefficients = np.vstack((constants, drawn))
+    values = _product(_powers(points, threshold), coefficients).reshape(len(points), len(secrets), _LIMBS)
+    return [
+        {point: values[row, column].tobytes() for row, point in enumerate(points)} for column in range(len(secrets))
+    ]
+
+
+def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
+    """The secret of which `shares` (point to share) are parts. See `combine_many`."""
+    return combine_many({"secret": shares}, threshold, label=label)["secret"]
+
+
+def combine_many(
+    shares: Mapping[Name, Mapping[int, bytes]], threshold: int, *, label: bytes = b""
+) -> dict[Name, bytes]:
+    """Recover several secrets of which the same points hold shares, with one Lagrange basis.
+
+    Args:
+        shares: Name of each secret to its shares, point to share. The `threshold` lowest points are used.
+        threshold: As when they were split.
+        label: As when they were split.
+
+    Returns:
+        Name to secret, 32 bytes.
+
+    Raises:
+        ProtocolError: If there are too few shares, a point is out of range, a share is malformed, the secrets' points
+            differ, or the shares do not fit together. The message names the secret.
+    """
+    if not shares:
+        return {}
+    points = sorted(next(iter(shares.values())))
+    _check_points(points, threshold)
+    for name, held in shares.items():
+        if sorted(held) != points:
+            raise ProtocolError("points of shares", expected="the same for every secret", got="others", where=name)
+        check_shares(held.values(), where=str(name))
+    used = points[:threshold]
+    joined = b"".join(held[point] for point in used for held in shares.values())
+    values = np.frombuffer(joined, dtype="<u4").reshape(threshold, -1).astype(np.float64)
+    limbs = _product(_basis(used), values).reshape(len(shares), _LIMBS)
+    return {name: _from_limbs(row, label, where=str(name)) for name, row in zip(shares, limbs.tolist(), strict=True)}
+
+
+def check_shares(shares: Iterable[bytes], *, where: str) -> None:
+    """Refuse shares that are no vectors of residues.
+
+    Raises:
+        ProtocolError: If one has the wrong type or length, or a number that is not below p.
+    """
+    held = list(shares)
+    if not all(isinstance(share, bytes) and len(share) == SHARE_BYTES for share in held):
+        raise ProtocolError("share", expected=f"{SHARE_BYTES} bytes", got="something else", where=where)
+    if np.any(np.frombuffer(b"".join(held), dtype="<u4") >= PRIME):
+        raise ProtocolError("share", expected=f"numbers below {PRIME}", got="a larger one", where=where)
+
+
+def _check_points(points: Sequence[int], threshold: int) -> None:
+    if not 1 <= threshold <= _MOST:
+        raise ProtocolError("threshold of shares", expected=f"a number in [1, {_MOST}]", got=threshold)
+    if len(points) < threshold:
+        raise ProtocolError("shares", expected=f"at least {threshold}", got=len(points))
+    if not all(isinstance(point, int) and 1 <= point < PRIME for point in points):
+        raise ProtocolError("points of shares", expected=f"whole numbers in [1, {PRIME - 1}]", got="another")
+
+
+def _to_limbs(secret: bytes, label: bytes) -> list[int]:
+    if len(secret) != SECRET_BYTES:
+        raise InternalError("secret to share", expected=f"{SECRET_BYTES} bytes", got=f"{len(secret)} bytes")
+    number = int.from_bytes(secret + _checksum(secret, label), "little")
+    return [number >> (_LIMB_BITS * place) & (2**_LIMB_BITS - 1) for place in range(_LIMBS)]
+
+
+def _from_limbs(limbs: list[int], label: bytes, *, where: str) -> bytes:
+    number = sum(limb << (_LIMB_BITS * place) for place, limb in enumerate(limbs))
+    # A limb of 2^20 or more, possible since p is larger, would carry into its neighbour or beyond the last byte.
+    if max(limbs) < 2**_LIMB_BITS:
+        whole = number.to_bytes(SECRET_BYTES + _CHECK_BYTES, "little")
+        secret, check = whole[:SECRET_BYTES], whole[SECRET_BYTES:]
+        if check == _checksum(secret, label):
+            return secret
+    raise ProtocolError("shares", expected="parts of one secret", got="shares that do not fit together", where=where)
+
+
+def _checksum(secret: bytes, label: bytes) -> bytes:
+    return hashlib.sha256(b"caucus share 1|" + label + secret).digest()[:_CHECK_BYTES]
+
+
+def _uniform(entropy: bytes, count: int) -> NDArray[np.float64]:
+    """`count` residues, exactly uniform: 32-bit words at or above the largest multiple of p are thrown away."""
+    ceiling = 2**32 // PRIME * PRIME
+    wanted = count + 8
+    while True:
+        words = np.frombuffer(keystream(entropy, 4 * wanted), dtype="<u4")
+        kept = words[words < ceiling]
+        if kept.size >= count:
+            return (kept[:count] % PRIME).astype(np.float64)
+        wanted *= 2
+
+
+def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
+    """(points, threshold) float64: x^0, x^1, ... modulo p."""
+    base = np.array(points, dtype=np.int64)
+    powers = np.ones((len(points), threshold), dtype=np.int64)
+    for exponent in range(1, threshold):
+        powers[:, exponent] = powers[:, exponent - 1] * base % PRIME
+    return powers.astype(np.float64)
+
+
+def _basis(points: Sequence[int]) -> NDArray[np.float64]:
+    """(1, points) float64: Lagrange's weights at 0, the product over j ≠ i of x_j / (x_j - x_i) modulo p."""
+    base = np.array(points, dtype=np.int64)
+    above = np.ones_like(base)
+    below = np.ones_like(base)
+    for place, point in enumerate(points):
+        others = np.arange(base.size) != place
+        above = np.where(others, above * point, above) % PRIME
+        below = np.where(others, below * (point - base), below) % PRIME
+    weights = [top * pow(bottom, -1, PRIME) % PRIME for top, bottom in zip(above.tolist(), below.tolist(), strict=True)]
+    return np.array([weights], dtype=np.float64)
+
+
+def _product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """Matrix product modulo p, exact for up to `_MOST` terms."""
+    return ((left @ right).astype(np.int64) % PRIME).astype("<u4")
