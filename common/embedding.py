@@ -20,7 +20,7 @@ from common.validate import at_least, in_range
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_EMBEDDED_TYPE = "common.ngrams.HashedNgrams"
+_EMBEDDED_TYPE = "common.hashed_ngrams.HashedNgrams"
 _BATCH = 256
 
 
@@ -36,7 +36,7 @@ class Encoder:
 
     @classmethod
     def embedded(cls, *, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> Self:
-        """The encoder that needs no weights (`common.ngrams`): works offline, at once, the same on every machine.
+        """The encoder that needs no weights (`common.hashed_ngrams`): offline, at once, the same on every machine.
 
         Args:
             dimensions: Width of a vector, at least 32.
@@ -50,7 +50,7 @@ class Encoder:
         in_range(8, 22, bits=bits)
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
 
-        from common.ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
+        from common.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
 
         return cls(SentenceTransformer(modules=[HashedNgrams(dimensions, bits, public_seed)], device="cpu"))
 

@@ -1,0 +1,78 @@
+"""Splits one data set over parties, for simulations.
+
+Every record goes to exactly one party. With more parties than records, or a small alpha, parties may end up empty; that
+is a result and not an error, since a hospital without a matching record exists.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError
+from common.validate import at_least, positive
+
+T = TypeVar("T")
+
+
+def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """For each class, draws the parties' shares from a symmetric Dirichlet distribution and deals its records by them.
+
+    The partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw shares of
+    classes for each party instead, with parties of equal size.)
+
+    Args:
+        labels: One a record.
+        parties: How many parties, at least 1.
+        alpha: Above 0. Small: each class sits with few parties; large: all parties look alike.
+        rng: Source of the shares and of who gets which record.
+
+    Returns:
+        For each party the positions of its records, ascending.
+
+    Raises:
+        ConfigError: `parties` or `alpha` is out of range.
+    """
+    at_least(1, parties=parties)
+    positive(alpha=alpha)
+    owner = np.empty(len(labels), np.int64)
+    names = np.array(labels, dtype=str)
+    for label in np.unique(names):
+        members = rng.permutation(np.flatnonzero(names == label))
+        shares = rng.dirichlet(np.full(parties, alpha))
+        cuts = np.rint(np.cumsum(shares)[:-1] * len(members)).astype(np.int64)
+        for party, part in enumerate(np.split(members, cuts)):
+            owner[part] = party
+    return [np.flatnonzero(owner == party) for party in range(parties)]
+
+
+def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Deals shuffled records one by one, so that sizes differ by at most 1.
+
+    Args:
+        records: How many there are.
+        parties: How many parties, at least 1.
+        rng: Shuffles.
+
+    Returns:
+        For each party the positions of its records, ascending.
+
+    Raises:
+        ConfigError: `parties` is out of range.
+    """
+    at_least(1, parties=parties)
+    shuffled = rng.permutation(records)
+    return [np.sort(shuffled[party::parties]) for party in range(parties)]
+
+
+def subsample(records: Sequence[T], size: int, rng: np.random.Generator) -> list[T]:
+    """`size` different records, uniformly at random and in their old order.
+
+    Raises:
+        ConfigError: There are fewer records than `size`.
+    """
+    at_least(0, size=size)
+    if size > len(records):
+        raise ConfigError("size", expected="no more than there are records", got=size)
+    return [records[position] for position in np.sort(rng.choice(len(records), size, replace=False))]

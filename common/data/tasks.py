@@ -1,0 +1,67 @@
+"""Makes the public description of a task out of configuration."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.domain import Task
+from common.errors import ConfigError
+
+_KEYS = ("name", "kind", "labels", "attributes")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def task_from(settings: Mapping[str, Any]) -> Task:
+    """Checks a task's settings and makes a `Task` of them.
+
+    Args:
+        settings: `name`, which must do as part of a file name; `kind`, what one text is; `labels`, a mapping of at
+            least two labels to public descriptions, or a list of labels; optionally `attributes`, a list. A label
+            without description is described by itself, underscores as spaces.
+
+    Raises:
+        ConfigError: Names the setting and what it should be.
+    """
+    for unknown in settings.keys() - set(_KEYS):
+        raise ConfigError("task", expected=f"the keys {', '.join(_KEYS)}", got=repr(unknown))
+    name = _text(settings.get("name"), "task.name")
+    if not _NAME.fullmatch(name):
+        raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
+    return Task(
+        name=name,
+        kind=_text(settings.get("kind"), "task.kind"),
+        labels=_labels(settings.get("labels")),
+        attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
+    )
+
+
+def _labels(given: object) -> dict[str, str]:
+    pairs = list(given.items()) if isinstance(given, Mapping) else [(label, None) for label in _list(given)]
+    names = [_text(label, "task.labels") for label, _ in pairs]
+    if len(names) < 2:
+        raise ConfigError("task.labels", expected="at least two labels", got=len(names))
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError("task.labels", expected="labels that differ", got=f"{name!r} more than once")
+    return {name: _description(name, text) for name, (_, text) in zip(names, pairs, strict=True)}
+
+
+def _description(label: str, text: object) -> str:
+    if text is None or (isinstance(text, str) and not text.strip()):
+        return label.replace("_", " ")
+    return _text(text, f"task.labels.{label}")
+
+
+def _text(value: object, where: str) -> str:
+    # YAML reads an unquoted yes, no or 1 as something else than text.
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(where, expected="a text that is not empty, in quotes if need be", got=repr(value))
+    return value.strip()
+
+
+def _list(value: object) -> Sequence[object]:
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError("task", expected="a list", got=repr(value))
+    return value

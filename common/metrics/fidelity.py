@@ -1,0 +1,50 @@
+"""How close two sets of embeddings are."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import DataError
+
+
+def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
+    """Fréchet distance between the Gaussians fitted to two sets of vectors (Heusel et al. 2017, equation 6).
+
+        |μ_a − μ_b|² + tr(Σ_a) + tr(Σ_b) − 2 tr((Σ_a Σ_b)^½)
+
+    With centred rows A and B scaled so that Σ_a = AᵀA and Σ_b = BᵀB, the eigenvalues of Σ_a Σ_b are the squared
+    singular values of ABᵀ, so the last trace is the nuclear norm of ABᵀ. It needs no matrix root, and is exact also
+    where the covariances are singular, as with fewer rows than dimensions. A and B enter through their triangular
+    factors, which are no larger than (d, d).
+
+    Args:
+        a: (n, d), n >= 2.
+        b: (m, d), m >= 2.
+
+    Returns:
+        The squared distance, as FID is usually stated; 0 for equal sets. Covariances divide by n − 1. The figure is
+        biased upward for small n and m, so compare it at equal sizes only.
+
+    Raises:
+        DataError: Shapes do not fit, a set has fewer than 2 rows, or a value is not finite.
+    """
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise DataError("vectors for FID", expected="two matrices of one width", got="other shapes")
+    if len(a) < 2 or len(b) < 2:
+        raise DataError("vectors for FID", expected="at least 2 rows in each set", got="fewer")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise DataError("vectors for FID", expected="finite values", got="a value that is not")
+    mean_a, root_a = _gaussian(a)
+    mean_b, root_b = _gaussian(b)
+    shared = np.linalg.svd(root_a @ root_b.T, compute_uv=False).sum()
+    distance = ((mean_a - mean_b) ** 2).sum() + (root_a**2).sum() + (root_b**2).sum() - 2 * shared
+    # Equal sets may come out below 0 by rounding.
+    return max(0.0, float(distance))
+
+
+def _gaussian(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean (d,), and R (min(n, d), d) with RᵀR the covariance."""
+    rows = vectors.astype(np.float64)
+    mean = rows.mean(axis=0)
+    rows -= mean
+    rows /= np.sqrt(len(rows) - 1)
+    return mean, np.asarray(np.linalg.qr(rows, mode="r"))

@@ -1,0 +1,131 @@
+"""Pure choices of WASP (Zou et al. 2025): exemplars by votes, weights of models, texts to order from each.
+
+Everything here is a function of public texts and of votes that already carry their noise: nothing can cost privacy.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import InternalError
+
+T = TypeVar("T")
+Votes = NDArray[np.integer] | NDArray[np.floating]
+"""One noisy figure a candidate, in any unit; may be negative."""
+
+
+def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_count: int) -> list[NDArray[np.int64]]:
+    """The k candidates of each label with the highest scores (section 4.4: the good and the bad set).
+
+    Args:
+        scores: (n,) votes.
+        labels: (n,) in [0, label_count).
+        k: How many to keep of each label.
+        label_count: C.
+
+    Returns:
+        For each label, positions in `scores`, best first, of equals the lowest; fewer than k where a label has fewer.
+    """
+    chosen = []
+    for label in range(label_count):
+        members = np.flatnonzero(labels == label)
+        # lexsort's last key leads; the position makes the order total.
+        order = np.lexsort((members, -scores[members].astype(np.float64)))
+        chosen.append(members[order[:k]])
+    return chosen
+
+
+def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models: int) -> NDArray[np.float64] | None:
+    """Weighs models by the nearest votes for their texts (equation 8, then normalised).
+
+        s_i = H[i] / Σ H,    w_k = (Σ over D_k of s_i) / (|D_k| / |D|)
+
+    Noise may bring a model's sum below zero, and it counts as zero then. ΣH cancels in normalising; it is left out, as
+    a negative one would turn the order round. A model without candidates has no votes to speak for or against it and
+    counts as one of average votes a text.
+
+    Args:
+        nearest_scores: (n,) noisy votes H.
+        model_ids: (n,) in [0, models): who wrote each candidate.
+        models: K.
+
+    Returns:
+        (K,) weights, at least 0, sum 1; None if no model has a sum above zero, where the caller falls back to equal
+        weights and says so.
+    """
+    sums = np.bincount(model_ids, weights=nearest_scores, minlength=models)
+    sizes = np.bincount(model_ids, minlength=models)
+    average = nearest_scores.sum() / max(1, len(nearest_scores))
+    per_text = np.where(sizes > 0, sums / np.maximum(1, sizes), average)
+    if not (sums > 0).any():
+        return None
+    clipped = np.maximum(0.0, per_text)
+    return np.asarray(clipped / clipped.sum())
+
+
+def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Splits a round's texts over models, N_k = [(N/T) w_k] (equation 2), so that nothing is lost to rounding.
+
+    Largest remainder: each gets the whole part of its share; what is left goes, one each, to the largest fractions, of
+    equals to the first. Each N_k is then within 1 of its share.
+
+    Args:
+        total: N/T, texts in this round.
+        weights: (K,) at least 0, not all 0.
+
+    Returns:
+        (K,) counts with sum `total`.
+
+    Raises:
+        InternalError: A weight is negative or not finite, or all are 0.
+    """
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise InternalError("weights", expected="at least 0, finite and not all 0", got=weights)
+    shares = total * weights / weights.sum()
+    # Without the tolerance a share of 100 computed as 99.999... would lose its turn to a true fraction.
+    counts = np.floor(shares + 1e-9).astype(np.int64)
+    fractions = np.round(shares - counts, 9)
+    counts[np.argsort(-fractions, kind="stable")[: total - counts.sum()]] += 1
+    return counts
+
+
+def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int = 0) -> NDArray[np.int64]:
+    """Splits each model's texts over labels, as evenly as whole texts allow both for a model and for a label.
+
+    Models deal their texts to the labels in turn, each going on where the one before stopped.
+
+    Args:
+        counts: (K,) texts of each model.
+        label_count: C.
+        dealt_before: Texts of earlier rounds, so that their last label decides who comes first now.
+
+    Returns:
+        (K, C): rows sum to `counts`; entries of a row, and sums of columns, differ by at most 1.
+    """
+    dealt = dealt_before + np.concatenate([[0], np.cumsum(counts)])
+    # Of the first e texts dealt in turn, label c gets ceil((e - c) / C).
+    received: NDArray[np.int64] = -((np.arange(label_count) - dealt[:, None]) // label_count)
+    return np.diff(received, axis=0)
+
+
+def exemplars(
+    good_pool: Sequence[T], bad_pool: Sequence[T], size: int, rng: np.random.Generator
+) -> tuple[list[T], list[T]]:
+    """Draws a prompt's exemplars without replacement: S − ⌊S/2⌋ good and ⌊S/2⌋ bad (Algorithm 1).
+
+    Args:
+        good_pool: Up to S candidates of one label; they may come from any model.
+        bad_pool: Likewise; empty without contrast, and the prompt then has good exemplars alone, as many as before.
+        size: S.
+        rng: Draws, and so also shuffles: models lean on an exemplar's position.
+
+    Returns:
+        Good and bad ones; all of a pool that has fewer than its share.
+    """
+    return _draw(good_pool, size - size // 2, rng), _draw(bad_pool, size // 2, rng)
+
+
+def _draw(pool: Sequence[T], count: int, rng: np.random.Generator) -> list[T]:
+    return [pool[position] for position in rng.permutation(len(pool))[:count]]
