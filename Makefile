@@ -1,0 +1,37 @@
+# make demo      the main job on the embedded defaults
+# make test      lint, types, import rules, tests
+# make test-slow the tests that take minutes
+# make protos    generate protos/*_pb2.py again
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+INSTALLED := .venv/installed
+# Threads beyond the cores only get in each other's way.
+export OMP_NUM_THREADS ?= 2
+export FLWR_TELEMETRY_ENABLED := 0
+export FLWR_DISABLE_UPDATE_CHECK := 1
+
+.PHONY: demo test check test-slow protos vectors
+demo: $(INSTALLED)
+	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
+
+test: check
+	$(BIN)/pytest --cov --cov-fail-under=100
+
+check: $(INSTALLED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-slow: $(INSTALLED)
+	$(BIN)/pytest -m slow
+
+protos: $(INSTALLED)
+	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@

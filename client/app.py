@@ -1,0 +1,68 @@
+"""Flower's ClientApp: a thin relay between the coordinator and this party's own service.
+
+This is code that the coordinator pushes, so it is trusted with nothing: it sees the parcels that the coordinator may
+see and has no access to records, keys or ledger.
+"""
+
+import os
+from collections.abc import Callable
+
+import grpc
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from client.service import METHOD, UNLIMITED, Party
+from common import wire
+from common.errors import ConfigError
+from common.messages import Parcel
+
+SOCKET = "CAUCUS_PARTY_SOCKET"
+"""Environment variable at the party: where its own service listens. Never taken from a message."""
+
+
+class Channel:
+    """A party service in another process.
+
+    Args:
+        address: `unix:PATH`.
+        partition: Which of several simulated parties; 0 in a deployment.
+    """
+
+    def __init__(self, address: str, partition: int) -> None:
+        self._partition = partition
+        self._call = grpc.insecure_channel(address, options=UNLIMITED).unary_unary(METHOD)
+
+    def handle(self, parcel: Parcel) -> Parcel:
+        """Pass one parcel on and bring the answer back."""
+        reply: bytes = self._call(wire.pack_parcel(parcel, self._partition))
+        return wire.unpack_parcel(reply)[0]
+
+
+def relay(connect: Callable[[Context], Party]) -> ClientApp:
+    """A ClientApp that hands every parcel to the party that `connect` finds for a node."""
+    client_app = ClientApp()
+
+    @client_app.query()
+    def handle(message: Message, context: Context) -> Message:
+        envelope, bulk = message.content["envelope"], message.content["bulk"]
+        parcel = Parcel(envelope["bytes"], bulk["bytes"].data)
+        answer = connect(context).handle(parcel)
+        content = RecordDict(
+            {
+                "envelope": ConfigRecord({"bytes": answer.envelope}),
+                "bulk": ArrayRecord({"bytes": Array("uint8", (len(answer.bulk),), "raw", answer.bulk)}),
+            }
+        )
+        return Message(content, reply_to=message)
+
+    return client_app
+
+
+def _own_service(context: Context) -> Party:
+    address = os.environ.get(SOCKET)
+    if not address:
+        raise ConfigError(SOCKET, expected="unix:PATH of this party's service", do="Set it where the node starts")
+    return Channel(address, int(context.node_config.get("partition-id", 0)))
+
+
+app = relay(_own_service)

@@ -1,0 +1,222 @@
+"""The party service: everything that matters at a party lives here, in a process that the hospital installed itself.
+
+It holds private records, their embeddings, round keys, limits and ledger, and answers one parcel with one parcel. The
+Flower app (`client/app.py`) is code that the coordinator pushes to the hospital; it only relays parcels and sees
+nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`serve`).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Protocol, TypeVar
+
+import grpc
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
+
+from client import answer, records, secagg
+from client.guard import Limits
+from client.session import RefusalError, Session
+from common import messages as m
+from common import wire
+from common.domain import PartyId, Record
+from common.embedding import Encoder
+from common.errors import CaucusError, DropoutError, InternalError, ProtocolError, RefusedError
+from common.rng import secure_bytes
+from common.secagg import ring
+from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
+
+log = logging.getLogger("caucus.party")
+
+METHOD = "/caucus.Party/Handle"
+UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+NO_PLAN = bytes(32)
+
+State = TypeVar("State")
+
+
+class Party(Protocol):
+    """Whatever answers parcels: the service itself, or a channel to it."""
+
+    def handle(self, parcel: m.Parcel) -> m.Parcel:
+        """Answer one parcel; never raises for what a coordinator can cause."""
+
+
+class PartyService:
+    """One party.
+
+    Args:
+        party: Its number in the roster.
+        private: Its records. May be empty: it then contributes noise alone, since its record count is private too.
+        encoder: The encoder that the plan must name.
+        limits: This party's own limits.
+        ledger: This party's own ledger.
+    """
+
+    def __init__(
+        self, *, party: PartyId, private: Sequence[Record], encoder: Encoder, limits: Limits, ledger: Ledger
+    ) -> None:
+        self._party = party
+        self._private = private
+        self._encoder = encoder
+        self._limits = limits
+        self._ledger = ledger
+        self._session: Session | None = None
+        self._records: records.Embedded | None = None
+        self._round: secagg.Advertised | secagg.Shared | secagg.Masked | None = None
+        self._lock = Lock()
+
+    def handle(self, parcel: m.Parcel) -> m.Parcel:
+        """Answer one parcel. Whatever goes wrong, the coordinator gets a coarse reason and the log here the rest."""
+        envelope = None
+        try:
+            with self._lock:
+                envelope = wire.unpack(parcel)
+                body = self._reply(envelope)
+        except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
+            reason = _reason(error)
+            log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
+            body = m.Refusal(reason)
+        return wire.pack(
+            m.Envelope(
+                run=envelope.run if envelope else "",
+                party=self._party,
+                plan_digest=envelope.plan_digest if envelope else NO_PLAN,
+                index=envelope.index if envelope else 0,
+                attempt=envelope.attempt if envelope else 0,
+                body=body,
+            )
+        )
+
+    def _reply(self, envelope: m.Envelope) -> m.Reply:
+        body = envelope.body
+        if isinstance(body, m.Open):
+            return self._open(envelope, body)
+        if self._session is None:
+            raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
+        if envelope.party != self._party:
+            raise ProtocolError("receiver", expected=self._party, got=envelope.party)
+        self._session.admit(envelope)
+        match body:
+            case m.AskKeys():
+                return self._advertise(envelope, body)
+            case m.AskShares(adverts):
+                self._round, sealed = _in(self._round, secagg.Advertised).share(adverts)
+                return m.Shares(sealed)
+            case m.AskVotes(query, inbox):
+                counts = answer.answer(
+                    query,
+                    run=envelope.run,
+                    index=envelope.index,
+                    plan=self._session.plan,
+                    records=_in(self._records, records.Embedded),
+                    ledger=self._ledger,
+                )
+                if not self._session.plan.secure:
+                    return m.Answer(ring.encode(counts))
+                self._round, words = _in(self._round, secagg.Shared).mask(inbox, counts)
+                return m.Answer(words)
+            case m.AskUnmask(survivors):
+                return self._unmask(envelope, survivors)
+            case m.Close():
+                self._ledger.close(envelope.run)
+                self._session = self._records = self._round = None
+                return m.Closed()
+            case _:
+                raise ProtocolError("message", expected="a request", got=type(body).__name__)
+
+    def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
+        plan = Plan.from_json(body.plan)
+        if plan.digest() != envelope.plan_digest:
+            raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
+        if plan.encoder != self._encoder.digest:
+            raise RefusalError(m.Reason.ENCODER, "encoder", expected=self._encoder.digest, got=plan.encoder)
+        if self._party >= plan.parties:
+            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
+        self._limits.check(plan)
+        self._round = None
+        self._session = Session(envelope.run, plan)
+        self._records = records.embed(self._private, plan.labels, self._encoder)
+        return m.Opened(self._encoder.digest)
+
+    def _advertise(self, envelope: m.Envelope, body: m.AskKeys) -> KeyAdvert:
+        plan = _in(self._session, Session).plan
+        if len(body.roster) < plan.minimum_survivors or max(body.roster, default=0) >= plan.parties:
+            raise RefusalError(
+                m.Reason.TOO_FEW, "roster", expected=f"{plan.minimum_survivors} or more of {plan.parties}"
+            )
+        self._round, advert = secagg.advertise(
+            RoundContext(
+                run=envelope.run,
+                index=envelope.index,
+                attempt=envelope.attempt,
+                parties=body.roster,
+                threshold=plan.threshold,
+                minimum_survivors=plan.minimum_survivors,
+                length=body.length,
+            ),
+            self._party,
+            secure_bytes(32),
+        )
+        return advert
+
+    def _unmask(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> UnmaskShares:
+        masked, self._round = _in(self._round, secagg.Masked), None
+        shares = masked.unmask(survivors)
+        # The ledger remembers the survivors: two sums of one query over different sets could be subtracted.
+        self._ledger.survivors(envelope.run, envelope.index, survivors)
+        return shares
+
+
+def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> grpc.Server:
+    """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
+
+    Args:
+        parties: By partition; a hospital has one, at 0.
+        address: Where to listen. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
+        workers: Threads; a party answers one parcel at a time.
+
+    Returns:
+        The started server.
+    """
+    if not address.startswith("unix:"):
+        raise ProtocolError("address of the party service", expected="unix:PATH", got=address)
+
+    def handle(data: bytes, _: grpc.ServicerContext) -> bytes:
+        parcel, partition = wire.unpack_parcel(data)
+        return wire.pack_parcel(parties[partition].handle(parcel), partition)
+
+    service, method = METHOD.strip("/").split("/")
+    server = grpc.server(ThreadPoolExecutor(workers), options=UNLIMITED)
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
+    )
+    server.add_insecure_port(address)
+    server.start()
+    return server
+
+
+def _reason(error: Exception) -> m.Reason:
+    match error:
+        case RefusalError():
+            return error.reason
+        case RefusedError():
+            return m.Reason.OVER_LIMIT
+        case DropoutError():
+            return m.Reason.TOO_FEW
+        case ProtocolError():
+            return m.Reason.MALFORMED
+        case _:
+            return m.Reason.INTERNAL
+
+
+def _for_log(error: Exception) -> str:
+    # Only our own messages are known to be free of private text; of others the type must do.
+    return str(error) if isinstance(error, CaucusError) else type(error).__name__
+
+
+def _in(value: object, kind: type[State]) -> State:
+    if not isinstance(value, kind):
+        raise InternalError("state of the round", expected=kind.__name__, got=type(value).__name__)
+    return value

@@ -1,0 +1,169 @@
+"""A party's contribution to nearest and furthest votes, before noise.
+
+The result is a pure function of each (record, candidate) pair's similarity, whatever the chunking, the order and the
+machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
+therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products float64 holds exactly in any order
+of summation (they stay below 2^49). A float32 matrix product only finds the few candidates whose order it can settle;
+close calls are computed again exactly:
+
+1. one float32 product for a chunk of records, and its highest (lowest) Q + `_SPARE` candidates;
+2. candidates closer to a neighbour in that order than the product's error allows: exact value of these pairs;
+3. records for which the list may be too short (many near-equal candidates): exact values of all their pairs.
+
+Step 1 is nearly all of the time; step 3, needed for many copies of one text, costs several times as much.
+"""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from common.errors import InternalError, ProtocolError
+from common.queries import Votes
+
+_GRID = 2.0**24
+_DECIMALS = 1e5
+_SPARE = 8
+_CHUNK_BYTES = 24 << 20
+
+
+def contribution(
+    query: Votes,
+    record_vectors: npt.NDArray[np.float32],
+    record_labels: npt.NDArray[np.int32],
+    owners: Sequence[Hashable] | None = None,
+) -> npt.NDArray[np.int64]:
+    """Sum of this party's votes, in grid units (`query.spec.scale` grid units are one vote).
+
+    A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
+    products, rounded to 5 decimals; ties go to the lower candidate index, among the furthest too. A label without
+    candidates: its records vote for nothing.
+
+    User level: of each owner only the first `query.spec.max_records` records, in the order given, count. Which these
+    are depends on that owner's records alone, as the sensitivity proof demands, and is the same in every round.
+
+    Args:
+        query: What was asked.
+        record_vectors: (records, dim) float32, unit norm.
+        record_labels: (records,) int32, positions in the plan's labels.
+        owners: The user that each record belongs to; None if each record is a unit of its own (it then holds one
+            record, which any `max_records` allows).
+
+    Returns:
+        (candidates,) int64, or (2 * candidates,) with the furthest votes behind the nearest.
+
+    Raises:
+        ProtocolError: If the query's vectors have another dimension than the records'.
+        InternalError: If the arguments' shapes disagree.
+    """
+    if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
+        raise InternalError("record vectors and labels disagree in shape")
+    if record_vectors.shape[1] != query.vectors.shape[1]:
+        raise ProtocolError(
+            "dimension of the candidates' vectors", expected=record_vectors.shape[1], got=query.vectors.shape[1],
+            do="Coordinator and parties must use one encoder.",
+        )  # fmt: skip
+    if owners is not None:
+        kept = _first_of_each(owners, len(record_labels), query.spec.max_records)
+        record_vectors, record_labels = record_vectors[kept], record_labels[kept]
+    answer = np.zeros((2 if query.spec.furthest else 1, len(query.labels)), dtype=np.int64)
+    for label in np.unique(record_labels):
+        columns = np.flatnonzero(query.labels == label)
+        if len(columns):
+            voters = record_vectors[record_labels == label]
+            answer[:, columns] = _votes_of_label(voters, query.vectors[columns], query.spec.top, len(answer))
+    return answer.ravel()
+
+
+def _first_of_each(owners: Sequence[Hashable], records: int, most: int) -> npt.NDArray[np.bool_]:
+    """Which records are among the first `most` of their owner."""
+    if len(owners) != records:
+        raise InternalError("owners and records disagree in number")
+    seen: dict[Hashable, int] = {}
+    kept = np.zeros(records, dtype=np.bool_)
+    for record, owner in enumerate(owners):
+        seen[owner] = seen.get(owner, 0) + 1
+        kept[record] = seen[owner] <= most
+    return kept
+
+
+def _votes_of_label(
+    records: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], top: int, directions: int
+) -> npt.NDArray[np.int64]:
+    """(directions, candidates) int64 votes of records and candidates of one label."""
+    columns = len(candidates)
+    ranks = min(top, columns)
+    votes = np.zeros((directions, columns), dtype=np.int64)
+    right = _on_grid(candidates)
+    for left in _on_grid(records).split(max(1, _CHUNK_BYTES // (4 * columns))):
+        similarities = left @ right.T
+        for direction in range(directions):
+            ranked = _ranked(similarities, left, right, ranks, furthest=direction == 1)
+            for q in range(ranks):
+                votes[direction] += np.bincount(ranked[:, q], minlength=columns) << (top - 1 - q)
+    return votes
+
+
+def _on_grid(vectors: npt.NDArray[np.float32]) -> torch.Tensor:
+    """Vectors rounded to multiples of 2^-24, which float32 holds exactly for entries up to 1 and a little above."""
+    return torch.from_numpy(vectors).mul(_GRID).round_().div_(_GRID)
+
+
+def _ranked(
+    similarities: torch.Tensor, left: torch.Tensor, right: torch.Tensor, ranks: int, *, furthest: bool
+) -> npt.NDArray[np.int64]:
+    """(records, ranks) int64: the first `ranks` candidates of each record, in order.
+
+    `similarities` may differ from the exact products by anything below `_error`; the result does not depend on it.
+    """
+    columns = len(right)
+    listed = min(columns, ranks + _SPARE)
+    found = torch.topk(similarities, listed, largest=not furthest, sorted=True)
+    values, indices = found.values.double().numpy(), found.indices.numpy()
+    # Candidates further apart than this differ in the fifth decimal, and in the right direction.
+    margin = 2 * _error(right.shape[1]) + 1.01 / _DECIMALS
+    behind_last = np.abs(values - values[:, ranks - 1 : ranks])
+    short = np.flatnonzero(behind_last[:, -1] < margin) if listed < columns else np.empty(0, dtype=np.int64)
+
+    close = np.abs(np.diff(values, axis=1)) < margin
+    unsettled = np.zeros(values.shape, dtype=np.bool_)
+    unsettled[:, 1:] |= close
+    unsettled[:, :-1] |= close
+    unsettled[:, ranks:] &= behind_last[:, ranks:] < margin
+    unsettled[short] = False
+    row, place = np.nonzero(unsettled)
+    values[row, place] = _exact_pairs(left, right, row, indices[row, place])
+    ordered = _in_order(values, indices, columns, ranks, furthest=furthest)
+
+    if len(short):
+        exact = (left[short].double() @ right.double().T).numpy()
+        ordered[short] = _in_order(exact, np.arange(columns), columns, ranks, furthest=furthest)
+    return ordered
+
+
+def _error(dim: int) -> float:
+    """Bound on |float32 product - exact product| for norms up to 1.001, whatever the order of summation.
+
+    dim * 2^-24 / (1 - dim * 2^-24) times the product of the norms (Higham 2002, section 3.1).
+    """
+    return 1.01 * dim * 2.0**-24
+
+
+def _exact_pairs(
+    left: torch.Tensor, right: torch.Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Exact inner products of single pairs."""
+    return np.einsum("pd,pd->p", left[row].numpy(), right[column].numpy(), dtype=np.float64)
+
+
+def _in_order(
+    values: npt.NDArray[np.float64], indices: npt.NDArray[np.int64], columns: int, ranks: int, *, furthest: bool
+) -> npt.NDArray[np.int64]:
+    """Candidates by similarity rounded to 5 decimals, then by index: one integer key, without ties, holds both."""
+    rounded = np.floor(values * _DECIMALS + 0.5).astype(np.int64)
+    keys = (rounded if furthest else -rounded) * columns + indices
+    if keys.shape[1] > 4 * ranks:
+        keys = np.partition(keys, ranks - 1, axis=1)[:, :ranks]
+    keys.sort(axis=1)
+    return keys[:, :ranks] % columns

@@ -1,0 +1,116 @@
+"""What a task brings to a run: its public description, public text, and held-out texts for evaluation.
+
+Private records are not here: a party reads its own file (`client/records.py`), and a simulation deals them out
+(`simulations/federation.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from common.data import demo_notes
+from common.data.load import read_records, read_texts
+from common.data.tasks import task_from
+from common.domain import Record, Task
+from common.errors import ConfigError
+
+
+class Source(Protocol):
+    """One task."""
+
+    def task(self) -> Task:
+        """What is public about the data."""
+
+    def public_texts(self) -> list[str]:
+        """What the embedded models may learn from."""
+
+    def held_out(self) -> list[Record]:
+        """Real texts that are no party's records; empty where there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoNotes:
+    """The demo: hospital-like notes written by a grammar of ours. No real patient.
+
+    Attributes:
+        records_per_party: Private notes of each hospital.
+        test_records: Held-out notes, from all hospitals' styles.
+        public_notes: Notes of other wards and guideline-like prose.
+        corpus_seed: Experiment seed of the corpus.
+    """
+
+    records_per_party: int = 300
+    test_records: int = 400
+    public_notes: int = 3000
+    corpus_seed: int = 0
+
+    def task(self) -> Task:
+        """See Source."""
+        return demo_notes.TASK
+
+    def public_texts(self) -> list[str]:
+        """See Source."""
+        return demo_notes.public_text(self.public_notes, self.corpus_seed)
+
+    def held_out(self) -> list[Record]:
+        """See Source."""
+        return demo_notes.test_notes(self.test_records, self.corpus_seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledFiles:
+    """Files with the columns `text,label` (CSV or JSON Lines).
+
+    Attributes:
+        name: Short name of the task.
+        kind: What one text is, as prompts say it.
+        labels: Label to public description; a simulation may take the labels from the training file instead.
+        train: Private records, dealt out to the simulated parties; a deployment has none here.
+        test: Held-out texts, or None.
+        public_text: One text a line, or a file with a `text` column; needed by the embedded models.
+        attributes: Public attributes for zero-shot prompts.
+    """
+
+    name: str
+    kind: str
+    labels: Mapping[str, str | None] | None = None
+    train: str | None = None
+    test: str | None = None
+    public_text: str | None = None
+    attributes: Sequence[str] = ()
+
+    def task(self) -> Task:
+        """See Source.
+
+        Raises:
+            ConfigError: No labels are named.
+        """
+        if not self.labels:
+            raise ConfigError(
+                "task.labels",
+                expected="label: public description",
+                got="none",
+                do="Name them; only a simulation may take them from the private file",
+            )
+        return task_from(
+            {"name": self.name, "kind": self.kind, "labels": self.labels, "attributes": list(self.attributes)}
+        )
+
+    def public_texts(self) -> list[str]:
+        """See Source.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        if not self.public_text:
+            raise ConfigError(
+                "task.public_text",
+                expected="a file of public text for the embedded models to learn from",
+                got="none",
+                do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
+            )
+        return read_texts(self.public_text)
+
+    def held_out(self) -> list[Record]:
+        """See Source."""
+        return read_records(self.test, list(self.task().labels)) if self.test else []

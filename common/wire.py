@@ -1,0 +1,228 @@
+"""Messages to bytes and back; the only module that knows the protobuf classes.
+
+`unpack(pack(envelope)) == envelope` for every message, and `unpack` of anything else raises ProtocolError: it accepts
+no foreign version, no bulk that differs from its digest, no sizes that disagree, and no number that is not finite.
+Format: `protos/*.proto`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from common import messages as m
+from common.domain import PartyId
+from common.errors import CaucusError, ProtocolError
+from common.queries import Votes, VotesSpec
+from common.secagg.messages import KeyAdvert, UnmaskShares
+from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
+
+LARGEST_ROSTER = 1 << 20
+"""Party numbers beyond this are refused: no federation is that large, and a decoder should bound what it accepts."""
+
+
+def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
+    """The bytes of one message for each party; arrays that several of them get are turned into bytes once."""
+    bulks: dict[int, bytes] = {}
+    parcels = {}
+    for party, envelope in envelopes.items():
+        key = id(envelope.body.query) if isinstance(envelope.body, m.AskVotes) else id(envelope.body)
+        if key not in bulks:
+            bulks[key] = _bulk(envelope.body)
+        parcels[party] = _pack(envelope, bulks[key])
+    return parcels
+
+
+def pack(envelope: m.Envelope) -> m.Parcel:
+    """The bytes of one message."""
+    return _pack(envelope, _bulk(envelope.body))
+
+
+def unpack(parcel: m.Parcel) -> m.Envelope:
+    """The message in `parcel`.
+
+    Raises:
+        ProtocolError: It is not a message of this protocol version, or its parts disagree.
+    """
+    try:
+        proto = party_pb2.Envelope.FromString(parcel.envelope)
+    except DecodeError as error:
+        raise ProtocolError("envelope", expected="a protobuf message", got="bytes that are none") from error
+    if proto.version != m.VERSION:
+        raise ProtocolError("protocol version", expected=m.VERSION, got=proto.version)
+    if len(proto.plan_digest) != hashlib.sha256().digest_size:
+        raise ProtocolError("plan digest", expected="32 bytes", got=len(proto.plan_digest))
+    if hashlib.sha256(parcel.bulk).digest() != proto.bulk_digest:
+        raise ProtocolError("bulk", expected="bytes with the digest that the envelope names", got="others")
+    try:
+        body = _body(proto, parcel.bulk)
+    except ProtocolError:
+        raise
+    except (CaucusError, ValueError) as error:
+        raise ProtocolError("message body", got=f"values out of range in {proto.WhichOneof('body')}") from error
+    return m.Envelope(
+        run=proto.run,
+        party=_party(proto.party),
+        plan_digest=proto.plan_digest,
+        index=proto.index,
+        attempt=proto.attempt,
+        body=body,
+    )
+
+
+def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:
+    """One parcel for a process that hosts several simulated parties; a deployment's partition is 0."""
+    return party_pb2.Parcel(envelope=parcel.envelope, bulk=parcel.bulk, partition=partition).SerializeToString()
+
+
+def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
+    """The parcel and the partition that it is for."""
+    try:
+        proto = party_pb2.Parcel.FromString(data)
+    except DecodeError as error:
+        raise ProtocolError("parcel", expected="a protobuf message", got="bytes that are none") from error
+    return m.Parcel(proto.envelope, proto.bulk), proto.partition
+
+
+def _bulk(body: m.Request | m.Reply) -> bytes:
+    match body:
+        case m.AskVotes(query):
+            return query.vectors.astype("<f4", copy=False).tobytes()
+        case m.Answer(words):
+            return words.astype("<u8", copy=False).tobytes()
+        case _:
+            return b""
+
+
+def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
+    proto = party_pb2.Envelope(
+        version=m.VERSION,
+        run=envelope.run,
+        party=envelope.party,
+        plan_digest=envelope.plan_digest,
+        index=envelope.index,
+        attempt=envelope.attempt,
+    )
+    match envelope.body:
+        case m.Open(plan):
+            proto.open.plan = plan
+        case m.AskKeys(roster, length):
+            proto.ask_keys.CopyFrom(secagg_pb2.AskKeys(roster=roster, length=length))
+        case m.AskShares(adverts):
+            proto.ask_shares.SetInParent()
+            for party, advert in adverts.items():
+                proto.ask_shares.adverts[party].CopyFrom(_advert(advert))
+        case m.AskVotes(query, inbox):
+            proto.ask_votes.CopyFrom(
+                query_pb2.AskVotes(
+                    top=query.spec.top,
+                    furthest=query.spec.furthest,
+                    max_records=query.spec.max_records,
+                    dimensions=query.vectors.shape[1],
+                    labels=query.labels.tolist(),
+                    inbox=dict(inbox),
+                )
+            )
+        case m.AskUnmask(survivors):
+            proto.ask_unmask.CopyFrom(secagg_pb2.AskUnmask(survivors=sorted(survivors)))
+        case m.Close():
+            proto.close.SetInParent()
+        case m.Opened(encoder):
+            proto.opened.encoder = encoder
+        case KeyAdvert():
+            proto.keys.CopyFrom(_advert(envelope.body))
+        case m.Shares(sealed):
+            proto.shares.CopyFrom(secagg_pb2.Shares(sealed=dict(sealed)))
+        case m.Answer(words):
+            proto.answer.length = len(words)
+        case UnmaskShares(self_seeds=self_seeds, mask_keys=mask_keys):
+            proto.unmasking.CopyFrom(secagg_pb2.Unmasking(self_seeds=dict(self_seeds), mask_keys=dict(mask_keys)))
+        case m.Closed():
+            proto.closed.SetInParent()
+        case m.Refusal(reason):
+            proto.refusal.reason = session_pb2.Reason.ValueType(reason)
+        case _ as unreachable:
+            assert_never(unreachable)
+    proto.bulk_digest = hashlib.sha256(bulk).digest()
+    return m.Parcel(proto.SerializeToString(deterministic=True), bulk)
+
+
+def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
+    kind = proto.WhichOneof("body")
+    if bulk and kind not in ("ask_votes", "answer"):
+        raise ProtocolError("bulk", expected=f"none with {kind}", got=f"{len(bulk)} bytes")
+    match kind:
+        case "open":
+            return m.Open(proto.open.plan)
+        case "ask_keys":
+            return m.AskKeys(_parties(proto.ask_keys.roster), proto.ask_keys.length)
+        case "ask_shares":
+            return m.AskShares({_party(p): _keys(advert) for p, advert in proto.ask_shares.adverts.items()})
+        case "ask_votes":
+            return m.AskVotes(_votes(proto.ask_votes, bulk), _by_party(proto.ask_votes.inbox))
+        case "ask_unmask":
+            return m.AskUnmask(frozenset(_parties(proto.ask_unmask.survivors)))
+        case "close":
+            return m.Close()
+        case "opened":
+            return m.Opened(proto.opened.encoder)
+        case "keys":
+            return _keys(proto.keys)
+        case "shares":
+            return m.Shares(_by_party(proto.shares.sealed))
+        case "answer":
+            return m.Answer(_words(proto.answer.length, bulk))
+        case "unmasking":
+            return UnmaskShares(
+                self_seeds=_by_party(proto.unmasking.self_seeds), mask_keys=_by_party(proto.unmasking.mask_keys)
+            )
+        case "closed":
+            return m.Closed()
+        case "refusal":
+            return m.Refusal(m.Reason(proto.refusal.reason))
+        case _:
+            raise ProtocolError("message body", expected="one of this protocol version", got="none")
+
+
+def _votes(proto: query_pb2.AskVotes, bulk: bytes) -> Votes:
+    labels = np.array(proto.labels, dtype=np.int64)
+    if proto.dimensions == 0 or len(bulk) != 4 * len(labels) * proto.dimensions:
+        raise ProtocolError(
+            "candidate vectors", expected=f"{len(labels)} x {proto.dimensions} float32", got=f"{len(bulk)} bytes"
+        )
+    vectors = np.frombuffer(bulk, dtype="<f4").reshape(len(labels), proto.dimensions)
+    spec = VotesSpec(top=proto.top, furthest=proto.furthest, max_records=proto.max_records)
+    return Votes(spec=spec, vectors=vectors.astype(np.float32, copy=False), labels=labels.astype(np.int32))
+
+
+def _words(length: int, bulk: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    if len(bulk) != 8 * length:
+        raise ProtocolError("answer", expected=f"{length} words of 8 bytes", got=f"{len(bulk)} bytes")
+    return np.frombuffer(bulk, dtype="<u8").astype(np.uint64, copy=False)
+
+
+def _advert(advert: KeyAdvert) -> secagg_pb2.KeyAdvert:
+    return secagg_pb2.KeyAdvert(mask_public=advert.mask_public, seal_public=advert.seal_public)
+
+
+def _keys(proto: secagg_pb2.KeyAdvert) -> KeyAdvert:
+    return KeyAdvert(mask_public=proto.mask_public, seal_public=proto.seal_public)
+
+
+def _party(number: int) -> int:
+    if number > LARGEST_ROSTER:
+        raise ProtocolError("party number", expected=f"at most {LARGEST_ROSTER}", got=number)
+    return number
+
+
+def _parties(numbers: Iterable[int]) -> tuple[int, ...]:
+    parties = tuple(_party(number) for number in numbers)
+    if list(parties) != sorted(set(parties)):
+        raise ProtocolError("list of parties", expected="ascending, each once", got="another order")
+    return parties
+
+
+def _by_party(sealed: Mapping[int, bytes]) -> dict[int, bytes]:
+    return {_party(number): value for number, value in sealed.items()}

@@ -1,0 +1,51 @@
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REASON_UNKNOWN: _ClassVar[Reason]
+    REASON_MALFORMED: _ClassVar[Reason]
+    REASON_OUT_OF_ORDER: _ClassVar[Reason]
+    REASON_UNPLANNED: _ClassVar[Reason]
+    REASON_OVER_LIMIT: _ClassVar[Reason]
+    REASON_TOO_FEW: _ClassVar[Reason]
+    REASON_ENCODER: _ClassVar[Reason]
+    REASON_INTERNAL: _ClassVar[Reason]
+REASON_UNKNOWN: Reason
+REASON_MALFORMED: Reason
+REASON_OUT_OF_ORDER: Reason
+REASON_UNPLANNED: Reason
+REASON_OVER_LIMIT: Reason
+REASON_TOO_FEW: Reason
+REASON_ENCODER: Reason
+REASON_INTERNAL: Reason
+
+class Open(_message.Message):
+    __slots__ = ("plan",)
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
+
+class Opened(_message.Message):
+    __slots__ = ("encoder",)
+    ENCODER_FIELD_NUMBER: _ClassVar[int]
+    encoder: str
+    def __init__(self, encoder: _Optional[str] = ...) -> None: ...
+
+class Close(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Closed(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("reason",)
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    reason: Reason
+    def __init__(self, reason: _Optional[_Union[Reason, str]] = ...) -> None: ...

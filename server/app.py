@@ -1,0 +1,124 @@
+"""Flower's ServerApp: composes the configuration, builds the parts, calls `server/run.py`.
+
+A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
+run configuration; `flwr run` alone gives Hydra overrides instead, and a new folder is made.
+"""
+
+import shlex
+import uuid
+from pathlib import Path
+from typing import Any
+
+from common.privacy.plan import Plan
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+from hydra import compose, initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from common.data.sources import Source
+from common.embedding import Encoder
+from common.llm.base import Provider
+from server import models
+from server.checkpoint import write_atomic
+from server.methods.base import Method
+from server.network import FlowerNetwork, Network
+from server.planning import make_plan
+from server.run import Setup, run
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Run what the run folder's configuration says."""
+    folder = context.run_config.get("run-folder")
+    if folder:
+        config = load(Path(str(folder)))
+    else:
+        config = composed(shlex.split(str(context.run_config.get("overrides", ""))))
+        folder = Path("runs") / config.run
+        store(config, folder)
+    coordinate(config, FlowerNetwork(grid, timeout=config.federation.timeout), Path(str(folder)))
+
+
+def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
+    """Build all parts of a run and run it."""
+    parts = Parts(config, replies=folder / "state" / "replies.db")
+    run(
+        Setup(
+            run=config.run,
+            folder=folder,
+            method=parts.method,
+            plan=parts.plan,
+            network=network,
+            providers=parts.providers,
+            encoder=parts.encoder,
+            task=parts.source.task(),
+            held_out=parts.source.held_out(),
+            experiment_seed=config.experiment_seed,
+            simulation="engine" in config,
+        )
+    )
+
+
+class Parts:
+    """Everything that the configuration names, built and checked before anything private is touched."""
+
+    def __init__(self, config: DictConfig, *, replies: Path | None = None) -> None:
+        (replies or Path()).parent.mkdir(parents=True, exist_ok=True)
+        self.source: Source = instantiate(config.task, _convert_="all")
+        self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
+        self.method: Method = instantiate(config.method, _convert_="all")
+        self.plan: Plan = make_plan(
+            self.method,
+            task=self.source.task(),
+            encoder=self.encoder.digest,
+            secure=config.secagg.mode != "none",
+            epsilon=float(config.privacy.epsilon),
+            delta=float(config.privacy.delta),
+            unit=config.privacy.unit,
+            max_records=config.privacy.max_records,
+            parties=config.federation.parties,
+            max_dropouts=config.federation.max_dropouts,
+            colluders=config.federation.colluders,
+        )
+        self.providers: dict[str, Provider] = models.providers(
+            {name: instantiate(spec, _partial_=True, _convert_="all") for name, spec in config.llm.models.items()},
+            use=config.llm.use,
+            public_texts=self.source.public_texts,
+            encoder=self.encoder,
+            experiment_seed=config.experiment_seed,
+            replies=replies,
+        )
+
+
+def composed(overrides: list[str], config_name: str = "simulation") -> DictConfig:
+    """The configuration with these overrides, and an identity for the run."""
+    if GlobalHydra.instance().is_initialized():
+        config = compose(config_name, overrides)
+    else:
+        with initialize_config_module("configs", version_base="1.3"):
+            config = compose(config_name, overrides)
+    return identified(config)
+
+
+def identified(config: DictConfig) -> DictConfig:
+    """The configuration with everything resolved and an identity for the run, unless it has one."""
+    resolved: Any = OmegaConf.to_container(config, resolve=True)
+    resolved["run"] = resolved.get("run") or uuid.uuid4().hex
+    return OmegaConf.create(resolved)
+
+
+def store(config: DictConfig, folder: Path) -> None:
+    """Write `config.yaml`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / "config.yaml", OmegaConf.to_yaml(config).encode())
+
+
+def load(folder: Path) -> DictConfig:
+    """Read `config.yaml`."""
+    config = OmegaConf.load(folder / "config.yaml")
+    assert isinstance(config, DictConfig)
+    return config

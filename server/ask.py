@@ -1,0 +1,213 @@
+"""One private query, end to end: the mirror of `client/answer.py`.
+
+1. Answered before? Then that answer is the answer: a paid query is never asked twice.
+2. Reserve: the query's bytes and its charge are on disk before any party sees it.
+3. Aggregate: with secure aggregation four exchanges (keys, shares, votes, unmasking), without it one.
+4. Commit: the noised total is on disk before anyone uses it.
+
+What this side learns is the noised total over the survivors, and who took part. A round that fails raises with its
+cause; it never returns the sum of fewer parties than the noise was planned for. Asked again after a crash or a failure,
+the parties recognise the same bytes and answer with the same noise, so the second attempt is free; once survivors were
+named for unmasking, only the very same survivors will do, because two sums over different sets could be subtracted.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
+from numpy.typing import NDArray
+
+from common import messages as m
+from common import wire
+from common.domain import PartyId
+from common.errors import DropoutError, ProtocolError
+from common.queries import Votes
+from common.secagg import ring
+from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
+from server import secagg
+from server.checkpoint import Checkpoint
+from server.network import Network
+
+log = logging.getLogger("caucus.ask")
+
+Body = TypeVar("Body")
+
+
+class Federation:
+    """The parties of one run, seen from the coordinator.
+
+    Args:
+        network: How parcels reach them.
+        plan: The agreed plan.
+        run: Identity of the run, unique among all runs of these parties.
+        checkpoint: Where queries and answers are kept.
+        ledger: The coordinator's own ledger.
+    """
+
+    def __init__(self, *, network: Network, plan: Plan, run: str, checkpoint: Checkpoint, ledger: Ledger) -> None:
+        self._network = network
+        self._plan = plan
+        self._run = run
+        self._checkpoint = checkpoint
+        self._ledger = ledger
+        self._joined: frozenset[PartyId] = frozenset()
+        self._refused: dict[PartyId, str] = {}
+
+    def open(self) -> None:
+        """Send the plan to every party and learn who takes part.
+
+        Raises:
+            DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
+        """
+        opening = m.Envelope(run=self._run, party=0, plan_digest=self._plan.digest(), body=m.Open(self._plan.to_json()))
+        replies = self._network.join(wire.pack(opening), self._plan.parties)
+        self._joined = frozenset(self._bodies(replies, m.Opened, index=0, attempt=0))
+        self._enough("open", self._joined)
+
+    def close(self) -> None:
+        """Let the parties forget the run's keys."""
+        self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, index=0, attempt=0)
+
+    def ask(self, index: int, query: Votes) -> NDArray[np.int64]:
+        """Ask query number `index` of the plan.
+
+        Args:
+            index: Its number.
+            query: What to vote on.
+
+        Returns:
+            (length,) int64: exact sum of the survivors' counts and noise, in units of 2^-(Q-1) votes.
+
+        Raises:
+            DropoutError: Too few parties answered; resuming asks again at no cost to privacy.
+        """
+        answered = self._checkpoint.answer(index)
+        if answered is not None:
+            return answered
+
+        query = self._checkpoint.reserve(index, query)
+        entry = self._ledger.reserve(
+            run=self._run,
+            index=index,
+            plan_digest=self._plan.digest(),
+            query_digest=query.digest(),
+            release=self._plan.release(index),
+        )
+        roster = self._joined if entry.survivors is None else entry.survivors & self._joined
+        if entry.survivors is not None and roster != entry.survivors:
+            raise DropoutError(
+                "parties of the interrupted round",
+                expected=f"the same {sorted(entry.survivors)}",
+                got=sorted(roster),
+                where=f"query {index}",
+                do="Bring them back and resume; sums over different parties would give too much away",
+            )
+        self._refused.clear()
+        aggregate = self._masked_total if self._plan.secure else self._plain_total
+        total, survivors = aggregate(index, entry.attempts - 1, query, roster)
+        self._ledger.survivors(self._run, index, survivors)
+
+        self._checkpoint.commit(index, total)
+        self._ledger.commit(self._run, index)
+        return total
+
+    def _masked_total(
+        self, index: int, attempt: int, query: Votes, roster: frozenset[PartyId]
+    ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
+        length = query.length
+        context = RoundContext(
+            run=self._run,
+            index=index,
+            attempt=attempt,
+            parties=tuple(sorted(roster)),
+            threshold=self._plan.threshold,
+            minimum_survivors=self._plan.minimum_survivors,
+            length=length,
+        )
+        at = {"index": index, "attempt": attempt}
+        self._enough("keys", roster)
+
+        asked: Mapping[PartyId, m.Request] = dict.fromkeys(roster, m.AskKeys(context.parties, length))
+        sharing, keys = secagg.collect_adverts(context, self._exchange(asked, KeyAdvert, **at))
+
+        asked = dict.fromkeys(keys, m.AskShares(keys))
+        shared = self._exchange(asked, m.Shares, **at)
+        masking, inboxes = sharing.collect({party: shares.sealed for party, shares in shared.items()})
+
+        asked = {party: m.AskVotes(query, inbox) for party, inbox in inboxes.items()}
+        for party, masked in self._exchange(asked, m.Answer, **at).items():
+            masking.add(party, masked.words)
+        unmasking, survivors = masking.close()
+
+        # From here on a share may leave a party: if we die now, only these survivors may be summed again.
+        self._ledger.survivors(self._run, index, survivors)
+        asked = dict.fromkeys(survivors, m.AskUnmask(survivors))
+        return unmasking.combine(self._exchange(asked, UnmaskShares, **at)), survivors
+
+    def _plain_total(
+        self, index: int, attempt: int, query: Votes, roster: frozenset[PartyId]
+    ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
+        asked: Mapping[PartyId, m.Request] = dict.fromkeys(roster, m.AskVotes(query))
+        answers = self._exchange(asked, m.Answer, index=index, attempt=attempt)
+        self._enough("votes", answers)
+        total = np.zeros(query.length, dtype=np.uint64)
+        for party, answer in answers.items():
+            if answer.words.shape != total.shape:
+                raise ProtocolError("answer", expected=total.shape, got=answer.words.shape, where=f"party {party}")
+            ring.add_into(total, answer.words)
+        return ring.decode(total), frozenset(answers)
+
+    def _exchange(
+        self, asked: Mapping[PartyId, m.Request], kind: type[Body], *, index: int, attempt: int
+    ) -> dict[PartyId, Body]:
+        parcels = wire.pack_all(
+            {
+                party: m.Envelope(
+                    run=self._run,
+                    party=party,
+                    plan_digest=self._plan.digest(),
+                    index=index,
+                    attempt=attempt,
+                    body=body,
+                )
+                for party, body in asked.items()
+            }
+        )
+        return self._bodies(self._network.exchange(parcels), kind, index=index, attempt=attempt)
+
+    def _bodies(
+        self, replies: Mapping[PartyId, m.Parcel], kind: type[Body], *, index: int, attempt: int
+    ) -> dict[PartyId, Body]:
+        """The replies of the kind that was asked for; whoever sent another has dropped out, and the log says why."""
+        bodies: dict[PartyId, Body] = {}
+        for party, parcel in sorted(replies.items()):
+            try:
+                reply = wire.unpack(parcel)
+            except ProtocolError as error:
+                self._refused[party] = f"unreadable reply: {error.what}"
+                continue
+            place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
+            match reply.body:
+                case m.Refusal(reason):
+                    self._refused[party] = f"refused: {reason.name}"
+                case kind() if place == (self._run, party, self._plan.digest(), index, attempt):
+                    bodies[party] = reply.body
+                case _:
+                    self._refused[party] = f"out of place: {type(reply.body).__name__}"
+        for party, reason in self._refused.items():
+            log.warning("party %d %s", party, reason)
+        return bodies
+
+    def _enough(self, step: str, parties: frozenset[PartyId] | Mapping[PartyId, object]) -> None:
+        if len(parties) < self._plan.minimum_survivors:
+            reasons = ", ".join(f"party {party} {reason}" for party, reason in sorted(self._refused.items()))
+            raise DropoutError(
+                "too few parties take part",
+                expected=f"at least {self._plan.minimum_survivors} of {self._plan.parties}",
+                got=f"{len(parties)}" + (f" ({reasons})" if reasons else ""),
+                where=step,
+                do="See the logs of those that refused; then resume, or plan for more dropouts",
+            )

@@ -1,0 +1,42 @@
+"""`caucus-coordinator`: what a coordinator does from the command line.
+
+caucus-coordinator plan [OVERRIDE ...]      queries, noise, ε and forecast as JSON, before anything private is touched
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from common.errors import CaucusError
+from server.app import Parts, composed
+from server.planning import describe, forecast
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code: 0 done, 2 a wrong input with its reason on standard error."""
+    parser = argparse.ArgumentParser(
+        prog="caucus-coordinator",
+        description="Coordinate a federation. Settings are Hydra overrides, the same as for caucus-simulate.",
+        epilog="example: caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    plan = commands.add_parser("plan", help="print queries, noise, ε, δ and the forecast of model calls as JSON")
+    plan.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
+    chosen = parser.parse_args(arguments)
+    try:
+        print(json.dumps(_plan(chosen.overrides), indent=2, ensure_ascii=False))  # noqa: T201 the command's product
+    except (CaucusError, HydraException, OmegaConfBaseException) as error:
+        print(f"caucus-coordinator: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+def _plan(overrides: Sequence[str]) -> dict[str, object]:
+    parts = Parts(composed(list(overrides)))
+    privacy = describe(parts.plan)
+    del privacy["spent"]
+    return privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.providers)}

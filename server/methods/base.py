@@ -1,0 +1,115 @@
+"""A method is plan, start, step: three functions over plain values, and nothing private in any of them.
+
+`plan` names every query that can be asked, before anything private is touched. `start` makes the first state, `step`
+one round. State and report are JSON, so that a run goes on after a crash; randomness comes from the experiment seed
+and the round, so that a repeated step draws the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.domain import Candidate, Task
+from common.queries import VotesSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One kind of query and how often it is asked: what a method declares to the planner."""
+
+    name: str
+    spec: VotesSpec
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The answer to a votes query, noised, in votes.
+
+    Attributes:
+        nearest: (candidates,) float64.
+        furthest: (candidates,) float64; empty when it was not asked.
+    """
+
+    nearest: NDArray[np.float64]
+    furthest: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Where a run stands after a whole step.
+
+    Attributes:
+        round: The next generation round.
+        candidates: All texts so far, in order of generation.
+        weights: Share of each model in the next round.
+        good: Label to positions in `candidates` of its highest nearest votes.
+        bad: Label to positions of its highest furthest votes.
+        rounds: One report for each round done, as `rounds.jsonl` has it.
+    """
+
+    round: int = 0
+    candidates: tuple[Candidate, ...] = ()
+    weights: Mapping[str, float]
+    good: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bad: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    rounds: tuple[dict[str, Any], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "State":
+        """The inverse of `to_dict` after a trip through JSON."""
+        return cls(
+            round=saved["round"],
+            candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
+            weights=saved["weights"],
+            good={label: tuple(chosen) for label, chosen in saved["good"].items()},
+            bad={label: tuple(chosen) for label, chosen in saved["bad"].items()},
+            rounds=tuple(saved["rounds"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """All that a method may use. `ask` is the only door to private data.
+
+    Attributes:
+        task: What is public about the data.
+        models: Names of the language models.
+        experiment_seed: For `common.rng.experiment`; never for noise.
+        generate: Orders to texts; see `server/generate.py`.
+        embed: Texts to (texts, dimensions) float32, unit norm.
+        ask: Query number of the plan, vectors and label numbers of all candidates to noised votes.
+    """
+
+    task: Task
+    models: tuple[str, ...]
+    experiment_seed: int
+    generate: Callable[..., Any]
+    embed: Callable[[Sequence[str]], NDArray[np.float32]]
+    ask: Callable[[int, NDArray[np.float32], NDArray[np.int32]], Counts]
+
+
+class Method(Protocol):
+    """What `server/run.py` drives."""
+
+    name: str
+    rounds: int
+
+    def plan(self, max_records: int) -> tuple[Asked, ...]:
+        """Every query that can be asked, at worst; `max_records` of one privacy unit."""
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """How many texts a run asks for at most, for the forecast of calls and tokens."""
+
+    def start(self, tools: Tools) -> State:
+        """The state before the first round."""
+
+    def step(self, state: State, tools: Tools) -> State:
+        """One round; the new state's last report says what happened."""

@@ -1,0 +1,181 @@
+"""WASP: contrastive private data synthesis by weighted multi-model fusion (Zou et al. 2025, Algorithms 1 and 2).
+
+One round t of T:
+1. Order N/T texts, split over models by weight (eq. 2) and evenly over labels.
+2. Prompt zero-shot at t = 0, later by contrast between good and bad exemplars of any model (section 4.6).
+3. Add the new texts to all earlier ones, D.
+4. Unless this was the last round, ask for Top-Q nearest and furthest votes on all of D (section 4.4, eqs. 3-6).
+5. Per label, the S highest of each histogram are the next good and bad sets (section 4.5).
+6. Weigh each model by the votes for its texts (eq. 8).
+
+After T rounds, and T - 1 private queries, D is the synthetic data set.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import validate
+from common.domain import Candidate, Task
+from common.errors import ConfigError
+from common.llm.base import Request
+from common.queries import VotesSpec
+from server import prompts, selection
+from server.generate import Order
+from server.methods.base import Asked, Counts, State, Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wasp:
+    """Settings, with the paper's symbols and defaults.
+
+    Attributes:
+        samples: N, synthetic texts in all.
+        rounds: T, generation rounds; T - 1 private queries.
+        top: Q, votes of one record in each direction.
+        shots: S, exemplars in a prompt, and size of each pool.
+        contrast: Bad exemplars beside the good ones; off for the ablation.
+        weighting: Weigh models by votes; off for the ablation.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Of the language models.
+        words: Length of a text to ask for; None leaves it open.
+    """
+
+    samples: int = 6000
+    rounds: int = 5
+    top: int = 8
+    shots: int = 8
+    contrast: bool = True
+    weighting: bool = True
+    texts_per_request: int = 5
+    temperature: float = 1.0
+    words: int | None = None
+    name: str = "wasp"
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, top=self.top, texts_per_request=self.texts_per_request)
+        validate.at_least(2, shots=self.shots)
+        if self.rounds < 2:
+            raise ConfigError(
+                "method.rounds",
+                expected="at least 2: the private votes of a round guide the next",
+                got=self.rounds,
+                do="Use 2 or more",
+            )
+        if self.samples < self.rounds:
+            raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
+
+    def plan(self, max_records: int) -> tuple[Asked, ...]:
+        """T - 1 queries; the last round's texts are released without a vote."""
+        spec = VotesSpec(top=self.top, furthest=True, max_records=max_records)
+        return (Asked(name="nearest and furthest votes", spec=spec, times=self.rounds - 1),)
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """N, and what rounding to whole texts for each model and label may add."""
+        return max(self.samples, self.rounds * len(task.labels) * len(models))
+
+    def start(self, tools: Tools) -> State:
+        """No texts, equal weights."""
+        per_label = self.samples // self.rounds // len(tools.task.labels)
+        if per_label < 1:
+            raise ConfigError(
+                "method.samples",
+                expected=f"one text for each of {len(tools.task.labels)} labels in each of {self.rounds} rounds",
+                got=self.samples,
+            )
+        return State(weights={model: 1 / len(tools.models) for model in tools.models})
+
+    def step(self, state: State, tools: Tools) -> State:
+        """One round, top to bottom."""
+        orders = self._order(state, tools)
+        harvest = tools.generate(orders, self._writer(state, tools), round_number=state.round)
+        candidates = (*state.candidates, *harvest.candidates)
+        report: dict[str, Any] = {
+            "round": state.round,
+            "requested": _sums(((order.model, order.count) for order in orders), tools.models),
+            "generated": _sums(((candidate.model, 1) for candidate in harvest.candidates), tools.models),
+            "lost": {model: harvest.lost[model] for model in tools.models},
+            "candidates": len(candidates),
+            "weights": dict(state.weights),
+            "tokens": {"input": harvest.input_tokens, "output": harvest.output_tokens},
+            "calls": harvest.calls,
+            "query": None,
+            "notes": self._notes(candidates, tools.task),
+        }
+        following = replace(state, round=state.round + 1, candidates=candidates, rounds=(*state.rounds, report))
+        if following.round == self.rounds:
+            return following
+
+        labels = list(tools.task.labels)
+        numbers = np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
+        vectors = tools.embed([candidate.text for candidate in candidates])
+        votes = tools.ask(state.round, vectors, numbers)
+        return self._select(following, votes, numbers, tools)
+
+    def _order(self, state: State, tools: Tools) -> list[Order]:
+        before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
+        weights = np.array([state.weights[model] for model in tools.models])
+        labels = list(tools.task.labels)
+        shares = selection.per_label(selection.allocate(after - before, weights), len(labels), before)
+        return [
+            Order(model=model, label=label, count=int(shares[k, c]))
+            for k, model in enumerate(tools.models)
+            for c, label in enumerate(labels)
+            if shares[k, c]
+        ]
+
+    def _writer(self, state: State, tools: Tools) -> Any:  # noqa: ANN401
+        def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+            common = {"texts": texts, "temperature": self.temperature, "words": self.words, "rng": generator}
+            good, bad = state.good.get(order.label, ()), state.bad.get(order.label, ())
+            if not good:
+                return prompts.zero_shot(tools.task, order.label, **common)
+            if not self.contrast:
+                bad = ()
+            chosen_good, chosen_bad = selection.exemplars(good, bad, self.shots, generator)
+            return prompts.contrastive(
+                tools.task,
+                order.label,
+                good=[state.candidates[i].text for i in chosen_good],
+                bad=[state.candidates[i].text for i in chosen_bad],
+                **common,
+            )
+
+        return write
+
+    def _select(self, state: State, votes: Counts, numbers: NDArray[np.int32], tools: Tools) -> State:
+        labels = list(tools.task.labels)
+        good = selection.top_per_label(votes.nearest, numbers, self.shots, len(labels))
+        bad = selection.top_per_label(votes.furthest, numbers, self.shots, len(labels))
+        chosen = replace(
+            state,
+            good={label: tuple(map(int, good[i])) for i, label in enumerate(labels)},
+            bad={label: tuple(map(int, bad[i])) for i, label in enumerate(labels)},
+        )
+        if not self.weighting:
+            return chosen
+        models = np.array([tools.models.index(candidate.model) for candidate in state.candidates])
+        weights = selection.model_weights(votes.nearest, models, len(tools.models))
+        if weights is None:
+            chosen.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
+            weights = np.full(len(tools.models), 1 / len(tools.models))
+        return replace(chosen, weights=dict(zip(tools.models, map(float, weights), strict=True)))
+
+    def _notes(self, candidates: Sequence[Candidate], task: Task) -> list[str]:
+        sizes = Counter(candidate.label for candidate in candidates)
+        return [
+            f"{label}: {sizes[label]} candidates, fewer than Q = {self.top}, so a record votes for all of them"
+            for label in task.labels
+            if sizes[label] < self.top
+        ]
+
+
+def _sums(pairs: Any, models: Sequence[str]) -> Mapping[str, int]:  # noqa: ANN401
+    sums: Counter[str] = Counter()
+    for model, count in pairs:
+        sums[model] += count
+    return {model: sums[model] for model in models}

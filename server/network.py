@@ -1,0 +1,102 @@
+"""How parcels reach the parties: one Protocol, and its implementation over Flower's Grid.
+
+The same class serves in process (`simulations/local_grid.py`), in Flower's simulation engine and in a deployment; only
+the Grid differs. Who is absent, slow or failed is simply missing from the result: what that means is for `ask.py`.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.serverapp import Grid
+
+from common import wire
+from common.domain import PartyId
+from common.errors import DropoutError, ProtocolError
+from common.messages import Parcel
+
+log = logging.getLogger("caucus.network")
+
+POLL_SECONDS = 0.25
+"""Between two looks for replies. Flower's own `send_and_receive` sleeps three seconds."""
+
+
+class Network(Protocol):
+    """Parcels out, parcels back."""
+
+    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
+        """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is."""
+
+    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
+        """Send each party its parcel; return the replies that came in time."""
+
+
+class FlowerNetwork:
+    """A Network over Flower.
+
+    Args:
+        grid: Flower's Grid.
+        timeout: Seconds to wait for the replies of one exchange, and for nodes to appear.
+    """
+
+    def __init__(self, grid: Grid, *, timeout: float) -> None:
+        self._grid = grid
+        self._timeout = timeout
+        self._nodes: dict[PartyId, int] = {}
+
+    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
+        """See Network."""
+        deadline = time.monotonic() + self._timeout
+        while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        if not nodes:
+            raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
+        joined = {}
+        for node, reply in self._send(dict.fromkeys(nodes, parcel)).items():
+            party = wire.unpack(reply).party
+            if party in joined:
+                raise ProtocolError("parties", expected="one node for each", got=f"two for party {party}")
+            self._nodes[party], joined[party] = node, reply
+        return joined
+
+    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
+        """See Network."""
+        party_of = {self._nodes[party]: party for party in parcels}
+        replies = self._send({self._nodes[party]: parcel for party, parcel in parcels.items()})
+        return {party_of[node]: reply for node, reply in replies.items()}
+
+    def _send(self, parcels: Mapping[int, Parcel]) -> dict[int, Parcel]:
+        # One ArrayRecord serves all receivers of the same bulk: Flower then stores and sends its chunks once.
+        bulks: dict[int, ArrayRecord] = {}
+        messages = []
+        for node, parcel in parcels.items():
+            bulk = bulks.setdefault(
+                id(parcel.bulk), ArrayRecord({"bytes": Array("uint8", (len(parcel.bulk),), "raw", parcel.bulk)})
+            )
+            content = RecordDict({"envelope": ConfigRecord({"bytes": parcel.envelope}), "bulk": bulk})
+            messages.append(Message(content, dst_node_id=node, message_type="query"))
+        node_of = {
+            message_id: message.metadata.dst_node_id
+            for message_id, message in zip(self._grid.push_messages(messages), messages, strict=True)
+        }
+        replies: dict[int, Parcel] = {}
+        waiting = set(node_of)
+        deadline = time.monotonic() + self._timeout
+        while waiting:
+            for reply in self._grid.pull_messages(sorted(waiting)):
+                # An error's reply comes with a foreign source node: the message that it answers tells whose it is.
+                message_id = reply.metadata.reply_to_message_id
+                waiting.discard(message_id)
+                if reply.has_error():
+                    log.warning("node %d: error %d", node_of[message_id], reply.error.code)
+                    continue
+                envelope, bulk = reply.content["envelope"], reply.content["bulk"]
+                replies[node_of[message_id]] = Parcel(envelope["bytes"], bulk["bytes"].data)
+            if not waiting or time.monotonic() > deadline:
+                break
+            time.sleep(POLL_SECONDS)
+        for message_id in waiting:
+            log.warning("node %d: no reply within %g s", node_of[message_id], self._timeout)
+        return replies

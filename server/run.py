@@ -1,0 +1,250 @@
+"""The loop. Read this first.
+
+    plan -> open -> for each round: step, save -> close -> evaluate, report
+
+The run folder is the product. It is complete, or `run.json` says "partial" and `--resume` goes on from the last whole
+step: texts that models have written come from the reply cache, answers that parties have given from the checkpoint.
+
+    config.yaml       what was asked for                    (written by the entry point)
+    synthetic.jsonl   text, label, model, round
+    rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
+    privacy.json      the guarantee and what it does not cover
+    metrics.json      the small model trained on synthetic texts, tested on real ones
+    report.html       all of it on one page
+    state/            what resuming needs
+"""
+
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from common.domain import Candidate, Record, Task
+from common.embedding import Encoder
+from common.errors import CheckpointError
+from common.llm.base import Provider
+from common.queries import Votes
+from server import evaluate
+from server.ask import Federation
+from server.checkpoint import Checkpoint, write_atomic
+from server.generate import generate
+from server.methods.base import Counts, Method, State, Tools
+from server.network import Network
+from server.planning import describe
+from server.report import write_report
+
+log = logging.getLogger("caucus.run")
+
+VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """All parts of one run, built by an entry point.
+
+    Attributes:
+        run: Identity of the run, unique among all runs of these parties.
+        folder: The run folder.
+        method: What to run.
+        plan: The agreed privacy plan.
+        network: How parcels reach the parties.
+        providers: Language models by name.
+        encoder: The encoder that the parties run as well.
+        task: What is public about the data.
+        held_out: Real texts for evaluation that are no party's records; may be empty.
+        experiment_seed: For prompts and sampling; never for noise.
+        simulation: Whether parties and coordinator are one machine.
+    """
+
+    run: str
+    folder: Path
+    method: Method
+    plan: Plan
+    network: Network
+    providers: Mapping[str, Provider]
+    encoder: Encoder
+    task: Task
+    held_out: Sequence[Record] = field(repr=False)
+    experiment_seed: int
+    simulation: bool
+
+
+def run(setup: Setup) -> State:
+    """Run to the end, or from where the folder stands.
+
+    Returns:
+        The last state; everything else is in the folder.
+    """
+    started = time.monotonic()
+    checkpoint = Checkpoint(setup.folder / "state")
+    ledger = Ledger(setup.folder / "state" / "ledger.db")
+    federation = Federation(network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger)
+    meter = _Meter()
+    embed = _Remembering(setup.encoder)
+    tools = _tools(setup, federation, meter, embed)
+    held_out = setup.encoder.encode([record.text for record in setup.held_out])
+
+    saved = checkpoint.load()
+    if saved is not None and saved["plan"] != setup.plan.digest().hex():
+        raise CheckpointError(
+            "privacy plan",
+            expected="the one that this run was started with",
+            got="another",
+            where=setup.folder,
+            do="Resume with the same configuration, or start a new run",
+        )
+    state = State.from_dict(saved["state"]) if saved else setup.method.start(tools)
+    finish = partial(_write, setup, ledger=ledger)
+    finish(state, status="partial", seconds=0.0)
+
+    federation.open()
+    while state.round < setup.method.rounds:
+        state = setup.method.step(state, tools)
+        report = state.rounds[-1]
+        fid = evaluate.fid_or_none(embed([candidate.text for candidate in state.candidates]), held_out)
+        report |= {"fid": fid, "seconds": meter.seconds(), "query": meter.query()}
+        checkpoint.save({"plan": setup.plan.digest().hex(), "state": state.to_dict()})
+        finish(state, status="partial", seconds=time.monotonic() - started)
+        log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
+    federation.close()
+
+    metrics = evaluate.metrics(state.candidates, setup.held_out)
+    write_json(setup.folder / "metrics.json", metrics)
+    finish(state, status="complete", seconds=time.monotonic() - started)
+    write_report(setup.folder)
+    return state
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write JSON atomically; infinity, which JSON lacks, as the string "inf"."""
+    write_atomic(path, json.dumps(_finite(value), ensure_ascii=False, indent=2).encode())
+
+
+def _tools(setup: Setup, federation: Federation, meter: "_Meter", embed: "_Remembering") -> Tools:
+    def ask(index: int, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> Counts:
+        spec = setup.plan.query(index).spec
+        total = federation.ask(index, Votes(spec=spec, vectors=vectors, labels=labels))
+        meter.asked(index, setup.plan)
+        votes = total / spec.scale
+        return Counts(nearest=votes[: len(labels)], furthest=votes[len(labels) :])
+
+    def write_texts(orders: Any, write: Any, *, round_number: int) -> Any:  # noqa: ANN401
+        wanted = sum(order.count for order in orders)
+        with tqdm(total=wanted, desc=f"round {round_number + 1} texts", unit="text", leave=False) as bar:
+            return generate(
+                setup.providers,
+                orders,
+                write,
+                round_number=round_number,
+                texts_per_request=setup.method.texts_per_request,
+                experiment_seed=setup.experiment_seed,
+                progress=bar.update,
+            )
+
+    return Tools(
+        task=setup.task,
+        models=tuple(setup.providers),
+        experiment_seed=setup.experiment_seed,
+        generate=meter.timed("generate", write_texts),
+        embed=meter.timed("embed", embed),
+        ask=meter.timed("ask", ask),
+    )
+
+
+def _write(setup: Setup, state: State, *, ledger: Ledger, status: str, seconds: float) -> None:
+    _write_lines(setup.folder / "synthetic.jsonl", map(_row, state.candidates))
+    _write_lines(setup.folder / "rounds.jsonl", state.rounds)
+    privacy = describe(setup.plan, ledger=ledger, run=setup.run, simulation=setup.simulation)
+    write_json(setup.folder / "privacy.json", privacy)
+    write_json(
+        setup.folder / "run.json",
+        {
+            "run": setup.run,
+            "status": status,
+            "method": setup.method.name,
+            "task": setup.task.name,
+            "parties": setup.plan.parties,
+            "seconds": round(seconds, 3),
+            "versions": {name: version(name) for name in VERSIONS},
+        },
+    )
+
+
+def _row(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "text": candidate.text,
+        "label": candidate.label,
+        "model": candidate.model,
+        "round": candidate.round,
+    }
+
+
+def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    write_atomic(path, "".join(json.dumps(_finite(row), ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    match value:
+        case float() if math.isinf(value):
+            return "inf"
+        case Mapping():
+            return {key: _finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_finite(inner) for inner in value]
+        case _:
+            return value
+
+
+class _Remembering:
+    """An encoder that embeds each text once in a run: all of D is voted on again in each round."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        new = list(dict.fromkeys(text for text in texts if text not in self._known))
+        self._known |= dict(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+class _Meter:
+    """Seconds by kind of work, and the query asked, since the last look."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._query: dict[str, Any] | None = None
+
+    def timed(self, kind: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def measured(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            started = time.monotonic()
+            try:
+                return work(*args, **kwargs)
+            finally:
+                self._seconds[kind] = self._seconds.get(kind, 0.0) + time.monotonic() - started
+
+        return measured
+
+    def asked(self, index: int, plan: Plan) -> None:
+        planned = plan.query(index)
+        self._query = {"index": index, "sigma_votes": planned.sigma / planned.spec.scale, "parties": plan.parties}
+
+    def seconds(self) -> dict[str, float]:
+        taken, self._seconds = self._seconds, {}
+        return {kind: round(spent, 3) for kind, spent in taken.items()}
+
+    def query(self) -> dict[str, Any] | None:
+        taken, self._query = self._query, None
+        return taken

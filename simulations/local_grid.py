@@ -1,0 +1,115 @@
+"""Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
+
+Every message is turned into Flower's protobuf bytes and back in both directions, so what works here works on the wire.
+A test can script faults: a fault sees each message and may drop, alter or repeat it.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable
+
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.proto.message_pb2 import Message as ProtoMessage
+from flwr.serverapp import Grid
+from flwr.supercore.constant import SUPERLINK_NODE_ID
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+Fault = Callable[[int, Message], Iterable[Message]]
+"""(partition, message) to the messages that arrive in its place: none, one or several."""
+
+CLIENT_APP_RAISED = 2
+"""Flower's error code for a handler that raised."""
+
+
+def deliver(_: int, message: Message) -> Iterable[Message]:
+    """No fault."""
+    return (message,)
+
+
+class LocalGrid(Grid):
+    """One node for each party; its client app runs when a message is pushed.
+
+    Args:
+        client_app: The ClientApp of every node.
+        parties: How many nodes.
+        on_request: Fault on the way to a party.
+        on_reply: Fault on the way back.
+
+    Attributes:
+        bytes_sent: Serialised bytes to all parties so far.
+        bytes_received: Serialised bytes from all parties so far.
+    """
+
+    def __init__(
+        self, client_app: ClientApp, parties: int, *, on_request: Fault = deliver, on_reply: Fault = deliver
+    ) -> None:
+        # Flower's messages take the sender from the task that the process runs; in process nobody else sets it.
+        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
+        self._client_app = client_app
+        self._on_request = on_request
+        self._on_reply = on_reply
+        self._parties = parties
+        self._run = Run.create_empty(run_id=1)
+        self._replies: dict[str, Message] = {}
+        self.bytes_sent = 0
+        self.bytes_received = 0
+
+    def set_run(self, run: Run) -> None:
+        """See Grid."""
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        """See Grid."""
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """See Grid."""
+        return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Nodes are numbered from 1; 0 is none."""
+        return range(1, self._parties + 1)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Deliver each message at once and keep its reply for `pull_messages`."""
+        message_ids = []
+        for message in messages:
+            message_id = uuid.uuid4().hex
+            message.metadata.__dict__["_message_id"] = message_id
+            message_ids.append(message_id)
+            data = message_to_proto(message).SerializeToString()
+            self.bytes_sent += len(data)
+            partition = message.metadata.dst_node_id - 1
+            for arriving in self._on_request(partition, message_from_proto(ProtoMessage.FromString(data))):
+                for reply in self._on_reply(partition, self._answer(partition, arriving)):
+                    back = message_to_proto(reply).SerializeToString()
+                    self.bytes_received += len(back)
+                    self._replies[message_id] = message_from_proto(ProtoMessage.FromString(back))
+        return message_ids
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """The replies that are there, each once."""
+        return [self._replies.pop(message_id) for message_id in message_ids if message_id in self._replies]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """Push and pull; in process nothing is left to wait for."""
+        del timeout
+        return self.pull_messages(self.push_messages(messages))
+
+    def _answer(self, partition: int, message: Message) -> Message:
+        context = Context(
+            run_id=1,
+            node_id=message.metadata.dst_node_id,
+            node_config={"partition-id": partition, "num-partitions": self._parties},
+            state=RecordDict(),
+            run_config={},
+        )
+        try:
+            return self._client_app(message, context)
+        except Exception as error:  # noqa: BLE001 Flower reports whatever a handler raises as this error
+            return Message(Error(CLIENT_APP_RAISED, type(error).__name__), reply_to=message)

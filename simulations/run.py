@@ -1,0 +1,149 @@
+"""`caucus-simulate`: a whole federation on one machine, by the same code that hospitals and coordinator run.
+
+    caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
+    caucus-simulate --resume RUN
+    caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
+
+1. Settle the configuration and write it into the run folder.
+2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
+3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
+4. Simulation only: train the small model on the private records, for comparison, and write the report again.
+"""
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import hydra
+from flwr.app import Context, RecordDict
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from client.app import SOCKET, relay
+from common import validate
+from common.errors import CaucusError, CheckpointError
+from server import evaluate
+from server.app import app as server_app
+from server.app import identified, load, store
+from server.report import write_report
+from server.run import write_json
+from simulations import federation
+from simulations.local_grid import LocalGrid
+
+log = logging.getLogger("caucus.simulation")
+
+ENGINES = ("local", "flower")
+
+
+def main() -> None:
+    """Entry point."""
+    logging.captureWarnings(capture=True)
+    if "--resume" in sys.argv:
+        _resume(sys.argv[1:])
+    else:
+        _composed()
+
+
+@hydra.main(config_path="pkg://configs", config_name="simulation", version_base="1.3")
+def _composed(config: DictConfig) -> None:
+    _or_exit(config, Path(HydraConfig.get().runtime.output_dir))
+
+
+def _resume(arguments: list[str]) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    folder = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == "--resume" else None
+    if folder is None or not (folder / "config.yaml").is_file():
+        sys.exit(
+            f"caucus-simulate: {CheckpointError('--resume', expected='one folder of an earlier run', got=arguments)}"
+        )
+    _or_exit(load(folder), folder)
+
+
+def _or_exit(config: DictConfig, folder: Path) -> None:
+    try:
+        simulate(config, folder)
+    except CaucusError as error:
+        log.debug("where it came from", exc_info=True)
+        sys.exit(f"caucus-simulate: {error}\nThe run folder is {folder}; caucus-simulate --resume {folder} goes on.")
+
+
+def simulate(config: DictConfig, folder: Path) -> None:
+    """Run one federation, or go on with the one in `folder`."""
+    validate.one_of(ENGINES, engine=config.engine)
+    config = identified(federation.with_labels(config))
+    store(config, folder)
+    if config.engine == "local":
+        _in_process(config, folder)
+    else:
+        _on_ray(config, folder)
+    _compare_with_real(config, folder)
+    log.info("done: %s", folder / "report.html")
+
+
+def _in_process(config: DictConfig, folder: Path) -> None:
+    services = federation.parties(config, folder)
+    client_app = relay(lambda context: services[int(context.node_config["partition-id"])])
+    server_app(LocalGrid(client_app, len(services)), _context(folder))
+
+
+def _on_ray(config: DictConfig, folder: Path) -> None:
+    # Flower phones home and looks for updates unless told not to; workers inherit the environment.
+    os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+    with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
+        socket = Path(short) / "party"
+        host = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "simulations.host", str(folder), str(socket)], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            if not host.stdout or host.stdout.readline() != "ready\n":
+                raise CheckpointError("party service", expected="a running one", where=folder / "parties.log")
+            os.environ[SOCKET] = f"unix:{socket}"
+            _flower(config.federation.parties, folder)
+        finally:
+            host.terminate()
+            host.wait()
+
+
+def _flower(count: int, folder: Path) -> None:
+    from flwr.serverapp import Grid, ServerApp  # noqa: PLC0415
+    from flwr.simulation import run_simulation  # noqa: PLC0415
+
+    from client.app import app as client_app  # noqa: PLC0415
+
+    # The engine gives the ServerApp an empty run configuration: this one names the run folder.
+    wrapper = ServerApp()
+
+    @wrapper.main()
+    def main(grid: Grid, _: Context) -> None:
+        server_app(grid, _context(folder))
+
+    run_simulation(wrapper, client_app, num_supernodes=count)
+
+
+def _context(folder: Path) -> Context:
+    return Context(
+        run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config={"run-folder": str(folder.resolve())}
+    )
+
+
+def _compare_with_real(config: DictConfig, folder: Path) -> None:
+    import json  # noqa: PLC0415
+
+    from hydra.utils import instantiate  # noqa: PLC0415
+
+    held_out = instantiate(config.task, _convert_="all").held_out()
+    private = [record for dealt in federation.deal(config) for record in dealt]
+    if not held_out or not private:
+        return
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    metrics["real_private"] = evaluate.score(private, held_out) | {"simulation_only": True}
+    write_json(folder / "metrics.json", metrics)
+    write_report(folder)
+    log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
+
+
+if __name__ == "__main__":
+    main()
