@@ -25,7 +25,7 @@ from common.queries import Votes
 _GRID = 2.0**24
 _DECIMALS = 1e5
 _SPARE = 8
-_CHUNK_BYTES = 24 << 20
+_CHUNK_BYTES = 12 << 20
 
 
 def contribution(

@@ -3,7 +3,7 @@
 Four diagnoses share all their findings and differ in how often each occurs, so no word alone gives one away. Hospitals
 differ in how they write: in words (plain, clipped, formal), in layout (prose, one line, headed blocks) and in order.
 The public text never shows these diagnoses the way a hospital writes them: it is other wards' notes, in every style,
-and a textbook's voice on the four conditions. The frequencies were set for a task that is learnable and not trivial;
+and textbooks, leaflets and pocket cards on the four conditions. The frequencies were set for a task that is learnable and not trivial;
 they are no medical reference.
 """
 
@@ -116,8 +116,13 @@ _CONDITIONS = (
     "an exacerbation of chronic obstructive lung disease",
     "pulmonary embolism",
 )
-_FORMAL = 2
-_COMMON, _RARE = 45, 8  # percent, for the textbook's "often" and "seldom"
+_COMMON, _RARE = 45, 8  # percent that public texts call usual and unusual
+_USUAL = (
+    ("many a person with {1} {0}", "in {1} one may hear or see this: {0}", "{0}, and it was {1}"),
+    ("{1}: {0}", "{0} = ?{1}", "typical {1}, {0}"),
+    ("expect {0} in {1}", "look for {0} when you suspect {1}", "with {0}, think of {1}"),
+)
+_UNUSUAL = ("hardly anyone with {1} {0}", "not {1} if {0}", "with {0}, think again before you call it {1}")
 
 
 def private_notes(hospital: int, count: int, experiment_seed: int) -> list[Record]:
@@ -139,9 +144,9 @@ def test_notes(count: int, experiment_seed: int, hospitals: int = 3) -> list[Rec
 
 
 def public_text(count: int, experiment_seed: int) -> list[str]:
-    """`count` public texts without labels: other wards' notes in every style, and a third textbook paragraphs."""
+    """`count` public texts without labels: other wards' notes in every style, and a third on the conditions."""
     rng = experiment(experiment_seed, "public text")
-    return [_textbook(rng) if rng.random() < 1 / 3 else _elsewhere(rng) for _ in range(count)]
+    return [_about(rng) if rng.random() < 1 / 3 else _elsewhere(rng) for _ in range(count)]
 
 
 # pytest would collect a function of this name wherever it is imported.
@@ -224,18 +229,16 @@ def _sentence(rng: np.random.Generator, section: str, phrases: list[str], wordin
     return leads[section][wording][int(rng.integers(2))] + joined + "."
 
 
-def _textbook(rng: np.random.Generator) -> str:
-    """Three to five sentences on one of the four conditions, in a public voice and in formal words."""
-    column = int(rng.integers(len(LABELS)))
+def _about(rng: np.random.Generator) -> str:
+    """Some sentences on one of the four conditions, as a textbook, a patient's leaflet or a pocket card has them."""
+    column, wording = int(rng.integers(len(LABELS))), int(rng.integers(3))
     condition = _CONDITIONS[column]
     sentences = []
-    for place in rng.permutation(len(_FINDINGS))[: 2 * _KEPT["H"]]:
+    for place in rng.permutation(len(_FINDINGS))[: len(_FINDINGS) // 2]:
         _, percents, *ways = _FINDINGS[place]
-        percent, finding = int(percents.split()[column]), ways[_FORMAL].split(" | ")[0]
+        percent, finding = int(percents.split()[column]), ways[wording].split(" | ")[0]
         if percent >= _COMMON:
-            usual = ("typical: {} in {}", "expect {} in {}", "look for {} when you suspect {}", "with {}, think of {}")
-            sentences.append(usual[int(rng.integers(len(usual)))].format(finding, condition))
-        elif percent <= _RARE:
-            seldom = ("with {}, think again before you call it {}", "unusual: {} in {}", "do not expect {} in {}")
-            sentences.append(seldom[int(rng.integers(len(seldom)))].format(finding, condition))
-    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences[: 3 + int(rng.integers(3))])
+            sentences.append(_USUAL[wording][int(rng.integers(3))].format(finding, condition))
+        elif percent <= _RARE and rng.random() < 1 / 3:
+            sentences.append(_UNUSUAL[wording].format(finding, condition))
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences[:6])

@@ -7,6 +7,7 @@ writes comes out of the fields of the request; no task is built in.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from common.errors import ProviderError
 from common.llm.base import Arrived, Reply, Request
-from common.llm.ngram import Between, normal, sentences, tokenise
+from common.llm.ngram import Between, bare, normal, sentences, tokenise
 from common.llm.writer import Passage, Writer
 from common.rng import experiment, stream
 from common.validate import at_least, in_range, not_empty, positive
@@ -26,6 +27,8 @@ Vector = NDArray[np.float32]
 _NORM = 4000.0  # whole numbers of this norm have products below 2^24, which float32 sums exactly in any order
 _SHORTLIST = 96  # passages that one request looks at
 _PASSAGES = 24  # of which it reads these again
+_SHAPES = 8  # read at random beside them, where no exemplar shows what a text looks like
+_TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
 _AGAINST_OTHERS = 0.7  # how much of the other labels' mean description is taken off the label's own
 _DESCRIPTION = 0.5  # weight of label and description beside exemplars
@@ -130,11 +133,15 @@ class Embedded:
         # Gumbel noise on the scores draws without replacement in proportion to exp(focus · cosine).
         drawn = short[np.argsort(-(self._focus * near[short] + rng.gumbel(size=count)))[:_PASSAGES]]
         library = self._library
+        if not (request.good or request.source):
+            drawn = np.concatenate([drawn, rng.integers(len(near), size=_SHAPES)])
         return Writer(
             request=request,
             passages=[
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
             ],
+            shapes=0 if request.good or request.source else _SHAPES,
+            meaning=library.meaning(request.labels).get(request.label, {}),
             anchors=[
                 Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in request.good + request.source
             ],
@@ -164,7 +171,33 @@ class _Library:
         self.whole = _whole(vectors)
         self.parts = [sentences(text) for text in texts]
         self.between = Between([part for parts in self.parts for part in parts])
+        self.words = [frozenset(bare(token) for part in parts for token in part) for parts in self.parts]
+        self._encoder = encoder
+        self._meanings: dict[tuple[tuple[str, str], ...], dict[str | None, dict[str, float]]] = {}
         self.known = frozenset(normal(text) for text in texts)
+
+    def meaning(self, labels: tuple[tuple[str, str], ...]) -> dict[str | None, dict[str, float]]:
+        """For each label, the words that its description brings to mind, with how much more often than the others' do.
+
+        They are what stands in the passages nearest to the description (relevance feedback, Lavrenko and Croft 2001).
+        """
+        if labels not in self._meanings:
+            raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
+            own = np.stack([_off(raw, at) for at in range(len(labels))])
+            count = min(_TYPICAL, len(self.parts))
+            tops = [np.argsort(-row, kind="stable")[:count] for row in _whole(own) @ self.whole.T]
+            seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
+            total = sum(seen, Counter[str]())
+            rest = max(1, len(labels) - 1) * count
+            self._meanings[labels] = {
+                label: {
+                    word: ((times[word] + 1) / (count + 2)) / ((total[word] - times[word] + 1) / (rest + 2))
+                    for word in total
+                    if total[word] > 1
+                }
+                for (label, _), times in zip(labels, seen, strict=True)
+            }
+        return self._meanings[labels]
 
     def centred(self, raw: Vector) -> Vector:
         """Unit vectors after the mean of all that was read is taken off."""
@@ -175,7 +208,7 @@ def _shown(request: Request) -> Iterable[str]:
     yield from request.good
     yield from request.bad
     yield from request.source
-    yield from (f"{label.replace('_', ' ')}: {description}" for label, description in request.labels)
+    yield from (described(*label) for label in request.labels)
     if request.attribute is not None:
         yield request.attribute
     if request.must:
@@ -199,11 +232,21 @@ def _target(request: Request, vectors: dict[str, Vector]) -> Vector:
     if request.attribute is not None:
         target += _DESCRIPTION * vectors[request.attribute]
     if request.label is not None:
-        described = {label: f"{label.replace('_', ' ')}: {text}" for label, text in request.labels}
-        own = vectors[described[request.label]]
-        others = [vectors[text] for label, text in described.items() if label != request.label]
-        target += weight * _unit(own - _AGAINST_OTHERS * _mean(others)) if others else weight * own
+        at = [label for label, _ in request.labels].index(request.label)
+        target += weight * _off(np.stack([vectors[described(*label)] for label in request.labels]), at)
     return _unit(target)
+
+
+def described(label: str, description: str) -> str:
+    """A label in words."""
+    return f"{label.replace('_', ' ')}: {description}"
+
+
+def _off(vectors: Vector, at: int) -> Vector:
+    """One of the vectors, with the others' mean taken off in part."""
+    if len(vectors) == 1:
+        return vectors[0]
+    return _unit(vectors[at] - _AGAINST_OTHERS * (vectors.sum(axis=0) - vectors[at]) / (len(vectors) - 1))
 
 
 def _mean(vectors: Iterable[Vector]) -> Vector:

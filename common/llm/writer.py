@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,10 +15,9 @@ from common.llm.ngram import Between, Sentence, Walk, bare, cross, normal, token
 
 _DRAFTS = 3  # of each sentence, of which the best is kept
 _ATTEMPTS = 8  # at a text that is no copy
-_SHORTEST, _STEM = 4, 5  # letters of a word that counts in a description, and those that make two the same
 _EXEMPLAR, _OTHER_EXEMPLARS = 0.8, 0.4  # weight of the leading exemplar, and of all others, beside all passages'
 _PUSH = 0.7  # exponent of the ratio of a word's frequencies in good and bad exemplars
-_NAMED = 2.0  # factor on a word of the label's description, and divisor on one of the other labels' only
+_MEANT, _MOST = 0.8, 6.0  # exponent of the ratio that the label gives a word, and its bound
 _UNHEARD, _COPIED = 0.35, 0.6  # off a draft's score: for each run of three words never read, and for a copy
 _WIDTH = 0.15  # of the window of relative positions from which a sentence of a longer text comes
 _SAME_HEAD, _REPEATED, _OTHER_LINE = 4.0, 0.02, 0.05  # factors on a sentence that begins like, again, or on a new line
@@ -51,6 +50,8 @@ class Writer:
         anchors: The good exemplars, or the source texts.
         between: All that the model has read, by neighbours.
         known: Normal forms of the public texts, none of which may come back.
+        shapes: How many passages, the last ones, only show what a text looks like.
+        meaning: Words that the label brings to mind, with how much more often than other labels do.
         focus: Inverse temperature of cosines.
         noise: Share of words written with an eye on the last word alone.
         seed: Seeds the request's draws.
@@ -64,18 +65,21 @@ class Writer:
         anchors: Sequence[Passage],
         between: Between,
         known: frozenset[str],
+        shapes: int,
+        meaning: Mapping[str, float],
         focus: float,
         noise: float,
         seed: int,
     ) -> None:
         self._request, self._passages, self._anchors = request, passages, anchors
         self._between, self._known, self._focus, self._noise = between, known, focus, noise
+        self._shapes = shapes
         self._rng = random.Random(seed)  # noqa: S311 — an experiment's draws, no secret
         texts = list(enumerate([*passages, *anchors]))
         owned = [(part, owner, at, len(text.parts)) for owner, text in texts for at, part in enumerate(text.parts)]
         self._pool = [part for part, _, _, _ in owned]
         self._owner = [owner for _, owner, _, _ in owned]
-        self._boost = _boost(request, {bare(token) for part in self._pool for token in part})
+        self._boost = _boost(request, meaning)
         self._merit = {word: math.log(factor) for word, factor in self._boost.items()}
         self._position = [(at + 0.5) / size for _, _, at, size in owned]
 
@@ -112,7 +116,7 @@ class Writer:
         """A text built like the leading exemplar, or like a passage drawn where there is none."""
         lean = self._lean(leader)
         if leader is None:
-            leader = self._rng.choices(self._passages, lean[: len(self._passages)])[0]
+            leader = self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(leader.parts)
         weights = [lean[owner] for owner in self._owner]
         if len(plan) == 1:
@@ -130,6 +134,9 @@ class Writer:
         if leader is not None:
             near = near + self._vectors @ leader.vector
         lean = np.exp(self._focus * (near - near.max()))
+        if self._shapes:
+            lean[: -self._shapes] /= lean[: -self._shapes].sum()
+            lean[-self._shapes :] /= lean[-self._shapes :].sum()
         lean /= lean.sum()
         others = len(self._anchors) - 1
         shares = [_EXEMPLAR if anchor is leader else _OTHER_EXEMPLARS / others for anchor in self._anchors]
@@ -231,28 +238,15 @@ def _head(part: Sentence) -> str:
     return "".join(part[:2])
 
 
-def _boost(request: Request, words: Iterable[str]) -> dict[str, float]:
-    """Factor on each word: up with good exemplars and the label's description, down with bad ones and other labels'."""
-    boost: dict[str, float] = {}
-    if request.label is not None:
-        named = {label: _stems(f"{label} {text}") for label, text in request.labels}
-        own = named.pop(request.label)
-        others = frozenset().union(*named.values())
-        for word in words:
-            stem = word[:_STEM]
-            if (stem in own) != (stem in others):
-                boost[word] = _NAMED if stem in own else 1 / _NAMED
+def _boost(request: Request, meaning: Mapping[str, float]) -> dict[str, float]:
+    """Factor on each word: what the label brings to mind, and up with good exemplars, down with bad ones."""
+    boost = {word: min(max(ratio, 1 / _MOST), _MOST) ** _MEANT for word, ratio in meaning.items()}
     if request.bad:
         good, bad = _document_counts(request.good), _document_counts(request.bad)
         for word in good.keys() | bad.keys():
             ratio = ((good[word] + 0.5) / (len(request.good) + 1)) / ((bad[word] + 0.5) / (len(request.bad) + 1))
             boost[word] = boost.get(word, 1.0) * ratio**_PUSH
     return boost
-
-
-def _stems(text: str) -> frozenset[str]:
-    """The beginnings of a description's longer words; shorter ones are mostly grammar."""
-    return frozenset(word[:_STEM] for word in normal(text.replace("_", " ")).split() if len(word) >= _SHORTEST)
 
 
 def _document_counts(texts: Sequence[str]) -> Counter[str]:

@@ -1,0 +1,113 @@
+import traceback
+
+import pytest
+
+from common.data.load import duplicates, read_records, read_texts
+from common.domain import Record
+from common.errors import DataError
+
+LABELS = ("pneumonia", "asthma")
+SECRET = "Zebulon"
+"""Stands for private text: it must not reach a message."""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return to
+
+
+def test_csv(write):
+    path = write("a.csv", 'text,label\n"cough, ""wet""",pneumonia\nwheeze,asthma\n')
+    assert read_records(path, LABELS) == [Record('cough, "wet"', "pneumonia"), Record("wheeze", "asthma")]
+
+
+def test_json_lines(write):
+    path = write("a.jsonl", '{"text": "cough\\nwet", "label": "pneumonia"}\n\n{"label": "asthma", "text": "é\u2028"}')
+    assert read_records(path, LABELS) == [Record("cough\nwet", "pneumonia"), Record("é\u2028", "asthma")]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_mark_endings_and_further_columns_are_tolerated(write, ending):
+    path = write("a.CSV", "\ufeff" + ending.join(["id,label,text", "1,asthma,wheeze", "", "2,asthma,cough", ""]))
+    assert [record.text for record in read_records(path, LABELS)] == ["wheeze", "cough"]
+
+
+def test_repeated_rows_are_kept_and_counted(write):
+    path = write("a.csv", "text,label\nx,asthma\nx,asthma\nx,pneumonia\nx,asthma\n")
+    records = read_records(path)
+    assert len(records) == 4
+    assert duplicates(records) == 2
+
+
+BAD = {
+    "unknown label": ("a.csv", f"text,label\nx,asthma\ny,{SECRET}\n", 3, "unknown label"),
+    "unknown label, JSON": ("a.jsonl", f'{{"text": "x", "label": "{SECRET}"}}', 1, "unknown label"),
+    "label in other case": ("a.csv", "text,label\nx,Asthma\n", 2, "unknown label"),
+    "header alone": ("a.csv", "text,label\n", 1, "no data"),
+    "empty file": ("a.csv", "", 1, "no data"),
+    "empty JSON file": ("a.jsonl", "\n\n", 1, "no data"),
+    "no header": ("a.csv", f"{SECRET},asthma\n", 1, "missing column"),
+    "column twice": ("a.csv", f"text,text,label\n{SECRET},x,asthma\n", 1, "missing column"),
+    "too many fields": ("a.csv", f"text,label\nx,asthma\n{SECRET}, wet,asthma\n", 3, "broken CSV row"),
+    "too few fields": ("a.csv", f"text,label\n{SECRET}\n", 2, "broken CSV row"),
+    "open quote": ("a.csv", f'text,label\nx,asthma\n"{SECRET},asthma\ny,asthma\n', 3, "broken CSV row"),
+    "stray quote": ("a.csv", f'text,label\n"{SECRET}" x,asthma\n', 2, "broken CSV row"),
+    "row after a text of three lines": ("a.csv", f'text,label\n"x\ny\nz",asthma\n{SECRET}\n', 5, "broken CSV row"),
+    "row of three lines": ("a.csv", f'text,label\nx,asthma\n"{SECRET}\ny\nz",a,b\n', 3, "broken CSV row"),
+    "empty text": ("a.csv", "text,label\nx,asthma\n  ,asthma\n", 3, "empty text"),
+    "empty label": ("a.csv", f"text,label\n{SECRET},\n", 2, "empty label"),
+    "empty text, JSON": ("a.jsonl", '{"text": "", "label": "asthma"}', 1, "empty text"),
+    "malformed JSON": ("a.jsonl", f'{{"text": "x", "label": "asthma"}}\n{{"text": "{SECRET}\n', 2, "malformed JSON"),
+    "JSON list": ("a.jsonl", f'["{SECRET}", "asthma"]', 1, "malformed JSON"),
+    "deep JSON": ("a.jsonl", "[" * 100_000, 1, "malformed JSON"),
+    "no label": ("a.jsonl", f'{{"text": "{SECRET}"}}', 1, "missing column"),
+    "text is a number": ("a.jsonl", '{"text": 7, "label": "asthma"}', 1, "missing column"),
+    "lone surrogate": ("a.jsonl", f'{{"text": "{SECRET}\\ud800", "label": "asthma"}}', 1, "broken text"),
+    "Latin-1": ("a.csv", f"text,label\nx,asthma\n{SECRET} caf\u00e9,asthma\n".encode("latin-1"), 3, "not UTF-8"),
+    "UTF-16": ("a.csv", "text,label\nx,asthma\n".encode("utf-16"), 1, "not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused_by_line_and_without_their_content(write, case):
+    name, content, line, what = BAD[case]
+    path = write(name, content)
+    with pytest.raises(DataError, match=what) as caught:
+        read_records(path, LABELS)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert f"{path}:{line}" in str(caught.value)
+    assert SECRET not in shown
+    assert not isinstance(caught.value.__context__, ValueError)  # a decoder's error would carry the file
+
+
+def test_an_unknown_label_names_the_labels_that_are_allowed(write):
+    with pytest.raises(DataError, match="pneumonia, asthma"):
+        read_records(write("a.csv", "text,label\nx,other\n"), LABELS)
+
+
+@pytest.mark.parametrize("reader", [read_records, read_texts])
+def test_files_that_cannot_be_read(tmp_path, write, reader):
+    with pytest.raises(DataError, match=r"cannot be read.*missing\.csv"):
+        reader(tmp_path / "missing.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataError, match="cannot be read"):
+        reader(tmp_path / "folder.csv")
+    with pytest.raises(DataError, match="unknown kind of file"):
+        reader(write("a.xlsx", "x"))
+
+
+def test_public_texts_of_each_kind(write):
+    assert read_texts(write("a.txt", "\ufeffone\r\n\n  two \u2028\n")) == ["one", "two"]
+    assert read_texts(write("a.csv", "id,text\n1,one\n2,two\n")) == ["one", "two"]
+    assert read_texts(write("a.jsonl", '{"text": "one"}\n')) == ["one"]
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.jsonl", "")])
+def test_public_files_without_a_text_are_refused(write, name, content):
+    with pytest.raises(DataError, match="no data"):
+        read_texts(write(name, content))

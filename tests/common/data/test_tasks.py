@@ -1,0 +1,51 @@
+import pytest
+
+from common.data.tasks import task_from
+from common.errors import ConfigError
+
+GOOD = {
+    "name": "banking-10",
+    "kind": "customer message",
+    "labels": {"age_limit": "asks how old one must be", "cash": " ", "top_up": None},
+    "attributes": ["short", "angry"],
+}
+
+
+def test_a_task_keeps_the_order_of_its_labels_and_describes_all_of_them():
+    task = task_from(GOOD)
+    assert (task.name, task.kind, task.attributes) == ("banking-10", "customer message", ("short", "angry"))
+    assert list(task.labels.items()) == [
+        ("age_limit", "asks how old one must be"),
+        ("cash", "cash"),
+        ("top_up", "top up"),
+    ]
+
+
+def test_a_list_of_labels_will_do():
+    task = task_from({"name": "t", "kind": "note", "labels": ["heart_failure", "asthma"]})
+    assert task.labels == {"heart_failure": "heart failure", "asthma": "asthma"}
+    assert task.attributes == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"name": "../evil"}, "task.name"),
+        ({"name": ""}, "task.name"),
+        ({"kind": None}, "task.kind"),
+        ({"labels": {}}, "two labels"),
+        ({"labels": {"one": "x"}}, "two labels"),
+        ({"labels": ["a", "a"]}, "more than once"),
+        ({"labels": ["a", "a "]}, "more than once"),
+        ({"labels": ["a", ""]}, "task.labels"),
+        ({"labels": {"a": "x", True: "y"}}, "task.labels"),
+        ({"labels": {"a": 3, "b": "y"}}, "task.labels.a"),
+        ({"labels": "ab"}, "a list"),
+        ({"attributes": "short"}, "a list"),
+        ({"attributes": ["short", ""]}, "task.attributes"),
+        ({"label": ["a", "b"]}, "'label'"),
+    ],
+)
+def test_wrong_settings_are_named(change, names):
+    with pytest.raises(ConfigError, match=names):
+        task_from(GOOD | change)

@@ -1,0 +1,35 @@
+import inspect
+
+import pytest
+
+from common import errors
+
+
+def all_errors():
+    return [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__]
+
+
+def test_the_tree_on_top_of_the_file_is_the_tree():
+    assert errors.__doc__ is not None
+    drawn = {}
+    parents = []
+    for line in errors.__doc__.splitlines():
+        name = line.strip(" │├└─").split(" ")[0]
+        if not name.endswith("Error"):
+            continue
+        depth = (len(line) - len(line.lstrip(" │├└─"))) // 4
+        parents[depth - 1 :] = [name]
+        drawn[name] = parents[-2] if len(parents) > 1 else "Exception"
+    assert drawn == {kind.__name__: kind.__base__.__name__ for kind in all_errors()}
+
+
+@pytest.mark.parametrize("kind", all_errors())
+def test_a_message_has_all_its_parts_in_order(kind):
+    error = kind("broken row", expected="2 fields", got=3, where="a.csv:7", do="Repair it.")
+    assert str(error) == "broken row; expected 2 fields; got 3; at a.csv:7. Repair it."
+    assert error.what == "broken row"
+    assert str(kind("broken row")) == "broken row"
+
+
+def test_zero_and_empty_are_things_that_can_be_got():
+    assert str(errors.ConfigError("count", got=0, where="")) == "count; got 0; at "

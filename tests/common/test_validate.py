@@ -1,0 +1,55 @@
+import math
+
+import pytest
+
+from common.errors import ConfigError
+from common.validate import at_least, in_range, not_empty, one_of, positive, probability
+
+
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        lambda: positive(a=1e-300, b=3),
+        lambda: at_least(0, a=0, b=5.5),
+        lambda: at_least(-1, a=-1),
+        lambda: in_range(0, 1, a=0, b=1),
+        lambda: probability(a=1e-12, b=1 - 1e-12),
+        lambda: one_of(("sample", "user"), unit="user"),
+        lambda: not_empty(a=[0], b="x", c={1: 2}),
+    ],
+)
+def test_right_values_pass(accepted):
+    assert accepted() is None
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: positive(sigma=0),
+        lambda: positive(sigma=-1),
+        lambda: positive(sigma=math.inf),
+        lambda: positive(sigma=math.nan),
+        lambda: positive(fine=1, sigma=0),
+        lambda: at_least(2, sigma=1.999),
+        lambda: at_least(2, sigma=math.inf),
+        lambda: at_least(2, sigma=math.nan),
+        lambda: in_range(0, 1, sigma=1.001),
+        lambda: in_range(0, 1, sigma=math.nan),
+        lambda: probability(sigma=0),
+        lambda: probability(sigma=1),
+        lambda: probability(sigma=math.nan),
+        lambda: one_of(("sample", "user"), sigma="party"),
+        lambda: not_empty(sigma=()),
+    ],
+)
+def test_wrong_values_are_refused_by_name(refused):
+    with pytest.raises(ConfigError, match="sigma") as caught:
+        refused()
+    assert "fine" not in str(caught.value)
+
+
+def test_messages_say_what_was_expected_and_got():
+    with pytest.raises(ConfigError, match=r"sigma; expected a finite number > 0; got -1"):
+        positive(sigma=-1)
+    with pytest.raises(ConfigError, match=r"unit; expected one of sample, user; got 'party'"):
+        one_of(("sample", "user"), unit="party")

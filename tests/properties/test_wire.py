@@ -1,0 +1,152 @@
+"""Every message survives the wire, and nothing else is taken for one."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common import messages as m
+from common import wire
+from common.errors import ProtocolError
+from common.queries import Votes, VotesSpec
+from common.secagg.messages import KeyAdvert, UnmaskShares
+from protos import party_pb2
+
+PARTIES = st.integers(0, 1000)
+BY_PARTY = st.dictionaries(PARTIES, st.binary(max_size=40), max_size=4)
+KEYS = st.binary(min_size=32, max_size=32)
+ADVERTS = st.builds(KeyAdvert, mask_public=KEYS, seal_public=KEYS)
+
+
+@st.composite
+def votes(draw):
+    candidates, dimensions = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    vectors = rng.normal(size=(candidates, dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    spec = VotesSpec(top=draw(st.integers(1, 20)), furthest=draw(st.booleans()), max_records=draw(st.integers(1, 9)))
+    return Votes(spec=spec, vectors=vectors, labels=rng.integers(0, 5, candidates).astype(np.int32))
+
+
+BODIES = st.one_of(
+    st.builds(m.Open, st.binary(max_size=50)),
+    st.builds(m.Opened, st.text(max_size=20)),
+    st.builds(m.AskKeys, st.frozensets(PARTIES, max_size=5).map(lambda p: tuple(sorted(p))), st.integers(0, 2**31)),
+    ADVERTS,
+    st.builds(m.AskShares, st.dictionaries(PARTIES, ADVERTS, max_size=3)),
+    st.builds(m.Shares, BY_PARTY),
+    st.builds(m.AskVotes, votes(), BY_PARTY),
+    st.builds(
+        m.Answer, st.lists(st.integers(0, 2**64 - 1), max_size=9).map(lambda words: np.array(words, dtype=np.uint64))
+    ),
+    st.builds(m.AskUnmask, st.frozensets(PARTIES, max_size=5)),
+    st.builds(UnmaskShares, self_seeds=BY_PARTY, mask_keys=BY_PARTY),
+    st.builds(m.Close),
+    st.builds(m.Closed),
+    st.builds(m.Refusal, st.sampled_from(m.Reason)),
+)
+ENVELOPES = st.builds(
+    m.Envelope,
+    run=st.text(max_size=10),
+    party=PARTIES,
+    plan_digest=KEYS,
+    index=st.integers(0, 2**31),
+    attempt=st.integers(0, 2**31),
+    body=BODIES,
+)
+
+
+def same(a, b):
+    """Equality that looks into arrays."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, m.AskVotes):
+        return a.query.digest() == b.query.digest() and a.query.spec == b.query.spec and a.inbox == b.inbox
+    if isinstance(a, m.Answer):
+        return np.array_equal(a.words, b.words)
+    return a == b
+
+
+@given(ENVELOPES)
+def test_a_message_survives_the_wire(envelope):
+    back = wire.unpack(wire.pack(envelope))
+    assert same(back.body, envelope.body)
+    for name in ("run", "party", "plan_digest", "index", "attempt"):
+        assert getattr(back, name) == getattr(envelope, name)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(ENVELOPES, st.data())
+def test_damaged_bytes_are_refused_or_mean_what_they_say(envelope, data):
+    parcel = wire.pack(envelope)
+    damaged = bytearray(parcel.envelope)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        back = wire.unpack(m.Parcel(bytes(damaged), parcel.bulk))
+    except ProtocolError:
+        return
+    assert same(wire.unpack(wire.pack(back)).body, back.body)
+
+
+@given(st.binary(max_size=200), st.binary(max_size=40))
+def test_noise_is_refused_with_our_own_error(envelope, bulk):
+    with pytest.raises(ProtocolError):
+        wire.unpack(m.Parcel(envelope, bulk))
+
+
+def test_a_bulk_that_was_exchanged_is_refused():
+    envelope = m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.Answer(np.arange(3, dtype=np.uint64)))
+    parcel = wire.pack(envelope)
+    with pytest.raises(ProtocolError, match="bulk"):
+        wire.unpack(m.Parcel(parcel.envelope, parcel.bulk[:-8] + bytes(8)))
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda p: setattr(p, "version", 2), "version"),
+        (lambda p: setattr(p, "plan_digest", b"short"), "digest"),
+        (lambda p: p.ClearField("body"), "body"),
+        (lambda p: setattr(p, "party", 1 << 25), "party"),
+        (lambda p: p.ask_unmask.survivors.append(0), "parties"),
+    ],
+)
+def test_each_rule_of_the_envelope(change, word):
+    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.AskUnmask(frozenset({0, 1}))))
+    proto = party_pb2.Envelope.FromString(parcel.envelope)
+    change(proto)
+    with pytest.raises(ProtocolError, match=word):
+        wire.unpack(m.Parcel(proto.SerializeToString()))
+
+
+def test_vectors_that_are_not_finite_or_not_as_many_as_labels_are_refused():
+    spec = VotesSpec(top=2)
+    query = Votes(spec=spec, vectors=np.eye(2, dtype=np.float32), labels=np.zeros(2, dtype=np.int32))
+    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.AskVotes(query)))
+    for bulk in (np.array([[np.nan, 0], [0, 1]], dtype="<f4").tobytes(), parcel.bulk[:-4]):
+        proto = party_pb2.Envelope.FromString(parcel.envelope)
+        proto.bulk_digest = hashlib.sha256(bulk).digest()
+        with pytest.raises(ProtocolError):
+            wire.unpack(m.Parcel(proto.SerializeToString(), bulk))
+
+
+def test_parties_that_get_the_same_query_share_its_bytes():
+    query = Votes(spec=VotesSpec(top=1), vectors=np.eye(2, dtype=np.float32), labels=np.zeros(2, dtype=np.int32))
+    parcels = wire.pack_all(
+        {
+            party: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=m.AskVotes(query, {9: bytes([party])}))
+            for party in range(3)
+        }
+    )
+    assert len({id(parcel.bulk) for parcel in parcels.values()}) == 1
+    assert [wire.unpack(parcel).body.inbox[9] for parcel in parcels.values()] == [b"\0", b"\1", b"\2"]
+
+
+def test_a_parcel_finds_its_partition():
+    parcel = m.Parcel(b"abc", b"defg")
+    assert wire.unpack_parcel(wire.pack_parcel(parcel, 7)) == (parcel, 7)
+    with pytest.raises(ProtocolError):
+        wire.unpack_parcel(b"\xff\xff\xff")

@@ -1,0 +1,50 @@
+import json
+
+import numpy as np
+import pytest
+
+from common.errors import CheckpointError
+from common.queries import Votes, VotesSpec
+from server.checkpoint import Checkpoint, write_atomic
+
+
+def query(seed=0):
+    vectors = np.random.default_rng(seed).normal(size=(5, 3)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Votes(spec=VotesSpec(top=3), vectors=vectors, labels=np.arange(5, dtype=np.int32))
+
+
+def test_state_comes_back(tmp_path):
+    assert Checkpoint(tmp_path / "state").load() is None
+    Checkpoint(tmp_path / "state").save({"round": 2, "text": "é"})
+    assert Checkpoint(tmp_path / "state").load() == {"round": 2, "text": "é"}
+
+
+def test_a_reserved_query_is_asked_again_with_the_same_bytes(tmp_path):
+    first = query(0)
+    assert Checkpoint(tmp_path).reserve(3, first) is first
+    assert Checkpoint(tmp_path).reserve(3, query(1)).digest() == first.digest()
+
+
+def test_an_answer_comes_back_and_frees_its_query(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.answer(0) is None
+    checkpoint.reserve(0, query())
+    checkpoint.commit(0, np.array([-5, 2**40], dtype=np.int64))
+    assert Checkpoint(tmp_path).answer(0).tolist() == [-5, 2**40]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer-000.npy"]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    write_atomic(tmp_path / "f", b"old")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_atomic(tmp_path / "f", b"new")
+    assert (tmp_path / "f").read_bytes() == b"old"
+
+
+def test_a_damaged_state_is_named(tmp_path):
+    Checkpoint(tmp_path).save({"round": 1})
+    (tmp_path / "state.json").write_text(json.dumps({"round": 1})[:-2])
+    with pytest.raises(CheckpointError, match=r"state\.json"):
+        Checkpoint(tmp_path).load()

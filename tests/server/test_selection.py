@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import InternalError
+from server.selection import allocate, exemplars, model_weights, per_label, top_per_label
+
+
+def test_the_best_of_each_label_with_ties_to_the_first():
+    scores = np.array([5, 9, 5, -1, 9, 5, 7])
+    labels = np.array([0, 1, 0, 0, 1, 0, 0])
+    best = top_per_label(scores, labels, 3, 3)
+    assert [list(chosen) for chosen in best] == [[6, 0, 2], [1, 4], []]
+
+
+def test_unsigned_and_negative_scores():
+    assert list(top_per_label(np.array([1, 3, 2], np.uint8), np.zeros(3, int), 2, 1)[0]) == [1, 2]
+    assert list(top_per_label(np.array([-1.0, -3.0, -2.0]), np.zeros(3, int), 2, 1)[0]) == [0, 2]
+
+
+def test_weights_follow_the_paper():
+    # s = H / 20; w = (.6 / (2/5), .2 / (2/5), .2 / (1/5)) = (1.5, .5, 1), normalised by 3.
+    weights = model_weights(np.array([4, 8, 1, 3, 4]), np.array([0, 0, 1, 1, 2]), 3)
+    np.testing.assert_allclose(weights, [1.5 / 3, 0.5 / 3, 1 / 3])
+
+
+def test_a_sum_below_zero_counts_as_zero():
+    weights = model_weights(np.array([4.0, -6.0, 1.0, 1.0]), np.array([0, 1, 2, 2]), 3)
+    np.testing.assert_allclose(weights, [4 / 5, 0, 1 / 5])  # though the votes sum to 0
+    weights = model_weights(np.array([4.0, -60.0]), np.array([0, 1]), 2)
+    np.testing.assert_allclose(weights, [1, 0])  # though they sum to less than 0
+
+
+@pytest.mark.parametrize("votes", [[0, 0], [-1.5, 0.0], [-3, -4]])
+def test_without_a_vote_there_are_no_weights(votes):
+    assert model_weights(np.array(votes), np.array([0, 1]), 2) is None
+
+
+def test_no_candidates_at_all_give_no_weights():
+    assert model_weights(np.zeros(0), np.zeros(0, np.int64), 2) is None
+
+
+def test_a_model_without_candidates_counts_as_average():
+    # Votes a text: 3, 1 and, of all four texts, 2 for the one that wrote none.
+    weights = model_weights(np.array([3, 3, 1, 1]), np.array([0, 0, 1, 1]), 3)
+    np.testing.assert_allclose(weights, [3 / 6, 1 / 6, 2 / 6])
+
+
+@given(st.integers(0, 10_000), st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda w: sum(w) > 1e-6))
+def test_counts_are_exact_and_within_one_of_the_share(total, weights):
+    weights = np.array(weights)
+    counts = allocate(total, weights)
+    assert counts.sum() == total
+    assert (counts >= 0).all()
+    assert (np.abs(counts - total * weights / weights.sum()) < 1 + 1e-6).all()
+    assert (counts[weights == 0] == 0).all()
+
+
+def test_what_is_left_goes_to_the_largest_fractions_and_of_equals_to_the_first():
+    assert list(allocate(100, np.full(3, 1 / 3))) == [34, 33, 33]
+    assert list(allocate(10, np.array([0.55, 0.27, 0.18]))) == [5, 3, 2]
+    assert list(allocate(2, np.full(3, 1 / 3))) == [1, 1, 0]
+    assert list(allocate(1200, np.array([0.1, 0.2, 0.7]))) == [120, 240, 840]
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, -0.5], [np.nan, 1.0]])
+def test_impossible_weights_are_our_bug(weights):
+    with pytest.raises(InternalError, match="weights"):
+        allocate(10, np.array(weights))
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(1, 12), st.integers(0, 40))
+def test_labels_get_even_parts(counts, label_count, before):
+    parts = per_label(np.array(counts), label_count, before)
+    assert parts.shape == (len(counts), label_count)
+    assert list(parts.sum(axis=1)) == counts
+    assert (parts.max(axis=1) - parts.min(axis=1) <= 1).all()
+    assert np.ptp(parts.sum(axis=0)) <= 1
+    assert (parts >= 0).all()
+
+
+def test_dealing_goes_on_where_it_stopped():
+    assert per_label(np.array([2, 2]), 3).tolist() == [[1, 1, 0], [1, 0, 1]]
+    assert per_label(np.array([2]), 3, dealt_before=4).tolist() == [[0, 1, 1]]
+
+
+def test_exemplars_are_half_of_each_pool():
+    good, bad = exemplars(range(8), range(10, 18), 7, np.random.default_rng(0))
+    assert (len(set(good)), len(set(bad))) == (4, 3)
+    assert set(good) <= set(range(8))
+    assert set(bad) <= set(range(10, 18))
+
+
+def test_small_pools_are_used_up_and_an_empty_one_gives_nothing():
+    good, bad = exemplars(["a", "b"], [], 8, np.random.default_rng(0))
+    assert sorted(good) == ["a", "b"]
+    assert bad == []
+
+
+def test_every_exemplar_of_a_pool_is_drawn_equally_often_and_in_any_place():
+    generator = np.random.default_rng(1)
+    drawn = np.array([exemplars(range(8), range(8), 8, generator)[0] for _ in range(2000)])
+    # 250 of each number expected in each place; 5 standard deviations, and the seed is fixed.
+    for place in range(4):
+        counts = np.bincount(drawn[:, place], minlength=8)
+        assert (np.abs(counts - 250) < 5 * np.sqrt(2000 * (1 / 8) * (7 / 8))).all()
