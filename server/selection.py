@@ -84,8 +84,8 @@ def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise InternalError("weights", expected="at least 0, finite and not all 0", got=weights)
     shares = total * weights / weights.sum()
-    # Without the tolerance a share of 100 computed as 99.999... would lose its turn to a true fraction.
-    counts: NDArray[np.int64] = np.floor(shares + 1e-9).astype(np.int64)
+    counts: NDArray[np.int64] = np.floor(shares).astype(np.int64)
+    # Rounded, so that equal shares stay equal whatever the order of the arithmetic before.
     fractions = np.round(shares - counts, 9)
     counts[np.argsort(-fractions, kind="stable")[: total - counts.sum()]] += 1
     return counts

@@ -46,6 +46,11 @@ def test_shares_have_the_moments_of_the_dirichlet_distribution(alpha):
     assert abs(shares.var() / variance - 1) < 1 / 3
 
 
+def test_who_gets_which_record_of_a_class_is_random():
+    first = dirichlet(["a"] * 400, 2, 100.0, rng())[0]
+    assert np.ptp(first) > len(first)  # a run of neighbours would be one less; by chance with probability below 2^-300
+
+
 def test_parties_may_be_empty():
     sizes = [len(part) for part in dirichlet(["a", "b"], 10, 1.0, rng())]
     assert sum(sizes) == 2
