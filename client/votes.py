@@ -96,7 +96,10 @@ def _votes_of_label(
     ranks = min(top, columns)
     votes = np.zeros((directions, columns), dtype=np.int64)
     right = _on_grid(candidates)
-    for left in _on_grid(records).split(max(1, _CHUNK_BYTES // (4 * columns))):
+    rows = _on_grid(records)
+    chunk = max(1, _CHUNK_BYTES // (4 * columns))
+    for start in range(0, len(rows), chunk):
+        left = rows[start : start + chunk]
         similarities = left @ right.T
         for direction in range(directions):
             ranked = _ranked(similarities, left, right, ranks, furthest=direction == 1)
@@ -154,7 +157,10 @@ def _exact_pairs(
     left: torch.Tensor, right: torch.Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """Exact inner products of single pairs."""
-    return np.einsum("pd,pd->p", left[row].numpy(), right[column].numpy(), dtype=np.float64)
+    products: npt.NDArray[np.float64] = np.einsum(
+        "pd,pd->p", left[row].numpy(), right[column].numpy(), dtype=np.float64
+    )
+    return products
 
 
 def _in_order(

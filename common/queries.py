@@ -60,6 +60,8 @@ class VotesSpec:
         for name, value in (("top", self.top), ("max_records", self.max_records)):
             if type(value) is not int:
                 raise ConfigError(name, expected="an integer", got=repr(value))
+        if type(self.furthest) is not bool:
+            raise ConfigError("furthest", expected="true or false", got=repr(self.furthest))
         in_range(1, MOST_VOTES, top=self.top)
         in_range(1, 2**20, max_records=self.max_records)
 
@@ -151,8 +153,8 @@ class Votes:
             "<16sIBIQQ", b"caucus/votes/1", spec.top, spec.furthest, spec.max_records, *self.vectors.shape
         )
         digest = hashlib.sha256(header)
-        digest.update(np.ascontiguousarray(self.vectors, dtype="<f4"))
-        digest.update(np.ascontiguousarray(self.labels, dtype="<i4"))
+        digest.update(self.vectors.astype("<f4").tobytes())
+        digest.update(self.labels.astype("<i4").tobytes())
         return digest.digest()
 
 

@@ -1,0 +1,149 @@
+"""Votes against a slow reference in exact integers, and their independence of partition, order and chunking."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from client import votes as client_votes
+from client.votes import contribution
+from common.errors import InternalError, ProtocolError
+from common.queries import Votes, VotesSpec
+
+
+def _unit(rows):
+    rows = np.asarray(rows, dtype=np.float64)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _random(rng, count, dim, centre=0.0):
+    rows = rng.standard_normal((count, dim))
+    rows[:, 0] += centre * dim**0.5
+    return _unit(rows)
+
+
+def _query(vectors, labels=None, **spec):
+    labels = np.zeros(len(vectors), np.int32) if labels is None else np.asarray(labels, np.int32)
+    return Votes(spec=VotesSpec(**{"top": 8, **spec}), vectors=vectors, labels=labels)
+
+
+def _reference(query, records, labels):
+    """The definition, one pair at a time, in rational arithmetic."""
+    spec, count = query.spec, len(query.labels)
+    answer = [0] * (2 * count)
+
+    def grid(vector):
+        return [round(Fraction(float(x)) * 2**24) for x in vector]
+
+    candidates = [grid(vector) for vector in query.vectors]
+    for record, label in zip(records, labels, strict=True):
+        own = grid(record)
+        buckets = {
+            j: (sum(a * b for a, b in zip(own, candidates[j], strict=True)) * 2 * 10**5 + 2**48) // 2**49
+            for j in range(count)
+            if query.labels[j] == label
+        }
+        for half, sign in enumerate((-1, 1)):
+            order = sorted(buckets, key=lambda j, sign=sign: (sign * buckets[j], j))
+            for q, j in enumerate(order[: spec.top]):
+                answer[half * count + j] += 2 ** (spec.top - 1 - q)
+    return np.array(answer if spec.furthest else answer[:count])
+
+
+def _hard_case(rng):
+    """Candidates in tight clusters, with exact and near copies: many ties, and more of them than the list holds."""
+    centres = _random(rng, 4, 24)
+    near = _unit(np.repeat(centres, 12, axis=0) + rng.choice([0, 2e-6, 1e-5, 1e-4], (48, 1)) * rng.standard_normal((48, 24)))
+    vectors = np.concatenate([near, centres, centres, _random(rng, 20, 24)])
+    return vectors[rng.permutation(len(vectors))], np.concatenate([centres, _random(rng, 16, 24)])
+
+
+@pytest.mark.parametrize("top", [1, 3, 8, 20])
+def test_equals_the_definition(top):
+    rng = np.random.default_rng(top)
+    vectors, records = _hard_case(rng)
+    labels = rng.integers(0, 3, len(vectors))
+    record_labels = rng.integers(0, 4, len(records)).astype(np.int32)
+    query = _query(vectors, labels, top=top)
+    np.testing.assert_array_equal(contribution(query, records, record_labels), _reference(query, records, record_labels))
+    one_label = _query(vectors, top=top)
+    zeros = np.zeros(len(records), np.int32)
+    np.testing.assert_array_equal(contribution(one_label, records, zeros), _reference(one_label, records, zeros))
+
+
+@pytest.mark.parametrize("perturb", [0.0, 0.9])
+def test_float32_error_up_to_its_bound_changes_nothing(monkeypatch, perturb):
+    rng = np.random.default_rng(3)
+    vectors, records = _hard_case(rng)
+    query, labels = _query(vectors), np.zeros(len(records), np.int32)
+    ranked, noise = client_votes._ranked, np.random.default_rng(4)
+
+    def with_error(similarities, left, right, ranks, *, furthest):
+        error = perturb * client_votes._error(left.shape[1]) * noise.uniform(-1, 1, similarities.shape)
+        return ranked(similarities + similarities.new_tensor(error), left, right, ranks, furthest=furthest)
+
+    expected = _reference(query, records, labels)
+    monkeypatch.setattr(client_votes, "_ranked", with_error)
+    np.testing.assert_array_equal(contribution(query, records, labels), expected)
+
+
+@pytest.mark.parametrize("centre", [0.0, 2.0])
+def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre):
+    rng = np.random.default_rng(5)
+    vectors = _random(rng, 700, 96, centre)
+    vectors[100:140] = vectors[:40]
+    records = _random(rng, 400, 96, centre)
+    labels = rng.integers(0, 2, 400).astype(np.int32)
+    query = _query(vectors, rng.integers(0, 2, 700))
+    central = contribution(query, records, labels)
+    monkeypatch.setattr(client_votes, "_CHUNK_BYTES", 4 * 700 * 7)
+    np.testing.assert_array_equal(contribution(query, records, labels), central)
+    order = rng.permutation(400)
+    for parties in (2, 5, 60):
+        split = np.array_split(order, parties)
+        np.testing.assert_array_equal(sum(contribution(query, records[p], labels[p]) for p in split), central)
+
+
+def test_weights_of_three_and_four_votes():
+    angles = np.array([0.1, 0.4, 0.7, 1.0, 1.3])
+    vectors = _unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    record, label = np.array([[1, 0]], np.float32), np.zeros(1, np.int32)
+    assert contribution(_query(vectors, top=4), record, label).tolist() == [8, 4, 2, 1, 0, 0, 1, 2, 4, 8]
+    assert contribution(_query(vectors, top=3, furthest=False), record, label).tolist() == [4, 2, 1, 0, 0]
+
+
+def test_ties_go_to_the_lower_index_in_both_directions():
+    vectors = np.repeat(_unit([[1, 0], [0, 1]]), 30, axis=0)
+    got = contribution(_query(vectors, top=2), np.array([[1, 0]], np.float32), np.zeros(1, np.int32))
+    assert np.flatnonzero(got).tolist() == [0, 1, 60 + 30, 60 + 31]
+    assert got[[0, 1, 90, 91]].tolist() == [2, 1, 2, 1]
+
+
+def test_fewer_candidates_than_votes_no_candidates_and_no_records():
+    query = _query(_unit([[1, 0], [0, 1]]), [0, 0], top=4)
+    record = np.array([[1, 0]], np.float32)
+    assert contribution(query, record, np.zeros(1, np.int32)).tolist() == [8, 4, 4, 8]
+    assert not contribution(query, record, np.ones(1, np.int32)).any()
+    empty = contribution(query, np.empty((0, 2), np.float32), np.empty(0, np.int32))
+    assert empty.tolist() == [0, 0, 0, 0]
+    assert empty.dtype == np.int64
+
+
+def test_each_owner_keeps_the_first_records_over_all_labels():
+    vectors = _unit([[1, 0], [0, 1], [1, 0.1]])
+    query = _query(vectors, [0, 0, 1], top=1, furthest=False, max_records=2)
+    records = _unit([[1, 0], [0, 1], [1, 0], [0, 1], [0, 1]])
+    labels = np.array([0, 1, 0, 0, 0], np.int32)
+    assert contribution(query, records, labels, owners=["a", "a", "a", "b", "a"]).tolist() == [1, 1, 1]
+    # Without owners each record is a unit of its own.
+    assert contribution(query, records, labels).tolist() == [2, 2, 1]
+
+
+def test_mismatched_arguments_are_refused():
+    query, labels = _query(_unit([[1, 0]])), np.zeros(2, np.int32)
+    with pytest.raises(ProtocolError, match="dimension"):
+        contribution(query, np.ones((2, 3), np.float32), labels)
+    with pytest.raises(InternalError):
+        contribution(query, np.ones((3, 2), np.float32), labels)
+    with pytest.raises(InternalError):
+        contribution(query, np.ones((2, 2), np.float32), labels, owners=["a"])
