@@ -14,9 +14,6 @@ second look at the same records.
 """
 
 import numpy as np
-from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
-from common.privacy.samplers import discrete_gaussian
 from numpy.typing import NDArray
 
 from client import votes
@@ -24,6 +21,9 @@ from client.records import Embedded
 from client.session import RefusalError
 from common.errors import InternalError
 from common.messages import Reason
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
+from common.privacy.samplers import discrete_gaussian
 from common.queries import Votes
 from common.rng import secure_bytes
 
@@ -61,18 +61,17 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
         index=index,
         plan_digest=plan.digest(),
         query_digest=query.digest(),
-        release=plan.release(index),
+        release=plan.answer_release(index),
         noise_key=secure_bytes(32),
     )
     share_sigma = plan.share_sigma(planned)
     if share_sigma == 0:
         return counts
-    if entry.noise_key is None:
-        raise RefusalError(Reason.OUT_OF_ORDER, "query that is already answered and closed")
+    assert entry.noise_key is not None  # the ledger refuses a closed answer
     return counts + discrete_gaussian(share_sigma, len(counts), entry.noise_key)
 
 
 def _first_of_unit(records: Embedded, plan: Plan) -> Embedded:
     """At user level the party is the user: at most `max_records` of its records, the first in its file, take part."""
-    limit = plan.max_records_per_party
+    limit = plan.query(0).spec.max_records if plan.unit == "user" else plan.max_records_per_party
     return Embedded(vectors=records.vectors[:limit], labels=records.labels[:limit])

@@ -30,7 +30,7 @@ class Channel:
 
     def __init__(self, address: str, partition: int) -> None:
         self._partition = partition
-        self._call = grpc.insecure_channel(address, options=UNLIMITED).unary_unary(METHOD)
+        self._call = grpc.insecure_channel(address, options=UNLIMITED).unary_unary(METHOD, None, None)
 
     def handle(self, parcel: Parcel) -> Parcel:
         """Pass one parcel on and bring the answer back."""
@@ -44,9 +44,7 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
 
     @client_app.query()
     def handle(message: Message, context: Context) -> Message:
-        envelope, bulk = message.content["envelope"], message.content["bulk"]
-        parcel = Parcel(envelope["bytes"], bulk["bytes"].data)
-        answer = connect(context).handle(parcel)
+        answer = connect(context).handle(_parcel(message.content))
         content = RecordDict(
             {
                 "envelope": ConfigRecord({"bytes": answer.envelope}),
@@ -56,6 +54,12 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
         return Message(content, reply_to=message)
 
     return client_app
+
+
+def _parcel(content: RecordDict) -> Parcel:
+    envelope = content.config_records["envelope"]["bytes"]
+    assert isinstance(envelope, bytes)
+    return Parcel(envelope, content.array_records["bulk"]["bytes"].data)
 
 
 def _own_service(context: Context) -> Party:

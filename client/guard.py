@@ -3,12 +3,11 @@
 import math
 from dataclasses import dataclass
 
-from common.privacy.plan import Plan, epsilon_against
-
 from client.session import RefusalError
 from common import validate
 from common.errors import ConfigError
 from common.messages import Reason
+from common.privacy.plan import Plan, verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +57,5 @@ class Limits:
         ):
             if value < limit:
                 raise RefusalError(Reason.OVER_LIMIT, f"plan's {name}", expected=f"at least {limit}", got=value)
-        # The plan's own claim is recomputed here: a coordinator that writes a small ε over a small σ is refused.
-        true_epsilon = epsilon_against(plan, plan.colluders)
-        if not self.unsafe_no_noise and true_epsilon > self.max_epsilon:
-            raise RefusalError(
-                Reason.OVER_LIMIT, "plan's true epsilon", expected=f"at most {self.max_epsilon}", got=true_epsilon
-            )
+        # The plan's claim is recomputed: a coordinator that writes a small epsilon over a small sigma is refused.
+        verify(plan)

@@ -5,6 +5,7 @@ Flower app (`client/app.py`) is code that the coordinator pushes to the hospital
 nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`serve`).
 """
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,6 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 import grpc
-from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
 
 from client import answer, records, secagg
 from client.guard import Limits
@@ -23,6 +22,8 @@ from common import wire
 from common.domain import PartyId, Record
 from common.embedding import Encoder
 from common.errors import CaucusError, DropoutError, InternalError, ProtocolError, RefusedError
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
 from common.rng import secure_bytes
 from common.secagg import ring
 from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
@@ -120,14 +121,15 @@ class PartyService:
             case m.AskUnmask(survivors):
                 return self._unmask(envelope, survivors)
             case m.Close():
-                self._ledger.close(envelope.run)
+                for entry in self._ledger.entries(envelope.run):
+                    self._ledger.commit(envelope.run, entry.index)
                 self._session = self._records = self._round = None
                 return m.Closed()
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
-        plan = Plan.from_json(body.plan)
+        plan = _read_plan(body.plan)
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
         if plan.encoder != self._encoder.digest:
@@ -142,10 +144,8 @@ class PartyService:
 
     def _advertise(self, envelope: m.Envelope, body: m.AskKeys) -> KeyAdvert:
         plan = _in(self._session, Session).plan
-        if len(body.roster) < plan.minimum_survivors or max(body.roster, default=0) >= plan.parties:
-            raise RefusalError(
-                m.Reason.TOO_FEW, "roster", expected=f"{plan.minimum_survivors} or more of {plan.parties}"
-            )
+        if len(body.roster) < plan.survivors or max(body.roster, default=0) >= plan.parties:
+            raise RefusalError(m.Reason.TOO_FEW, "roster", expected=f"{plan.survivors} or more of {plan.parties}")
         self._round, advert = secagg.advertise(
             RoundContext(
                 run=envelope.run,
@@ -153,7 +153,7 @@ class PartyService:
                 attempt=envelope.attempt,
                 parties=body.roster,
                 threshold=plan.threshold,
-                minimum_survivors=plan.minimum_survivors,
+                minimum_survivors=plan.survivors,
                 length=body.length,
             ),
             self._party,
@@ -195,6 +195,13 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> gr
     server.add_insecure_port(address)
     server.start()
     return server
+
+
+def _read_plan(data: bytes) -> Plan:
+    try:
+        return Plan.from_dict(json.loads(data))
+    except (ValueError, CaucusError) as error:
+        raise ProtocolError("plan", expected="one that this version can read and that is consistent") from error
 
 
 def _reason(error: Exception) -> m.Reason:

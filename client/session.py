@@ -17,10 +17,9 @@ Invariants:
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from common.privacy.plan import Plan
-
 from common import messages as m
 from common.errors import RefusedError
+from common.privacy.plan import Plan
 
 
 class RefusalError(RefusedError):

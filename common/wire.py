@@ -142,7 +142,7 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
         case m.Closed():
             proto.closed.SetInParent()
         case m.Refusal(reason):
-            proto.refusal.reason = session_pb2.Reason.ValueType(reason)
+            proto.refusal.CopyFrom(session_pb2.Refusal(reason=session_pb2.Reason.Name(reason)))
         case _ as unreachable:
             assert_never(unreachable)
     proto.bulk_digest = hashlib.sha256(bulk).digest()

@@ -9,7 +9,6 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from common.privacy.plan import Plan
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from hydra import compose, initialize_config_module
@@ -20,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from common.data.sources import Source
 from common.embedding import Encoder
 from common.llm.base import Provider
+from common.privacy.plan import Plan
 from server import models
 from server.checkpoint import write_atomic
 from server.methods.base import Method
@@ -82,6 +82,7 @@ class Parts:
             max_records=config.privacy.max_records,
             parties=config.federation.parties,
             max_dropouts=config.federation.max_dropouts,
+            threshold=config.secagg.threshold,
             colluders=config.federation.colluders,
         )
         self.providers: dict[str, Provider] = models.providers(
@@ -108,7 +109,9 @@ def identified(config: DictConfig) -> DictConfig:
     """The configuration with everything resolved and an identity for the run, unless it has one."""
     resolved: Any = OmegaConf.to_container(config, resolve=True)
     resolved["run"] = resolved.get("run") or uuid.uuid4().hex
-    return OmegaConf.create(resolved)
+    identified_config = OmegaConf.create(resolved)
+    assert isinstance(identified_config, DictConfig)
+    return identified_config
 
 
 def store(config: DictConfig, folder: Path) -> None:

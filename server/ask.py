@@ -12,18 +12,19 @@ named for unmasking, only the very same survivors will do, because two sums over
 """
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
-from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
 from numpy.typing import NDArray
 
 from common import messages as m
 from common import wire
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
 from common.queries import Votes
 from common.secagg import ring
 from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
@@ -55,6 +56,7 @@ class Federation:
         self._ledger = ledger
         self._joined: frozenset[PartyId] = frozenset()
         self._refused: dict[PartyId, str] = {}
+        self._attempts: Counter[int] = Counter()
 
     def open(self) -> None:
         """Send the plan to every party and learn who takes part.
@@ -94,7 +96,7 @@ class Federation:
             index=index,
             plan_digest=self._plan.digest(),
             query_digest=query.digest(),
-            release=self._plan.release(index),
+            release=self._plan.answer_release(index),
         )
         roster = self._joined if entry.survivors is None else entry.survivors & self._joined
         if entry.survivors is not None and roster != entry.survivors:
@@ -106,13 +108,20 @@ class Federation:
                 do="Bring them back and resume; sums over different parties would give too much away",
             )
         self._refused.clear()
+        attempt = self._attempts[index]
+        self._attempts[index] += 1
         aggregate = self._masked_total if self._plan.secure else self._plain_total
-        total, survivors = aggregate(index, entry.attempts - 1, query, roster)
+        total, survivors = aggregate(index, attempt, query, roster)
         self._ledger.survivors(self._run, index, survivors)
 
         self._checkpoint.commit(index, total)
         self._ledger.commit(self._run, index)
         return total
+
+    def survivors(self, index: int) -> int:
+        """How many parties the answer to query number `index` holds."""
+        (entry,) = (entry for entry in self._ledger.entries(self._run) if entry.index == index)
+        return len(entry.survivors or ())
 
     def _masked_total(
         self, index: int, attempt: int, query: Votes, roster: frozenset[PartyId]
@@ -124,7 +133,7 @@ class Federation:
             attempt=attempt,
             parties=tuple(sorted(roster)),
             threshold=self._plan.threshold,
-            minimum_survivors=self._plan.minimum_survivors,
+            minimum_survivors=self._plan.survivors,
             length=length,
         )
         at = {"index": index, "attempt": attempt}
@@ -197,16 +206,16 @@ class Federation:
                     bodies[party] = reply.body
                 case _:
                     self._refused[party] = f"out of place: {type(reply.body).__name__}"
-        for party, reason in self._refused.items():
-            log.warning("party %d %s", party, reason)
+        for party, why in self._refused.items():
+            log.warning("party %d %s", party, why)
         return bodies
 
     def _enough(self, step: str, parties: frozenset[PartyId] | Mapping[PartyId, object]) -> None:
-        if len(parties) < self._plan.minimum_survivors:
-            reasons = ", ".join(f"party {party} {reason}" for party, reason in sorted(self._refused.items()))
+        if len(parties) < self._plan.survivors:
+            reasons = ", ".join(f"party {party} {why}" for party, why in sorted(self._refused.items()))
             raise DropoutError(
                 "too few parties take part",
-                expected=f"at least {self._plan.minimum_survivors} of {self._plan.parties}",
+                expected=f"at least {self._plan.survivors} of {self._plan.parties}",
                 got=f"{len(parties)}" + (f" ({reasons})" if reasons else ""),
                 where=step,
                 do="See the logs of those that refused; then resume, or plan for more dropouts",

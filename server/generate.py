@@ -24,6 +24,10 @@ class Order:
     count: int
 
 
+Writer = Callable[[Order, int, np.random.Generator], Request]
+"""(order, number of texts, generator of its own) to a request."""
+
+
 @dataclass(slots=True)
 class Yield:
     """What a round brought.
@@ -46,12 +50,12 @@ class Yield:
 def generate(
     providers: Mapping[str, Provider],
     orders: Sequence[Order],
-    write: Callable[[Order, int, np.random.Generator], Request],
+    write: Writer,
     *,
     round_number: int,
     texts_per_request: int,
     experiment_seed: int,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> Yield:
     """Fill the orders of one round.
 
@@ -61,7 +65,7 @@ def generate(
     Args:
         providers: Language models by name.
         orders: What is wanted.
-        write: (order, number of texts, generator of its own) to a request.
+        write: Makes the requests.
         round_number: Generation round, for the candidates and for the random streams.
         texts_per_request: Texts asked for in one request.
         experiment_seed: For prompts and cuts.

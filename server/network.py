@@ -72,10 +72,10 @@ class FlowerNetwork:
         bulks: dict[int, ArrayRecord] = {}
         messages = []
         for node, parcel in parcels.items():
-            bulk = bulks.setdefault(
+            shared = bulks.setdefault(
                 id(parcel.bulk), ArrayRecord({"bytes": Array("uint8", (len(parcel.bulk),), "raw", parcel.bulk)})
             )
-            content = RecordDict({"envelope": ConfigRecord({"bytes": parcel.envelope}), "bulk": bulk})
+            content = RecordDict({"envelope": ConfigRecord({"bytes": parcel.envelope}), "bulk": shared})
             messages.append(Message(content, dst_node_id=node, message_type="query"))
         node_of = {
             message_id: message.metadata.dst_node_id
@@ -92,11 +92,16 @@ class FlowerNetwork:
                 if reply.has_error():
                     log.warning("node %d: error %d", node_of[message_id], reply.error.code)
                     continue
-                envelope, bulk = reply.content["envelope"], reply.content["bulk"]
-                replies[node_of[message_id]] = Parcel(envelope["bytes"], bulk["bytes"].data)
+                replies[node_of[message_id]] = _parcel(reply.content)
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(POLL_SECONDS)
         for message_id in waiting:
             log.warning("node %d: no reply within %g s", node_of[message_id], self._timeout)
         return replies
+
+
+def _parcel(content: RecordDict) -> Parcel:
+    envelope = content.config_records["envelope"]["bytes"]
+    assert isinstance(envelope, bytes)
+    return Parcel(envelope, content.array_records["bulk"]["bytes"].data)

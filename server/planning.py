@@ -1,15 +1,16 @@
 """What a run will ask and cost, known before anything private is touched."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
 
 from common.domain import Task
 from common.llm.base import Provider
 from common.privacy import plan as planning
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
 from server import prompts
 from server.methods.base import Method
 from server.statement import not_covered, statement
@@ -28,6 +29,7 @@ def make_plan(
     delta: float,
     unit: str,
     max_records: int,
+    threshold: int | None = None,
 ) -> Plan:
     """Price and calibrate all that `method` can ask, at worst.
 
@@ -37,6 +39,11 @@ def make_plan(
         ConfigError, PlanError: With the numbers that do not fit.
     """
     secure = secure and parties > 1
+    if not secure:
+        threshold = 1
+    elif threshold is None:
+        threshold = max(parties // 2, colluders) + 1
+    (asked,) = method.plan(max_records)
     return planning.calibrate(
         method=method.name,
         labels=tuple(task.labels),
@@ -44,12 +51,14 @@ def make_plan(
         parties=parties,
         max_dropouts=max_dropouts,
         colluders=colluders,
+        threshold=threshold,
         secure=secure,
         epsilon=epsilon,
         delta=delta,
         unit=unit,
-        max_records=max_records,
-        asked=method.plan(max_records),
+        name=asked.name,
+        spec=asked.spec,
+        times=asked.times,
     )
 
 
@@ -65,7 +74,7 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
             "unit": plan.unit,
             "max_records": max(planned.spec.max_records for planned in plan.queries),
         },
-        "mechanism": "none" if plan.noiseless else "distributed discrete Gaussian",
+        "mechanism": "none" if math.isinf(plan.epsilon) else "distributed discrete Gaussian",
         "queries": [
             {
                 "name": planned.name,
@@ -82,7 +91,7 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         ],
         "parties": plan.parties,
         "max_dropouts": plan.max_dropouts,
-        "assumed_survivors": plan.minimum_survivors,
+        "assumed_survivors": plan.survivors,
         "assumed_colluders": plan.colluders,
         "noise_parties": plan.noise_parties,
         "threshold": plan.threshold,
@@ -108,9 +117,7 @@ def forecast(method: Method, task: Task, providers: Mapping[str, Provider]) -> d
     label = next(iter(task.labels))
     calls = input_tokens = output_tokens = 0
     for provider in providers.values():
-        request = prompts.zero_shot(
-            task, label, texts=method.texts_per_request, temperature=1.0, words=None, rng=np.random.default_rng(0)
-        )
+        request = prompts.by_example(task, label, texts=method.texts_per_request, rng=np.random.default_rng(0))
         per_call = provider.estimate(request)
         share = -(-texts // (method.texts_per_request * len(providers)))
         calls += share

@@ -26,8 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -35,6 +33,8 @@ from common.domain import Candidate, Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.llm.base import Provider
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
 from common.queries import Votes
 from server import evaluate
 from server.ask import Federation
@@ -47,6 +47,7 @@ from server.report import write_report
 
 log = logging.getLogger("caucus.run")
 
+KINDS_OF_WORK = ("generate", "embed", "ask")
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
 
 
@@ -92,10 +93,8 @@ def run(setup: Setup) -> State:
     ledger = Ledger(setup.folder / "state" / "ledger.db")
     federation = Federation(network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger)
     meter = _Meter()
-    embed = _Remembering(setup.encoder)
-    tools = _tools(setup, federation, meter, embed)
+    tools = _tools(setup, federation, meter)
     held_out = setup.encoder.encode([record.text for record in setup.held_out])
-
     saved = checkpoint.load()
     if saved is not None and saved["plan"] != setup.plan.digest().hex():
         raise CheckpointError(
@@ -113,7 +112,7 @@ def run(setup: Setup) -> State:
     while state.round < setup.method.rounds:
         state = setup.method.step(state, tools)
         report = state.rounds[-1]
-        fid = evaluate.fid_or_none(embed([candidate.text for candidate in state.candidates]), held_out)
+        fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "query": meter.query()}
         checkpoint.save({"plan": setup.plan.digest().hex(), "state": state.to_dict()})
         finish(state, status="partial", seconds=time.monotonic() - started)
@@ -132,11 +131,11 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     write_atomic(path, json.dumps(_finite(value), ensure_ascii=False, indent=2).encode())
 
 
-def _tools(setup: Setup, federation: Federation, meter: "_Meter", embed: "_Remembering") -> Tools:
+def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
     def ask(index: int, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> Counts:
         spec = setup.plan.query(index).spec
         total = federation.ask(index, Votes(spec=spec, vectors=vectors, labels=labels))
-        meter.asked(index, setup.plan)
+        meter.asked(index, setup.plan, federation.survivors(index))
         votes = total / spec.scale
         return Counts(nearest=votes[: len(labels)], furthest=votes[len(labels) :])
 
@@ -158,7 +157,7 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter", embed: "_Remem
         models=tuple(setup.providers),
         experiment_seed=setup.experiment_seed,
         generate=meter.timed("generate", write_texts),
-        embed=meter.timed("embed", embed),
+        embed=meter.timed("embed", _Remembering(setup.encoder)),
         ask=meter.timed("ask", ask),
     )
 
@@ -224,7 +223,7 @@ class _Meter:
     """Seconds by kind of work, and the query asked, since the last look."""
 
     def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
+        self._seconds = dict.fromkeys(KINDS_OF_WORK, 0.0)
         self._query: dict[str, Any] | None = None
 
     def timed(self, kind: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,16 +232,21 @@ class _Meter:
             try:
                 return work(*args, **kwargs)
             finally:
-                self._seconds[kind] = self._seconds.get(kind, 0.0) + time.monotonic() - started
+                self._seconds[kind] += time.monotonic() - started
 
         return measured
 
-    def asked(self, index: int, plan: Plan) -> None:
+    def asked(self, index: int, plan: Plan, survivors: int) -> None:
         planned = plan.query(index)
-        self._query = {"index": index, "sigma_votes": planned.sigma / planned.spec.scale, "parties": plan.parties}
+        self._query = {
+            "index": index,
+            "sigma_votes": planned.sigma / planned.spec.scale,
+            "survivors": survivors,
+            "parties": plan.parties,
+        }
 
     def seconds(self) -> dict[str, float]:
-        taken, self._seconds = self._seconds, {}
+        taken, self._seconds = self._seconds, dict.fromkeys(KINDS_OF_WORK, 0.0)
         return {kind: round(spent, 3) for kind, spent in taken.items()}
 
     def query(self) -> dict[str, Any] | None:

@@ -3,8 +3,6 @@
 import logging
 from pathlib import Path
 
-import numpy as np
-from common.privacy.ledger import Ledger
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
@@ -19,6 +17,7 @@ from common.data.sources import DemoNotes, LabelledFiles, Source
 from common.domain import Record
 from common.embedding import Encoder
 from common.errors import ConfigError
+from common.privacy.ledger import Ledger
 
 log = logging.getLogger("caucus.simulation")
 
@@ -72,7 +71,7 @@ def deal(config: DictConfig) -> list[list[Record]]:
     if wanted.partition == "iid":
         shares = iid(len(pool), count, generator)
     else:
-        shares = dirichlet(np.array([record.label for record in pool]), count, wanted.alpha, generator)
+        shares = dirichlet([record.label for record in pool], count, wanted.alpha, generator)
     dealt = [[pool[i] for i in share] for share in shares]
     empty = sum(not share for share in dealt)
     if empty:

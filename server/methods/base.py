@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
 from common.queries import VotesSpec
+from server.generate import Yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class Tools:
     task: Task
     models: tuple[str, ...]
     experiment_seed: int
-    generate: Callable[..., Any]
+    generate: Callable[..., Yield]
     embed: Callable[[Sequence[str]], NDArray[np.float32]]
     ask: Callable[[int, NDArray[np.float32], NDArray[np.int32]], Counts]
 
@@ -101,6 +102,7 @@ class Method(Protocol):
 
     name: str
     rounds: int
+    texts_per_request: int
 
     def plan(self, max_records: int) -> tuple[Asked, ...]:
         """Every query that can be asked, at worst; `max_records` of one privacy unit."""

@@ -12,7 +12,7 @@ After T rounds, and T - 1 private queries, D is the synthetic data set.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from common.errors import ConfigError
 from common.llm.base import Request
 from common.queries import VotesSpec
 from server import prompts, selection
-from server.generate import Order
+from server.generate import Order, Writer
 from server.methods.base import Asked, Counts, State, Tools
 
 
@@ -128,21 +128,20 @@ class Wasp:
             if shares[k, c]
         ]
 
-    def _writer(self, state: State, tools: Tools) -> Any:  # noqa: ANN401
+    def _writer(self, state: State, tools: Tools) -> Writer:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            common = {"texts": texts, "temperature": self.temperature, "words": self.words, "rng": generator}
             good, bad = state.good.get(order.label, ()), state.bad.get(order.label, ())
-            if not good:
-                return prompts.zero_shot(tools.task, order.label, **common)
-            if not self.contrast:
-                bad = ()
-            chosen_good, chosen_bad = selection.exemplars(good, bad, self.shots, generator)
-            return prompts.contrastive(
+            chosen = selection.exemplars(good, bad if self.contrast else (), self.shots, generator)
+            shown = [[state.candidates[i].text for i in pool] for pool in chosen]
+            return prompts.by_example(
                 tools.task,
                 order.label,
-                good=[state.candidates[i].text for i in chosen_good],
-                bad=[state.candidates[i].text for i in chosen_bad],
-                **common,
+                texts=texts,
+                rng=generator,
+                good=shown[0],
+                bad=shown[1],
+                temperature=self.temperature,
+                words=self.words,
             )
 
         return write
@@ -174,7 +173,7 @@ class Wasp:
         ]
 
 
-def _sums(pairs: Any, models: Sequence[str]) -> Mapping[str, int]:  # noqa: ANN401
+def _sums(pairs: Iterable[tuple[str, int]], models: Sequence[str]) -> Mapping[str, int]:
     sums: Counter[str] = Counter()
     for model, count in pairs:
         sums[model] += count
