@@ -104,6 +104,8 @@ P / theatre in the morning / list for theatre / operative fixation
 
 _SECTIONS = "HBETP"
 _KEPT = {"H": 5, "B": 2, "E": 3, "T": 2, "P": 2}  # findings of a section that one note mentions
+_ON_CONDITIONS = 0.12  # share of the public texts that are on the four conditions
+_BESIDES = 0.6  # share of other wards' patients who have one of the four conditions beside what brought them
 _ALLOWED_ABSENT = 0.3  # share of absent findings that are worth a mention
 _HEADS = (
     ("History", "Background", "On examination", "Tests", "Plan"),
@@ -144,9 +146,9 @@ def test_notes(count: int, experiment_seed: int, hospitals: int = 3) -> list[Rec
 
 
 def public_text(count: int, experiment_seed: int) -> list[str]:
-    """`count` public texts without labels: other wards' notes in every style, and a third on the conditions."""
+    """`count` public texts without labels: other wards' notes in every style, and some on the conditions."""
     rng = experiment(experiment_seed, "public text")
-    return [_about(rng) if rng.random() < 1 / 3 else _elsewhere(rng) for _ in range(count)]
+    return [_about(rng) if rng.random() < _ON_CONDITIONS else _elsewhere(rng) for _ in range(count)]
 
 
 # pytest would collect a function of this name wherever it is imported.
@@ -175,13 +177,12 @@ def _mentioned(rng: np.random.Generator, column: int, wording: int) -> dict[str,
 
 
 def _elsewhere(rng: np.random.Generator) -> str:
-    """A note of another ward, in a style drawn at random."""
+    """A note of another ward, in a style drawn at random. Its patients may have one of the four conditions besides."""
     style = (int(rng.integers(3)), int(rng.integers(3)), bool(rng.integers(2)))
-    found = _mentioned(rng, len(LABELS), style[0])
+    found = _mentioned(rng, int(rng.integers(len(LABELS))) if rng.random() < _BESIDES else len(LABELS), style[0])
     for section, phrases in found.items():
         own = [ways[style[0]] for at, *ways in _ELSEWHERE if at == section]
-        first = [own[place] for place in rng.permutation(len(own))[: 1 + int(rng.integers(2))]]
-        found[section] = (first + phrases)[: _KEPT[section]]
+        found[section] = [own[int(rng.integers(len(own)))], *phrases][: _KEPT[section]]
     return _note(rng, style, found, str(rng.choice(("a fall", "stomach pain", "feeling unwell", "a rash", "headache"))))
 
 

@@ -9,6 +9,7 @@ writes comes out of the fields of the request; no task is built in.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -27,8 +28,10 @@ Vector = NDArray[np.float32]
 _NORM = 4000.0  # whole numbers of this norm have products below 2^24, which float32 sums exactly in any order
 _SHORTLIST = 96  # passages that one request looks at
 _PASSAGES = 24  # of which it reads these again
-_SHAPES = 8  # read at random beside them, where no exemplar shows what a text looks like
+_SHAPES = 16  # read beside them where no exemplar shows what a text looks like
+_ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
+_RECALLED = 1.0  # weight of those passages beside the description itself
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
 _AGAINST_OTHERS = 0.7  # how much of the other labels' mean description is taken off the label's own
 _DESCRIPTION = 0.5  # weight of label and description beside exemplars
@@ -94,7 +97,7 @@ class Embedded:
         if not requests:
             return []
         vectors = self._vectors(requests)
-        targets = np.stack([_target(request, vectors) for request in requests])
+        targets = np.stack([_target(request, vectors, self._library.sense(request.labels)) for request in requests])
         nearness = _whole(targets) @ self._library.whole.T / np.float32(_NORM**2)
         replies = []
         for place, request in enumerate(requests):
@@ -126,31 +129,47 @@ class Embedded:
 
     def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
         """One request: draw passages near the target, then write."""
-        rng = experiment(self._seed, "embedded model", self.name, request.seed)
-        count = min(_SHORTLIST, len(near))
-        short = np.argpartition(-near, count - 1)[:count]
-        short = short[np.lexsort((short, -near[short]))]
-        # Gumbel noise on the scores draws without replacement in proportion to exp(focus · cosine).
-        drawn = short[np.argsort(-(self._focus * near[short] + rng.gumbel(size=count)))[:_PASSAGES]]
         library = self._library
-        if not (request.good or request.source):
-            drawn = np.concatenate([drawn, rng.integers(len(near), size=_SHAPES)])
+        rng = experiment(self._seed, "embedded model", self.name, request.seed)
+        drawn = self._drawn(near, _PASSAGES, rng)
+        shown = request.good + request.source
+        anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
+        if not shown:
+            # Nothing shows what a text looks like: some text that was read does, and of those like it the near ones.
+            shape = library.vectors[rng.integers(len(near))]
+            like = _whole(shape) @ library.whole.T
+            alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
+            drawn = np.concatenate([drawn, self._drawn(np.where(alike, near, np.float32(-2)), _SHAPES, rng)])
         return Writer(
             request=request,
             passages=[
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
             ],
-            shapes=0 if request.good or request.source else _SHAPES,
-            meaning=library.meaning(request.labels).get(request.label, {}),
-            anchors=[
-                Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in request.good + request.source
-            ],
+            shapes=0 if shown else min(_SHAPES, len(near)),
+            meaning={} if request.label is None else library.sense(request.labels)[request.label].words,
+            anchors=anchors,
             between=library.between,
             known=library.known,
             focus=self._focus,
             noise=self._noise,
             seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
         ).texts()
+
+    def _drawn(self, near: Vector, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Passages drawn without replacement in proportion to exp(focus · nearness), by Gumbel noise on the scores."""
+        short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
+        short = short[np.lexsort((short, -near[short]))]
+        scores = self._focus * near[short] + rng.gumbel(size=len(short))
+        drawn: NDArray[np.intp] = short[np.argsort(-scores)[:count]]
+        return drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sense:
+    """What a label means to a model: a unit vector, and how much more often each word comes up than with others."""
+
+    vector: Vector
+    words: dict[str, float]
 
 
 class _Library:
@@ -173,31 +192,35 @@ class _Library:
         self.between = Between([part for parts in self.parts for part in parts])
         self.words = [frozenset(bare(token) for part in parts for token in part) for parts in self.parts]
         self._encoder = encoder
-        self._meanings: dict[tuple[tuple[str, str], ...], dict[str | None, dict[str, float]]] = {}
+        self._senses: dict[tuple[tuple[str, str], ...], dict[str, _Sense]] = {}
         self.known = frozenset(normal(text) for text in texts)
 
-    def meaning(self, labels: tuple[tuple[str, str], ...]) -> dict[str | None, dict[str, float]]:
-        """For each label, the words that its description brings to mind, with how much more often than the others' do.
+    def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, "_Sense"]:
+        """What each label's description brings to mind, worked out once for a set of labels.
 
-        They are what stands in the passages nearest to the description (relevance feedback, Lavrenko and Croft 2001).
+        It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
+        Lavrenko and Croft 2001 for the words), each against the same of the other labels.
         """
-        if labels not in self._meanings:
+        if labels not in self._senses:
             raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
-            own = np.stack([_off(raw, at) for at in range(len(labels))])
             count = min(_TYPICAL, len(self.parts))
-            tops = [np.argsort(-row, kind="stable")[:count] for row in _whole(own) @ self.whole.T]
+            tops = [np.argsort(-row, kind="stable")[:count] for row in _whole(_apart(raw)) @ self.whole.T]
+            recalled = _apart(np.stack([self.vectors[top].mean(axis=0) for top in tops]))
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
             total = sum(seen, Counter[str]())
             rest = max(1, len(labels) - 1) * count
-            self._meanings[labels] = {
-                label: {
-                    word: ((times[word] + 1) / (count + 2)) / ((total[word] - times[word] + 1) / (rest + 2))
-                    for word in total
-                    if total[word] > 1
-                }
-                for (label, _), times in zip(labels, seen, strict=True)
+            self._senses[labels] = {
+                label: _Sense(
+                    vector=_unit(own + _RECALLED * more),
+                    words={
+                        word: ((times[word] + 1) / (count + 2)) / ((total[word] - times[word] + 1) / (rest + 2))
+                        for word in total
+                        if total[word] > 1
+                    },
+                )
+                for (label, _), times, own, more in zip(labels, seen, _apart(raw), recalled, strict=True)
             }
-        return self._meanings[labels]
+        return self._senses[labels]
 
     def centred(self, raw: Vector) -> Vector:
         """Unit vectors after the mean of all that was read is taken off."""
@@ -208,16 +231,15 @@ def _shown(request: Request) -> Iterable[str]:
     yield from request.good
     yield from request.bad
     yield from request.source
-    yield from (described(*label) for label in request.labels)
     if request.attribute is not None:
         yield request.attribute
     if request.must:
         yield "; ".join(request.must)
 
 
-def _target(request: Request, vectors: dict[str, Vector]) -> Vector:
+def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, _Sense]) -> Vector:
     """Where in the encoder's space the texts are to lie."""
-    target = np.zeros_like(next(iter(vectors.values())))
+    target = np.zeros_like(next(iter(sense.values())).vector)
     weight = 1.0
     if request.source:
         target += _unit(_mean(vectors[text] for text in request.source))
@@ -232,8 +254,7 @@ def _target(request: Request, vectors: dict[str, Vector]) -> Vector:
     if request.attribute is not None:
         target += _DESCRIPTION * vectors[request.attribute]
     if request.label is not None:
-        at = [label for label, _ in request.labels].index(request.label)
-        target += weight * _off(np.stack([vectors[described(*label)] for label in request.labels]), at)
+        target += weight * sense[request.label].vector
     return _unit(target)
 
 
@@ -242,11 +263,10 @@ def described(label: str, description: str) -> str:
     return f"{label.replace('_', ' ')}: {description}"
 
 
-def _off(vectors: Vector, at: int) -> Vector:
-    """One of the vectors, with the others' mean taken off in part."""
-    if len(vectors) == 1:
-        return vectors[0]
-    return _unit(vectors[at] - _AGAINST_OTHERS * (vectors.sum(axis=0) - vectors[at]) / (len(vectors) - 1))
+def _apart(vectors: Vector) -> Vector:
+    """Each of some vectors with the mean of the others taken off in part; (labels, dimensions) float32, unit norm."""
+    rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
+    return _unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
 
 
 def _mean(vectors: Iterable[Vector]) -> Vector:

@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,11 +17,13 @@ _DRAFTS = 3  # of each sentence, of which the best is kept
 _ATTEMPTS = 8  # at a text that is no copy
 _EXEMPLAR, _OTHER_EXEMPLARS = 0.8, 0.4  # weight of the leading exemplar, and of all others, beside all passages'
 _PUSH = 0.7  # exponent of the ratio of a word's frequencies in good and bad exemplars
-_MEANT, _MOST = 0.8, 6.0  # exponent of the ratio that the label gives a word, and its bound
-_UNHEARD, _COPIED = 0.35, 0.6  # off a draft's score: for each run of three words never read, and for a copy
+_MEANT, _MOST = 1.0, 6.0  # exponent of the ratio that the label gives a word, and its bound
+_UNHEARD, _COPIED = 0.05, 0.1  # off a draft's score: for each run of three words never read, and for a copy
 _WIDTH = 0.15  # of the window of relative positions from which a sentence of a longer text comes
 _SAME_HEAD, _REPEATED, _OTHER_LINE = 4.0, 0.02, 0.05  # factors on a sentence that begins like, again, or on a new line
 _PARAPHRASE_BLANKS, _CROSS_BLANKS = 0.25, 0.1
+_KEPT_HEADS = 0.8  # share of a longer text's sentences that begin as the leader's do
+_SHAPED = 0.7  # weight of the passages that show a shape, among all
 _PARENTS = 2
 _TOKENS_PER_WORD = 1.15  # punctuation counts
 
@@ -124,7 +126,7 @@ class Writer:
         parts: list[Sentence] = []
         for at, model in enumerate(plan):
             here = self._windowed(weights, (at + 0.5) / len(plan), model, {_head(part) for part in parts})
-            start = self._rng.choices(self._pool, here)[0]
+            start = model if self._rng.random() < _KEPT_HEADS else self._rng.choices(self._pool, here)[0]
             parts.append(self._best(start[:2], here))
         return parts
 
@@ -136,8 +138,10 @@ class Writer:
         lean = np.exp(self._focus * (near - near.max()))
         if self._shapes:
             lean[: -self._shapes] /= lean[: -self._shapes].sum()
-            lean[-self._shapes :] /= lean[-self._shapes :].sum()
-        lean /= lean.sum()
+            lean[: -self._shapes] *= 1 - _SHAPED
+            lean[-self._shapes :] *= _SHAPED / lean[-self._shapes :].sum()
+        else:
+            lean /= lean.sum()
         others = len(self._anchors) - 1
         shares = [_EXEMPLAR if anchor is leader else _OTHER_EXEMPLARS / others for anchor in self._anchors]
         return [weight * self._rng.expovariate(1) + 1e-9 for weight in [*lean.tolist(), *shares]]
