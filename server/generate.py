@@ -92,7 +92,9 @@ def generate(
                 for i, size in enumerate(sizes)
             ]
             for reply in providers[order.model].generate(requests):
-                texts += [text.strip() for text in reply.texts if text.strip()]
+                # A model may write half of a surrogate pair, which no file holds.
+                cleaned = (text.encode(errors="replace").decode().strip() for text in reply.texts)
+                texts += filter(None, cleaned)
                 harvest.input_tokens += reply.input_tokens
                 harvest.output_tokens += reply.output_tokens
             harvest.calls += len(requests)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import jinja2
 
 from common.errors import DataError
+from server.report_page import PAGE
 from server.statement import not_covered, show_delta, show_epsilon, statement
 
 _T = TypeVar("_T")
@@ -39,7 +40,7 @@ def write_report(run: pathlib.Path) -> pathlib.Path:
     """
     if not run.is_dir():
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
-    page = _environment().get_template("report.html.j2").render(_view(run))
+    page = _environment().from_string(PAGE).render(_view(run))
     target = run / "report.html"
     part = run / f".report.html.{os.getpid()}"
     try:
@@ -53,7 +54,6 @@ def write_report(run: pathlib.Path) -> pathlib.Path:
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

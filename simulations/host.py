@@ -1,6 +1,11 @@
 """One process that hosts all simulated parties behind a Unix socket, as each hospital would host its own.
 
-python -m simulations.host RUN_FOLDER SOCKET
+python -m simulations.host RUN_FOLDER SOCKET [OVERRIDE ...]
+
+With overrides it first settles the run's configuration in the folder. `engine=flower` starts this by itself; for
+`flwr run` start it by hand, then, from the project's root:
+
+CAUCUS_PARTY_SOCKET=unix:SOCKET flwr run . :local-in-memory: --run-config 'run-folder="RUN_FOLDER"'
 """
 
 import logging
@@ -9,13 +14,15 @@ import sys
 from pathlib import Path
 
 from client.service import serve
-from server.app import load
-from simulations.federation import parties
+from server.app import composed, load, store
+from simulations.federation import parties, with_labels
 
 
 def main() -> None:
     """Serve until told to stop; prints one line when ready."""
-    folder, socket = Path(sys.argv[1]), sys.argv[2]
+    folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
+    if overrides or not (folder / "config.yaml").exists():
+        store(with_labels(composed(overrides)), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
     server = serve(parties(load(folder), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):

@@ -43,6 +43,8 @@ from common.privacy.samplers import table_tv
 from common.validate import at_least, not_empty, positive, probability
 
 _ROUNDING_VARIANCE = 2.25
+_LARGEST_MU = 15
+"""In standard deviations of the noise: beyond it epsilon is above 70, and not worth telling from infinity."""
 _UP = 1 + 1e-12
 
 
@@ -129,24 +131,35 @@ def calibrate_gaussian(
         ConfigError: If epsilon or delta is out of range.
         PlanError: If no sigma can be shown to reach them.
     """
-    probability(delta=delta)
-    if epsilon == math.inf:
-        return 0.0
-    positive(epsilon=epsilon)
-    sigma = math.sqrt(times * sum(shift * shift for shift in shifts)) / gaussian_mu(epsilon, delta)
-    for _ in range(10):
-        release = Release(shifts=shifts, sigma=sigma, times=times, shares=shares, records=records)
-        reached = _at_delta((release,), delta, by_norm=False)
-        if reached <= epsilon:
-            return sigma
-        # Epsilon falls at least in proportion to 1 / sigma.
-        sigma *= min(reached / epsilon, 2) * (1 + 1e-9)
+    sigma = continuous_sigma(shifts, times, epsilon, delta)
+    if sigma == 0:
+        return sigma
+
+    def reached() -> float:
+        return _at_delta(
+            (Release(shifts=shifts, sigma=sigma, times=times, shares=shares, records=records),), delta, by_norm=False
+        )
+
+    # Epsilon falls at least in proportion to 1 / sigma.
+    while epsilon < (got := reached()) < math.inf:
+        sigma *= got / epsilon * (1 + 1e-9)
+    if got <= epsilon:
+        return sigma
     raise PlanError(
         "noise for the asked privacy",
         expected="an epsilon and delta that discrete Gaussian noise can be shown to reach",
         got=f"epsilon {epsilon:g}, delta {delta:g}",
-        do="Ask for a larger delta; the smallest that can be accounted for is about 1e-13.",
+        do="Ask for an epsilon below 50 and a delta above 1e-12, or for epsilon inf, which adds no noise.",
     )
+
+
+def continuous_sigma(shifts: tuple[int, ...], times: int, epsilon: float, delta: float) -> float:
+    """Sigma of a continuous Gaussian for `times` answers, in grid units; 0 for infinite epsilon."""
+    probability(delta=delta)
+    if epsilon == math.inf:
+        return 0.0
+    positive(epsilon=epsilon)
+    return math.sqrt(times * sum(shift * shift for shift in shifts)) / gaussian_mu(epsilon, delta)
 
 
 def paper_sigma(epsilon: float, delta: float, times: int) -> float:
@@ -172,6 +185,9 @@ def _at_delta(releases: tuple[Release, ...], delta: float, *, by_norm: bool) -> 
         return math.inf
     gap = sum(release.touched * sum_gap(release.share_sigma, release.shares) for release in releases)
     failure = sum(release.touched * release.shares * table_tv(release.share_sigma) for release in releases)
+    # Shares far below 2 grid units: no sensible bound is left.
+    if gap > 1:
+        return math.inf
     # Part of delta is set aside for the samplers' failure: as little as the resulting epsilon allows.
     for reserve in (1e-9, 1e-3):
         ideal = delta * (1 - reserve) * math.exp(-gap)
@@ -194,6 +210,8 @@ def _continuous(releases: tuple[Release, ...], delta: float) -> float:
             for release in releases
         )
     )
+    if mu > _LARGEST_MU:
+        return math.inf
     error = 2.01 * math.exp(-2 * math.pi**2 * _ROUNDING_VARIANCE)
     gap = 2.001 * error * sum(release.touched for release in releases)
     return gaussian_epsilon(delta * math.exp(-gap), mu) + 2 * gap
@@ -206,13 +224,12 @@ def _lattice(releases: tuple[Release, ...], delta: float) -> float:
         for shift in release.shifts:
             counts[release.sigma, shift] += release.times
     mu = math.sqrt(sum(count * (shift / sigma) ** 2 for (sigma, shift), count in counts.items()))
+    if mu > _LARGEST_MU:
+        return math.inf
     # The grid follows the size of the losses, so that precision and time hardly depend on them.
     interval = 1e-4 * max(min(1.0, 5 * mu), mu)
     composed = pld.identity(value_discretization_interval=interval)
     for (sigma, shift), count in counts.items():
-        # Beyond this the library's cut-off tails do not even overlap: no privacy to speak of.
-        if shift > 2 * math.ceil(11.6 * sigma):
-            return math.inf
         one = pld.from_discrete_gaussian_mechanism(
             sigma, sensitivity=shift, use_connect_dots=True, value_discretization_interval=interval
         )

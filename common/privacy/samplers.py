@@ -141,11 +141,9 @@ def _reach(sigma: float) -> int:
     return math.ceil(_REACH * sigma)
 
 
-def _look_up(
-    table: _Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int64]:
+def _look_up(table: _Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Draws for u = first * 2^64 + second: by the guide, else by the first word, else (about never) by both."""
-    draws = table.guide[first >> table.shift].astype(np.int64)
+    draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
     unsettled = np.flatnonzero(draws == table.ambiguous)
     words = first[unsettled]
     below = np.searchsorted(table.high_words, words, side="left")

@@ -53,7 +53,9 @@ def _reference(query, records, labels):
 def _hard_case(rng):
     """Candidates in tight clusters, with exact and near copies: many ties, and more of them than the list holds."""
     centres = _random(rng, 4, 24)
-    near = _unit(np.repeat(centres, 12, axis=0) + rng.choice([0, 2e-6, 1e-5, 1e-4], (48, 1)) * rng.standard_normal((48, 24)))
+    near = _unit(
+        np.repeat(centres, 12, axis=0) + rng.choice([0, 2e-6, 1e-5, 1e-4], (48, 1)) * rng.standard_normal((48, 24))
+    )
     vectors = np.concatenate([near, centres, centres, _random(rng, 20, 24)])
     return vectors[rng.permutation(len(vectors))], np.concatenate([centres, _random(rng, 16, 24)])
 
@@ -65,7 +67,9 @@ def test_equals_the_definition(top):
     labels = rng.integers(0, 3, len(vectors))
     record_labels = rng.integers(0, 4, len(records)).astype(np.int32)
     query = _query(vectors, labels, top=top)
-    np.testing.assert_array_equal(contribution(query, records, record_labels), _reference(query, records, record_labels))
+    np.testing.assert_array_equal(
+        contribution(query, records, record_labels), _reference(query, records, record_labels)
+    )
     one_label = _query(vectors, top=top)
     zeros = np.zeros(len(records), np.int32)
     np.testing.assert_array_equal(contribution(one_label, records, zeros), _reference(one_label, records, zeros))

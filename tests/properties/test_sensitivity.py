@@ -37,7 +37,9 @@ def _data_sets(largest):
 
 
 @pytest.mark.parametrize("furthest", [True, False])
-@pytest.mark.parametrize(("top", "candidates"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (3, 5), (4, 3)])
+@pytest.mark.parametrize(
+    ("top", "candidates"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (3, 5), (4, 3)]
+)
 def test_sample_level(top, candidates, furthest):
     query = _query(candidates, top=top, furthest=furthest)
     shifts = sorted(query.spec.shifts, reverse=True)

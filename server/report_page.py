@@ -1,4 +1,6 @@
-{% macro table(caption, head) %}
+"""The template of the report. A Python module, because Flower's bundle carries no file of any type that suits it."""
+
+PAGE = r"""{% macro table(caption, head) %}
 <div class="scroll" tabindex="0" role="region" aria-label="{{ caption }}">
 <table><caption>{{ caption }}</caption>
 <thead><tr>{% for cell in head %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
@@ -411,3 +413,4 @@ a private text.</p>
 <footer><p class="soft">Written by Caucus{% if run and run.versions.caucus is defined %} {{ run.versions.caucus }}{% endif %}. This page needs no network and loads nothing.</p></footer>
 </body>
 </html>
+"""
