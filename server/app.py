@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.data.sources import Source
 from common.embedding import Encoder
+from common.errors import CaucusError, ConfigError
 from common.llm.base import Provider
 from common.privacy.plan import Plan
 from server import models
@@ -76,8 +77,8 @@ class Parts:
             task=self.source.task(),
             encoder=self.encoder.digest,
             secure=config.secagg.mode != "none",
-            epsilon=float(config.privacy.epsilon),
-            delta=float(config.privacy.delta),
+            epsilon=_number("privacy.epsilon", config.privacy.epsilon),
+            delta=_number("privacy.delta", config.privacy.delta),
             unit=config.privacy.unit,
             max_records=config.privacy.max_records,
             parties=config.federation.parties,
@@ -125,3 +126,15 @@ def load(folder: Path) -> DictConfig:
     config = OmegaConf.load(folder / "config.yaml")
     assert isinstance(config, DictConfig)
     return config
+
+
+def ours(error: BaseException) -> BaseException:
+    """The error of ours that Hydra wrapped while it built a part, or the error itself."""
+    return error.__cause__ if isinstance(error.__cause__, CaucusError) else error
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        return float(str(value).replace(".inf", "inf"))
+    except ValueError as error:
+        raise ConfigError(name, expected="a number, or inf", got=repr(value)) from error

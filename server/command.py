@@ -12,7 +12,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import CaucusError
-from server.app import Parts, composed
+from server.app import Parts, composed, ours
 from server.planning import describe, forecast
 
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(json.dumps(_plan(chosen.overrides), indent=2, ensure_ascii=False))  # noqa: T201 the command's product
     except (CaucusError, HydraException, OmegaConfBaseException) as error:
-        print(f"caucus-coordinator: {error}", file=sys.stderr)  # noqa: T201
+        print(f"caucus-coordinator: {ours(error)}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 

@@ -10,6 +10,7 @@
 4. Simulation only: train the small model on the private records, for comparison, and write the report again.
 """
 
+import json
 import logging
 import os
 import subprocess
@@ -20,14 +21,17 @@ from pathlib import Path
 import hydra
 from flwr.app import Context, RecordDict
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
 from client.app import SOCKET, relay
 from common import validate
 from common.errors import CaucusError, CheckpointError
 from server import evaluate
 from server.app import app as server_app
-from server.app import identified, load, store
+from server.app import identified, load, ours, store
 from server.report import write_report
 from server.run import write_json
 from simulations import federation
@@ -65,9 +69,10 @@ def _resume(arguments: list[str]) -> None:
 def _or_exit(config: DictConfig, folder: Path) -> None:
     try:
         simulate(config, folder)
-    except CaucusError as error:
+    except (CaucusError, InstantiationException, OmegaConfBaseException) as error:
         log.debug("where it came from", exc_info=True)
-        sys.exit(f"caucus-simulate: {error}\nThe run folder is {folder}; caucus-simulate --resume {folder} goes on.")
+        advice = f"\ncaucus-simulate --resume {folder} goes on." if (folder / "run.json").exists() else ""
+        sys.exit(f"caucus-simulate: {ours(error)}{advice}")
 
 
 def simulate(config: DictConfig, folder: Path) -> None:
@@ -130,10 +135,6 @@ def _context(folder: Path) -> Context:
 
 
 def _compare_with_real(config: DictConfig, folder: Path) -> None:
-    import json  # noqa: PLC0415
-
-    from hydra.utils import instantiate  # noqa: PLC0415
-
     held_out = instantiate(config.task, _convert_="all").held_out()
     private = [record for dealt in federation.deal(config) for record in dealt]
     if not held_out or not private:
