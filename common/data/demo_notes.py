@@ -19,10 +19,10 @@ TASK = Task(
     name="demo_notes",
     kind="emergency-department note",
     labels={
-        "pneumonia": "infection of the lung: fever, purulent sputum, consolidation, raised inflammatory markers",
-        "heart failure": "failing pump, too much fluid: orthopnoea, peripheral oedema, raised natriuretic peptide",
-        "COPD exacerbation": "flare of chronic lung disease: wheeze, tobacco use, hyperinflation, bronchodilators",
-        "pulmonary embolism": "clot in the lung: abrupt onset, pleuritic pain, raised D-dimer, an anticoagulant",
+        "pneumonia": "infection of the lung: fever, green sputum, focal crackles, consolidation, antibiotics",
+        "heart failure": "failing pump, too much fluid: orthopnoea, swollen ankles, big heart, furosemide",
+        "COPD exacerbation": "flare of chronic airways disease: wheeze, smoker, inhaler, hyperinflated, nebulisers",
+        "pulmonary embolism": "clot in the lung: sudden onset, pleuritic pain, swollen calf, D-dimer, heparin",
     },
     attributes=("a younger adult", "an older adult", "a patient at night", "a patient sent by the family doctor"),
 )
@@ -31,41 +31,41 @@ TASK = Task(
 _FINDINGS = tuple(
     tuple(part.strip() for part in line.split(" / "))
     for line in """
-H / 84 12 27 16 15 / has been hot and shivery | has had no temperature at home / temps + | nil temps / fever | no fever
-H / 72 14 64 8 8 / is bringing up thick phlegm | is not bringing anything up / prod cough + | nil sputum / purulent sputum | no sputum
-H / 24 31 28 28 10 / has a tickly cough | has no cough / dry cough | nil cough / non-productive cough | no cough
-H / 11 80 23 9 6 / sleeps propped on pillows | can lie flat at night / orthopnoea + | nil orthopnoea / orthopnoea | no orthopnoea
-H / 9 76 16 18 12 / has noticed puffy ankles | has normal ankles / ankle swelling + | nil ankle swelling / peripheral oedema | no peripheral oedema
-H / 6 13 7 68 12 / has one sore swollen calf | has no calf pain / unilat calf swelling | calves SNT / a swollen calf on one side | no calf swelling
-H / 43 8 10 72 8 / gets a stabbing pain on breathing in | has no chest pain / pleuritic CP | nil CP / pleuritic pain | no chest pain
-H / 15 23 79 10 6 / sounds whistly to the family | has not been whistly / wheezy | nil wheeze at home / audible wheeze | no audible wheeze
-H / 15 20 15 76 8 / was fine until it came on all at once | felt it creep up over days / sudden onset | gradual onset / abrupt onset | insidious onset
-H / 14 6 11 38 5 / coughed up a little blood | has coughed up no blood / haemoptysis x1 | nil haemoptysis / haemoptysis | no haemoptysis
-H / 12 10 78 7 6 / is using the blue inhaler more and more | does not use inhalers / salbutamol ++ | nil inhalers / increased reliever use | no reliever use
-H / 6 66 11 8 5 / has put on weight in a week | has kept a steady weight / wt up | wt stable / rapid weight gain | stable weight
-B / 32 35 86 27 25 / smokes or used to | never smoked / smoker | non-smoker / tobacco use | no tobacco use
-B / 15 66 23 13 15 / had a heart attack some years ago | has had no heart trouble / prev MI | nil cardiac hx / ischaemic heart disease | no cardiac history
-B / 11 8 8 63 20 / was laid up after an operation lately | has been up and about / recent surgery | mobile / recent immobilisation | no recent immobilisation
-B / 22 15 78 15 10 / has bad lungs at the best of times | has had no lung trouble / known airways dis | nil resp hx / chronic lung disease | no chronic lung disease
-B / 11 9 11 38 18 / is under treatment for a growth | has never had a growth / active ca | nil ca / active malignancy | no malignancy
-B / 23 41 23 18 25 / has sugar trouble | has no sugar trouble / T2DM | nil DM / diabetes mellitus | no diabetes
-E / 79 13 17 15 5 / crackling on one side only | both sides sound alike / unilat creps | AE equal / focal crackles | symmetrical air entry
-E / 22 79 17 10 5 / wet sounds at both bases | dry bases / bibasal creps | bases clear / bibasal crackles | clear lung bases
-E / 15 25 83 8 6 / tight whistling all over the chest | no whistling on listening / polyphonic wheeze | nil wheeze o/e / expiratory wheeze | no expiratory wheeze
-E / 8 70 15 34 5 / neck veins standing out | neck veins flat / JVP up | JVP nad / raised jugular venous pressure | normal jugular venous pressure
-E / 53 45 45 75 20 / racing pulse | steady pulse / tachy | HR nad / tachycardia | normal heart rate
-T / 80 11 13 11 3 / a white patch on the chest film | no patch on the chest film / CXR cons | CXR nil focal / consolidation | no consolidation
-T / 9 79 12 9 3 / a big heart on the film | a normal heart on the film / CXR cardiomegaly | CTR normal / an enlarged heart | normal heart size
-T / 10 8 72 8 3 / lungs blown up on the film | lungs of normal size on the film / CXR hyperinflated | CXR vols normal / hyperinflation | normal lung volumes
-T / 78 17 35 25 20 / inflammation bloods well up | inflammation bloods quiet / CRP WCC up | CRP flat / raised inflammatory markers | normal inflammatory markers
-T / 10 78 17 27 4 / heart strain blood test up | heart strain blood test fine / BNP up | BNP nad / raised natriuretic peptide | normal natriuretic peptide
-T / 26 23 16 81 5 / clot blood test up | clot blood test fine / D-dimer up | D-dimer neg / raised D-dimer | normal D-dimer
-T / 10 15 62 8 3 / holding on to carbon dioxide | blowing off carbon dioxide well / pCO2 up | pCO2 nad / hypercapnia | no hypercapnia
-P / 88 13 52 11 18 / antibiotics into the drip | no antibiotics for now / IV abx | hold abx / antibiotics | antibiotics withheld
-P / 7 87 16 9 5 / water tablets doubled | water tablets as before / furosemide IV | nil diuretic / diuretics | no diuretic
-P / 13 13 88 9 5 / nebulisers and a steroid course | no nebulisers needed / nebs + pred | nil nebs / bronchodilators and steroids | no bronchodilators
-P / 7 16 9 89 20 / blood thinner at full dose | blood thinner not started / LMWH tx dose | nil anticoag / an anticoagulant | no anticoagulant
-P / 50 50 50 50 12 / oxygen through the nose | managing on room air / O2 via NC | on RA / supplemental oxygen | no oxygen requirement
+H / 88 11 26 15 15 / has had a fever and shivers | has had no fever / fever + | nil fever / fever | no fever
+H / 76 12 67 7 8 / is bringing up green sputum | is bringing up no sputum / sputum green | nil sputum / purulent sputum | no sputum
+H / 24 31 28 28 10 / has a dry cough | has no cough / dry cough | nil cough / dry cough | no cough
+H / 10 84 23 8 6 / needs extra pillows to sleep, orthopnoea | sleeps flat without orthopnoea / orthopnoea + | nil orthopnoea / orthopnoea | no orthopnoea
+H / 8 81 15 17 12 / has swollen ankles | has no ankle swelling / ankle swelling + | nil ankle swelling / ankle oedema | no ankle oedema
+H / 5 13 6 74 12 / has one sore swollen calf | has no calf pain / unilat calf swelling | calves soft / a swollen calf | no calf swelling
+H / 45 7 9 76 8 / has pleuritic pain on breathing in | has no chest pain / pleuritic CP | nil CP / pleuritic chest pain | no chest pain
+H / 14 22 83 9 6 / hears a wheeze at night | hears no wheeze / wheezy at home | nil wheeze at home / audible wheeze | no audible wheeze
+H / 14 19 14 80 8 / says it had a sudden onset | says it had a gradual onset / sudden onset | gradual onset / sudden onset | gradual onset
+H / 14 5 11 42 5 / coughed up a little blood | coughed up no blood / haemoptysis x1 | nil haemoptysis / haemoptysis | no haemoptysis
+H / 11 9 83 6 6 / is using the inhaler more and more | does not use an inhaler / inhaler ++ | nil inhaler / increased inhaler use | no inhaler use
+H / 5 72 10 7 5 / has put on weight in a week | has kept a steady weight / weight up | weight stable / rapid weight gain | stable weight
+B / 30 34 89 25 25 / is a smoker | is no smoker / smoker | non-smoker / heavy smoker | lifelong non-smoker
+B / 14 70 23 12 15 / had a heart attack some years ago | had no heart trouble / prev MI | nil cardiac hx / previous heart attack | no cardiac history
+B / 10 7 7 69 20 / had surgery and lay in bed lately | had no surgery lately / recent surgery | nil surgery / recent surgery | no recent surgery
+B / 21 14 82 14 10 / has COPD inhalers and bad airways | has had no airways trouble / known airways disease | nil airways disease / chronic airways disease | no airways disease
+B / 11 8 11 42 18 / is under treatment for cancer | has never had cancer / active cancer | nil cancer / active cancer | no cancer
+B / 23 43 23 17 25 / has diabetes | has no diabetes / T2DM | nil DM / diabetes mellitus | no diabetes
+E / 83 12 16 14 5 / crackles on one side only | the same breath sounds on both sides / unilat crackles | AE equal / focal crackles | symmetrical air entry
+E / 21 83 16 9 5 / wet crackles at both bases | clear bases / bibasal crackles | bases clear / bibasal crackles | clear lung bases
+E / 14 25 87 7 6 / wheeze all over the chest | no wheeze on listening / diffuse wheeze | nil wheeze o/e / diffuse expiratory wheeze | no expiratory wheeze
+E / 7 74 14 35 5 / raised neck veins | flat neck veins / JVP raised | JVP normal / raised neck veins | flat neck veins
+E / 53 44 44 77 20 / a racing pulse | a steady pulse / tachycardic | HR normal / tachycardia | normal heart rate
+T / 84 10 12 10 3 / consolidation on the chest film | no consolidation on the chest film / CXR consolidation | CXR no consolidation / consolidation | no consolidation
+T / 8 84 11 8 3 / a big heart on the film | a normal heart on the film / CXR big heart | CXR normal heart / an enlarged heart | normal heart size
+T / 9 7 78 7 3 / hyperinflated lungs on the film | lungs of normal size on the film / CXR hyperinflated | CXR normal volumes / hyperinflated lungs | normal lung volumes
+T / 81 15 35 24 20 / a high CRP | a normal CRP / CRP up | CRP normal / raised CRP | normal CRP
+T / 9 82 16 27 4 / a high BNP | a normal BNP / BNP up | BNP normal / raised BNP | normal BNP
+T / 25 22 14 85 5 / a high D-dimer | a normal D-dimer / D-dimer up | D-dimer neg / raised D-dimer | normal D-dimer
+T / 9 15 67 7 3 / carbon dioxide retained | carbon dioxide normal / pCO2 up | pCO2 normal / retained carbon dioxide | normal carbon dioxide
+P / 91 11 54 9 18 / antibiotics into the drip | no antibiotics for now / IV antibiotics | hold antibiotics / intravenous antibiotics | antibiotics withheld
+P / 6 91 15 8 5 / furosemide to pass more water | no furosemide for now / furosemide IV | nil furosemide / intravenous furosemide | no diuretic
+P / 12 12 91 8 5 / nebulisers and prednisolone | no nebulisers needed / nebs + prednisolone | nil nebs / nebulisers and prednisolone | no nebulisers
+P / 6 15 8 92 20 / heparin at full dose | no heparin for now / LMWH heparin tx dose | nil heparin / therapeutic heparin | no heparin
+P / 50 50 50 50 12 / oxygen through the nose | no oxygen needed / O2 via NC | on RA / supplemental oxygen | no oxygen requirement
 """.strip().splitlines()
 )  # fmt: skip
 
@@ -115,13 +115,13 @@ _HEADS = (
 _CONDITIONS = (
     "pneumonia",
     "heart failure",
-    "an exacerbation of chronic obstructive lung disease",
+    "a COPD exacerbation",
     "pulmonary embolism",
 )
 _COMMON, _RARE = 45, 8  # percent that public texts call usual and unusual
 _USUAL = (
     ("many a person with {1} {0}", "in {1} one may hear or see this: {0}", "{0}, and it was {1}"),
-    ("{1}: {0}", "{0} = ?{1}", "typical {1}, {0}"),
+    ("{1}: {0}", "{0} = ?{1}", "typical of {1}: {0}"),
     ("expect {0} in {1}", "look for {0} when you suspect {1}", "with {0}, think of {1}"),
 )
 _UNUSUAL = ("hardly anyone with {1} {0}", "not {1} if {0}", "with {0}, think again before you call it {1}")
