@@ -4,6 +4,7 @@ What goes out is what `render` writes and the settings below; nothing else. The 
 temperature, so `Request.temperature` has no effect here: diversity comes from the exemplars that each prompt draws.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -28,6 +29,10 @@ _HOPELESS = (
     anthropic.PermissionDeniedError,
     anthropic.NotFoundError,
 )
+
+
+class _MalformedError(Exception):
+    """An answer that is no message."""
 
 
 class Anthropic:
@@ -73,7 +78,7 @@ class Anthropic:
             ProviderError: The key, the account or the model is refused, or every single request failed.
         """
         replies = [Reply(texts=(), input_tokens=0, output_tokens=0)] * len(requests)
-        failure: anthropic.APIError | None = None
+        failure: Exception | None = None
         failed = 0
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix=f"llm-{self.name}")
         try:
@@ -84,7 +89,7 @@ class Anthropic:
                     replies[place] = future.result()
                 except _HOPELESS as error:
                     raise self._broken(error) from error
-                except anthropic.APIError as error:
+                except (anthropic.APIError, _MalformedError) as error:
                     failure, failed = error, failed + 1
                 if arrived is not None:
                     arrived(place, replies[place])
@@ -104,15 +109,18 @@ class Anthropic:
 
     def _ask(self, request: Request) -> Reply:
         system, user = render(request)
-        message: object = self._client.messages.create(
-            model=self._model,
-            max_tokens=self._max_tokens,
-            system=system,
-            messages=[{"role": "user", "content": user}],
-        )
+        try:
+            message: object = self._client.messages.create(
+                model=self._model,
+                max_tokens=self._max_tokens,
+                system=system,
+                messages=[{"role": "user", "content": user}],
+            )
+        except json.JSONDecodeError as error:
+            raise _MalformedError from error
         # The SDK validates nothing: a gateway's error page arrives as a string, a missing field as None.
         if not isinstance(message, Message) or not isinstance(message.content, list):
-            return Reply(texts=(), input_tokens=0, output_tokens=0)
+            raise _MalformedError
         written = "".join(block.text for block in message.content if isinstance(block, TextBlock))
         shown = request.good + request.bad + request.source
         texts = () if message.stop_reason == "refusal" else parse(written, request.n, shown)
@@ -123,13 +131,13 @@ class Anthropic:
             output_tokens=getattr(usage, "output_tokens", None) or 0,
         )
 
-    def _broken(self, error: anthropic.APIError) -> ProviderError:
+    def _broken(self, error: Exception) -> ProviderError:
         # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
         status = getattr(error, "status_code", "none")
         return ProviderError(
             f"the language model {self.name} does not answer",
             expected="a message",
-            got=f"{type(error).__name__}, HTTP status {status}",
+            got=f"{type(error).__name__.lstrip('_')}, HTTP status {status}",
             where=self._model,
             do="check the key, the model's name, the account's limits and the network; a cached run loses nothing",
         )

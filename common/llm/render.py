@@ -23,7 +23,6 @@ _MIDWAY = (
 _ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
 _FENCE = re.compile(r"```[\w-]*\n?")
 _LETTERS = re.compile(r"\W+")
-_ECHO_WORDS = 12
 
 
 def render(request: Request) -> tuple[str, str]:
@@ -36,12 +35,12 @@ def parse(completion: str, n: int, shown: tuple[str, ...] = ()) -> tuple[str, ..
     """At most `n` texts out of a completion, whatever the model wrapped them in.
 
     A JSON list is preferred, one that was cut off gives its complete items, and a numbered or bulleted list will do.
-    Dropped are blanks, repetitions, introductions to a list and copies of texts that the prompt `shown`.
+    Dropped are blanks, repetitions, copies of texts that the prompt `shown`, and prose that is no list.
     """
     bare = _FENCE.sub("", completion).strip()
     items = _json_items(bare)
     if items is None:
-        items = _listed_items(bare, n)
+        items = _listed_items(bare)
     seen = {_normal(text) for text in shown} | {""}
     texts: list[str] = []
     for item in items:
@@ -145,14 +144,9 @@ def _json_items(text: str) -> list[str] | None:
     return items
 
 
-def _listed_items(text: str, n: int) -> list[str]:
-    if _ITEM.search(text) and (n > 1 or _ITEM.match(text)):
-        return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
-    if n == 1:
-        head, _, rest = text.partition("\n")  # "Here is the note:" above the note itself
-        introduced = head.rstrip().endswith(":") and len(head.split()) < _ECHO_WORDS and rest.strip()
-        return [(rest if introduced else text).strip().strip('"')]
-    return [line.strip().strip('"') for line in text.split("\n\n") if not line.rstrip().endswith(":")]
+def _listed_items(text: str) -> list[str]:
+    """The items of a numbered or bulleted list, less what introduces it. Other prose may be a refusal: no text."""
+    return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 
 def _normal(text: str) -> str:

@@ -1,0 +1,100 @@
+import hashlib
+import json
+
+import pytest
+
+from common.llm.base import Request
+from common.llm.render import WORDING, parse, render
+
+LABELS = (("pneumonia", "infected lung"), ("heart failure", "tired heart"))
+MODES = {
+    "zero-shot": {},
+    "attribute": {"attribute": "at night"},
+    "contrastive": {"good": ("good one", "good two"), "bad": ("bad one",)},
+    "good only": {"good": ("good one",)},
+    "paraphrase": {"source": ("the only source",)},
+    "blanks": {"source": ("one two three four five six seven eight",), "blanks": 0.5},
+    "crossover": {"source": ("first parent", "second parent")},
+    "keyphrases": {"must": ("sore calf", "fast pulse")},
+    "words": {"words": 55},
+}
+
+
+def request(label: str | None = "pneumonia", **fields) -> Request:
+    return Request(**({"task_kind": "note", "labels": LABELS, "label": label, "n": 3} | fields))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_that_is_given_is_shown(mode):
+    fields = MODES[mode]
+    user = render(request(**fields))[1]
+    given = [*fields.get("good", ()), *fields.get("bad", ()), *fields.get("must", ()), fields.get("attribute", "")]
+    given += fields.get("source", ()) if not fields.get("blanks") else ()
+    for text in [*given, "note", "pneumonia", "infected lung", "tired heart", "JSON list of 3 strings"]:
+        assert text in user
+    assert ("55 words" in user) == (mode == "words")
+
+
+def test_modes_differ():
+    assert len({render(request(**fields)) for fields in MODES.values()}) == len(MODES)
+
+
+def test_contrast_comes_in_order():
+    user = render(request(**MODES["contrastive"]))[1]
+    steps = ["bad one", "good one", "sets the strong examples apart", "halfway", "Keep to the label", "Vary", "JSON"]
+    places = [user.index(step) for step in steps]
+    assert places == sorted(places)
+
+
+def test_no_label_no_mention():
+    user = render(request(None, must=("sore calf",)))[1]
+    assert "pneumonia" not in user
+    assert "Label" not in user
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_blanks_hide_their_share(share):
+    words = [f"w{number}x" for number in range(40)]
+    user = render(request(source=(" ".join(words),), blanks=share, seed=5))[1]
+    kept = sum(f"{word} " in f"{user} ".replace("\n", " ") for word in words)
+    assert abs(kept - 40 * (1 - share)) <= 1
+
+
+def test_the_wording_and_its_number_change_together():
+    # Cached replies belong to a wording: after a change of prompts raise WORDING, then put the new digest here.
+    prompts = "\x1e".join("\x1f".join(render(request(**fields))) for fields in MODES.values())
+    assert (WORDING, hashlib.sha256(prompts.encode()).hexdigest()[:16]) == (1, "4dc43c839ced3a2e")
+
+
+@pytest.mark.parametrize(
+    ("completion", "n", "texts"),
+    [
+        ('["one", "two"]', 2, ("one", "two")),
+        ('```json\n["one",\n "two"]\n```', 2, ("one", "two")),
+        ('Here you are:\n["one", "two"] Hope this helps!', 2, ("one", "two")),
+        ('[{"text": "one"}, {"text": "two"}]', 2, ("one", "two")),
+        ('["one", "two", "cut o', 3, ("one", "two")),
+        ('["a line\nbreak", "b"]', 2, ("a line\nbreak", "b")),
+        ('["one", "two", "three"]', 2, ("one", "two")),
+        ('["one", "One.", ""]', 3, ("one",)),
+        ("1. one\n2. two\n3) three", 3, ("one", "two", "three")),
+        ("Sure, here they are:\n\n- one\n- two", 2, ("one", "two")),
+        ("I am sorry, I would rather not write that.", 1, ()),
+        ("seen [1] before", 1, ()),
+        ("", 2, ()),
+        ("[]", 2, ()),
+        ('[["nested"]]', 2, ()),
+        ("[1, 2]", 2, ()),
+    ],
+)
+def test_parse(completion, n, texts):
+    assert parse(completion, n) == texts
+
+
+def test_copies_of_what_was_shown_are_dropped():
+    assert parse('["Where is my card", "new"]', 2, ("where is my  card?",)) == ("new",)
+
+
+def test_round_trip_of_awkward_texts():
+    texts = ("line\nbreak", 'quo"te', "[bracket]", "naïve – 38.5 °C", "1. not a list")
+    assert parse(json.dumps(texts), 5) == texts

@@ -1,0 +1,57 @@
+"""What every provider promises. A suite subclasses `ProviderContract` and gives a fixture `provider`."""
+
+from collections.abc import Sequence
+
+from common.llm.base import Provider, Reply, Request
+
+LABELS = (("late card", "a card that has not come"), ("lost card", "a card that was lost or stolen"))
+
+
+def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:
+    """Requests that differ in their seed alone."""
+    fixed = {"task_kind": "customer's question", "labels": LABELS, "label": "late card", "n": n} | fields
+    return [Request(**fixed, seed=seed) for seed in range(count)]
+
+
+class ProviderContract:
+    def test_names_itself_without_a_key(self, provider: Provider):
+        assert provider.name
+        assert provider.identity
+        assert "sk-" not in repr(provider) + provider.identity + provider.name
+
+    def test_one_reply_for_each_request_in_order(self, provider: Provider):
+        replies = provider.generate(requests(4))
+        assert len(replies) == 4
+        assert all(isinstance(reply, Reply) for reply in replies)
+
+    def test_no_more_texts_than_asked_none_blank_none_twice(self, provider: Provider):
+        for reply in provider.generate(requests(3, n=2)):
+            assert len(reply.texts) <= 2
+            assert all(text and text == text.strip() for text in reply.texts)
+            assert len(set(reply.texts)) == len(reply.texts)
+
+    def test_something_is_written_and_counted(self, provider: Provider):
+        replies = provider.generate(requests(3))
+        assert any(reply.texts for reply in replies)
+        for reply in replies:
+            assert reply.input_tokens >= 0
+            assert reply.output_tokens >= 0
+            assert reply.output_tokens > 0 or not reply.texts
+
+    def test_no_request_no_reply(self, provider: Provider):
+        assert provider.generate([]) == []
+
+    def test_tells_of_each_reply_as_it_comes(self, provider: Provider):
+        told: dict[int, Reply] = {}
+        replies = provider.generate(requests(4), arrived=told.__setitem__)
+        assert [told[place] for place in range(4)] == replies
+
+    def test_shown_texts_do_not_come_back(self, provider: Provider):
+        good: Sequence[str] = ("Where is my card?", "My card has not come yet.")
+        for reply in provider.generate(requests(3, good=tuple(good), bad=("Is there a fee?",))):
+            assert not set(reply.texts) & {*good, "Is there a fee?"}
+
+    def test_forecast_grows_with_what_is_asked(self, provider: Provider):
+        small, large = requests(1, n=1)[0], requests(1, n=4)[0]
+        assert all(tokens >= 0 for tokens in provider.estimate(small))
+        assert provider.estimate(small)[1] < provider.estimate(large)[1]
