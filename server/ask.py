@@ -88,6 +88,7 @@ class Federation:
         """
         answered = self._checkpoint.answer(index)
         if answered is not None:
+            self._ledger.commit(self._run, index)  # we may have died between the two commits
             return answered
 
         query = self._checkpoint.reserve(index, query)

@@ -20,7 +20,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -88,25 +87,22 @@ def run(setup: Setup) -> State:
     Returns:
         The last state; everything else is in the folder.
     """
-    started = time.monotonic()
     checkpoint = Checkpoint(setup.folder / "state")
     ledger = Ledger(setup.folder / "state" / "ledger.db")
     federation = Federation(network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger)
     meter = _Meter()
     tools = _tools(setup, federation, meter)
     held_out = setup.encoder.encode([record.text for record in setup.held_out])
-    saved = checkpoint.load()
-    if saved is not None and saved["plan"] != setup.plan.digest().hex():
-        raise CheckpointError(
-            "privacy plan",
-            expected="the one that this run was started with",
-            got="another",
-            where=setup.folder,
-            do="Resume with the same configuration, or start a new run",
-        )
+    saved = _saved(checkpoint, setup)
     state = State.from_dict(saved["state"]) if saved else setup.method.start(tools)
-    finish = partial(_write, setup, ledger=ledger)
-    finish(state, status="partial", seconds=0.0)
+    started = time.monotonic() - (saved["seconds"] if saved else 0.0)
+
+    def save(*, status: str) -> None:
+        seconds = time.monotonic() - started
+        checkpoint.save(_identity(setup) | {"seconds": seconds, "state": state.to_dict()})
+        _write(setup, state, ledger=ledger, status=status, seconds=seconds)
+
+    save(status="partial")
 
     federation.open()
     while state.round < setup.method.rounds:
@@ -114,14 +110,13 @@ def run(setup: Setup) -> State:
         report = state.rounds[-1]
         fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "query": meter.query()}
-        checkpoint.save({"plan": setup.plan.digest().hex(), "state": state.to_dict()})
-        finish(state, status="partial", seconds=time.monotonic() - started)
+        save(status="partial")
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
     federation.close()
 
     metrics = evaluate.metrics(state.candidates, setup.held_out)
     write_json(setup.folder / "metrics.json", metrics)
-    finish(state, status="complete", seconds=time.monotonic() - started)
+    save(status="complete")
     write_report(setup.folder)
     return state
 
@@ -129,6 +124,26 @@ def run(setup: Setup) -> State:
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write JSON atomically; infinity, which JSON lacks, as the string "inf"."""
     write_atomic(path, json.dumps(_finite(value), ensure_ascii=False, indent=2).encode())
+
+
+def _identity(setup: Setup) -> dict[str, Any]:
+    """What a run keeps from its first step to its last, whatever a configuration says later."""
+    return {"run": setup.run, "plan": setup.plan.digest().hex(), "models": list(setup.providers)}
+
+
+def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
+    """The state to go on from, or None for a new run."""
+    saved = checkpoint.load()
+    for what, value in _identity(setup).items() if saved else ():
+        if saved[what] != value:
+            raise CheckpointError(
+                {"run": "run", "plan": "privacy plan", "models": "language models"}[what],
+                expected="as this run was started",
+                got="another",
+                where=setup.folder,
+                do="Resume with the same configuration, or start a new run",
+            )
+    return saved
 
 
 def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:

@@ -24,7 +24,7 @@ log = logging.getLogger("caucus.simulation")
 
 def with_labels(config: DictConfig) -> DictConfig:
     """Take missing labels from the training file. Only a simulation may: otherwise labels are public knowledge."""
-    if "train" in config.task and not config.task.labels:
+    if config.task.get("train") and not config.task.labels:
         labels = sorted({record.label for record in read_records(Path(config.task.train), None)})
         config.task.labels = dict.fromkeys(labels)
         log.warning("%d labels taken from the private training file: simulation only", len(labels))

@@ -57,12 +57,16 @@ def _composed(config: DictConfig) -> None:
 
 
 def _resume(arguments: list[str]) -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     folder = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == "--resume" else None
     if folder is None or not (folder / "config.yaml").is_file():
         sys.exit(
             f"caucus-simulate: {CheckpointError('--resume', expected='one folder of an earlier run', got=arguments)}"
         )
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
+    )
     _or_exit(load(folder), folder)
 
 
@@ -79,6 +83,15 @@ def simulate(config: DictConfig, folder: Path) -> None:
     """Run one federation, or go on with the one in `folder`."""
     validate.one_of(ENGINES, engine=config.engine)
     config = identified(federation.with_labels(config))
+    held = folder / "run.json"
+    if held.exists() and json.loads(held.read_text(encoding="utf-8"))["run"] != config.run:
+        raise CheckpointError(
+            "run folder",
+            expected="a new one",
+            got="one that holds another run",
+            where=folder,
+            do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
+        )
     store(config, folder)
     if config.engine == "local":
         _in_process(config, folder)

@@ -90,7 +90,8 @@ class LabelledFiles:
                 "task.labels",
                 expected="label: public description",
                 got="none",
-                do="Name them; only a simulation may take them from the private file",
+                do="Name them in the task's YAML or as 'task.labels={flu: influenza, cold: a common cold}'; only a "
+                "simulation with task.train=PATH takes them from the private file",
             )
         return task_from(
             {"name": self.name, "kind": self.kind, "labels": self.labels, "attributes": list(self.attributes)}

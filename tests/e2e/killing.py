@@ -1,0 +1,119 @@
+"""Kills a run at any of its events: before or after each call of whatever writes, asks, answers or pays.
+
+    python -m tests.e2e.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that event
+
+A diary beside the run keeps what must be compared across the kill: requests that reached a model, what each party
+answered, the total that was about to be committed, and the event at which the process died.
+"""
+
+import functools
+import hashlib
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from tests.e2e.runs import die
+
+POINTS = (
+    "os.fsync",
+    "pathlib.Path.replace",
+    "server.checkpoint.Checkpoint.save",
+    "server.checkpoint.Checkpoint.reserve",
+    "server.checkpoint.Checkpoint.commit",
+    "common.privacy.ledger.Ledger.reserve",
+    "common.privacy.ledger.Ledger.survivors",
+    "common.privacy.ledger.Ledger.commit",
+    "common.llm.cache._write",
+    "common.llm.embedded.Embedded._write",
+    "client.service.PartyService.handle",
+    "client.answer.answer",
+    "client.secagg.Shared.mask",
+    "client.secagg.Masked.unmask",
+    "server.secagg.collect_adverts",
+    "server.secagg.Sharing.collect",
+    "server.secagg.Masking.close",
+    "server.secagg.Unmasking.combine",
+    "server.ask.Federation.open",
+    "server.ask.Federation.close",
+    "server.evaluate.metrics",
+    "server.run.write_report",
+    "simulations.run._compare_with_real",
+)
+
+
+class Diary:
+    """One JSON line for each entry, written at once."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, kind, *values):
+        with self.path.open("a") as file:
+            file.write(json.dumps([kind, *values]) + "\n")
+
+    def read(self, kind):
+        entries = map(json.loads, self.path.read_text().splitlines()) if self.path.exists() else ()
+        return [values for what, *values in entries if what == kind]
+
+
+def arm(diary, event=None):
+    """Wrap every point in this process; die at that event, counted from 0, or only keep the diary."""
+    count = 0
+
+    def happens(what):
+        nonlocal count
+        if count == event:
+            diary.write("died", what)
+            die()
+        count += 1
+
+    def wrap(name):
+        owner, attribute = _owner(name)
+        inner = getattr(owner, attribute)
+
+        @functools.wraps(inner)
+        def wrapped(*args, **kwargs):
+            happens(f"before {name}")
+            _note(diary, name, args, kwargs)
+            result = inner(*args, **kwargs)
+            if name == "client.answer.answer":
+                diary.write("answer", kwargs["index"], kwargs["ledger"]._path.name, _digest(result))
+            happens(f"after {name}")
+            return result
+
+        setattr(owner, attribute, wrapped)
+
+    for name in POINTS:
+        wrap(name)
+    return lambda: count
+
+
+def _note(diary, name, args, kwargs):
+    if name == "common.llm.embedded.Embedded._write":
+        model, request = args[:2]
+        diary.write("request", request.key(model.identity))
+    if name == "server.checkpoint.Checkpoint.commit":
+        _, index, total = args
+        diary.write("total", index, _digest(total))
+
+
+def _digest(array):
+    return hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def _owner(name):
+    path, attribute = name.rsplit(".", 1)
+    try:
+        return importlib.import_module(path), attribute
+    except ModuleNotFoundError:
+        module, kind = path.rsplit(".", 1)
+        return getattr(importlib.import_module(module), kind), attribute
+
+
+if __name__ == "__main__":
+    from simulations.run import main
+
+    arm(Diary(Path(sys.argv[2])), None if sys.argv[1] == "never" else int(sys.argv[1]))
+    sys.argv[1:] = sys.argv[3:]
+    main()
