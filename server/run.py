@@ -134,7 +134,9 @@ def _identity(setup: Setup) -> dict[str, Any]:
 def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
     """The state to go on from, or None for a new run."""
     saved = checkpoint.load()
-    for what, value in _identity(setup).items() if saved else ():
+    if saved is None:
+        return None
+    for what, value in _identity(setup).items():
         if saved[what] != value:
             raise CheckpointError(
                 {"run": "run", "plan": "privacy plan", "models": "language models"}[what],

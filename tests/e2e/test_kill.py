@@ -138,7 +138,7 @@ def kill_before(folder, name, times=1):
     diary = Diary(folder / "diary")
 
     def work():
-        import tests.e2e.killing as killing
+        from tests.e2e import killing
 
         killing.POINTS = (name,)
         arm(diary, 2 * (times - 1))
