@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from common.errors import ProviderError
 from common.llm.base import Arrived, Reply, Request
-from common.llm.ngram import Between, bare, normal, sentences, tokenise
+from common.llm.ngram import Between, Sentence, bare, normal, sentences, tokenise
 from common.llm.writer import Passage, Writer
 from common.rng import experiment, stream
 from common.validate import at_least, in_range, not_empty, positive
@@ -26,12 +26,13 @@ from common.validate import at_least, in_range, not_empty, positive
 Vector = NDArray[np.float32]
 
 _NORM = 4000.0  # whole numbers of this norm have products below 2^24, which float32 sums exactly in any order
-_SHORTLIST = 96  # passages that one request looks at
-_PASSAGES = 24  # of which it reads these again
+_SHORTLIST = 256  # passages that one request looks at
+_PASSAGES = 32  # of which it reads these again
 _SHAPES = 16  # read beside them where no exemplar shows what a text looks like
 _ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
 _RECALLED = 1.0  # weight of those passages beside the description itself
+_COMMON = 0.03  # share of texts above which a word is too common to name a label
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
 _AGAINST_OTHERS = 0.7  # how much of the other labels' mean description is taken off the label's own
 _DESCRIPTION = 0.5  # weight of label and description beside exemplars
@@ -69,7 +70,7 @@ class Embedded:
         public_texts: Sequence[str],
         encoder: TextEncoder,
         share: float = 1.0,
-        focus: float = 12.0,
+        focus: float = 8.0,
         noise: float = 0.1,
         experiment_seed: int = 0,
     ) -> None:
@@ -130,6 +131,7 @@ class Embedded:
     def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
         """One request: draw passages near the target, then write."""
         library = self._library
+        sense = None if request.label is None else library.sense(request.labels)[request.label]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
         drawn = self._drawn(near, _PASSAGES, rng)
         shown = request.good + request.source
@@ -146,7 +148,9 @@ class Embedded:
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
             ],
             shapes=0 if shown else min(_SHAPES, len(near)),
-            meaning={} if request.label is None else library.sense(request.labels)[request.label].words,
+            meaning={} if sense is None else sense.words,
+            terms=() if sense is None else sense.terms,
+            common=library.common,
             anchors=anchors,
             between=library.between,
             known=library.known,
@@ -166,10 +170,17 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sense:
-    """What a label means to a model: a unit vector, and how much more often each word comes up than with others."""
+    """What a label means to a model.
+
+    Attributes:
+        vector: (dimensions,) float32, unit norm.
+        words: How much more often each word comes up than with the other labels.
+        terms: Rare words of its own name and description, in runs, whether ever read or not.
+    """
 
     vector: Vector
     words: dict[str, float]
+    terms: tuple[Sentence, ...]
 
 
 class _Library:
@@ -191,6 +202,8 @@ class _Library:
         self.parts = [sentences(text) for text in texts]
         self.between = Between([part for parts in self.parts for part in parts])
         self.words = [frozenset(bare(token) for part in parts for token in part) for parts in self.parts]
+        times = Counter(word for words in self.words for word in words)
+        self.common = frozenset(word for word, count in times.items() if count > _COMMON * len(texts))
         self._encoder = encoder
         self._senses: dict[tuple[tuple[str, str], ...], dict[str, _Sense]] = {}
         self.known = frozenset(normal(text) for text in texts)
@@ -217,10 +230,22 @@ class _Library:
                         for word in total
                         if total[word] > 1
                     },
+                    terms=self._terms(labels, label),
                 )
                 for (label, _), times, own, more in zip(labels, seen, _apart(raw), recalled, strict=True)
             }
         return self._senses[labels]
+
+    def _terms(self, labels: tuple[tuple[str, str], ...], wanted: str) -> tuple[Sentence, ...]:
+        others = {bare(word) for label in labels if label[0] != wanted for word in tokenise(described(*label))}
+        runs: list[list[str]] = [[]]
+        for token in tokenise(described(wanted, dict(labels)[wanted])):
+            word = bare(token)
+            if word[:1].isalnum() and word not in self.common and word not in others:
+                runs[-1].append(f" {word}")
+            elif runs[-1]:
+                runs.append([])
+        return tuple(dict.fromkeys(tuple(run) for run in runs if run))
 
     def centred(self, raw: Vector) -> Vector:
         """Unit vectors after the mean of all that was read is taken off."""

@@ -9,9 +9,11 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 Sentence = tuple[str, ...]
+_Seen = tuple[str, int, float, str]  # token, number of its sentence, factor on its weight, token three places before
 
 _TOKEN = re.compile(r"\s*(?:[^\W_]+(?:['’.,/-][^\W_]+)*|[^\w\s]|_+)")
 _WORD = re.compile(r"[^\W_]+")
@@ -30,6 +32,7 @@ def untokenise(tokens: Sequence[str]) -> str:
     return "".join(tokens).strip()
 
 
+@lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
     """A token without white space and case: what counts when words are compared."""
     return token.strip().casefold()
@@ -107,9 +110,8 @@ class Walk:
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], *, backward: bool = False) -> None:
         self._pool = [sentence[::-1] for sentence in pool] if backward else list(pool)
-        one: defaultdict[str, list[tuple[str, int, float]]] = defaultdict(list)
-        two: defaultdict[tuple[str, str], list[tuple[str, int, float]]] = defaultdict(list)
-        three: defaultdict[tuple[str, str, str], list[tuple[str, int, float]]] = defaultdict(list)
+        one: defaultdict[str, list[_Seen]] = defaultdict(list)
+        two: defaultdict[tuple[str, str], list[_Seen]] = defaultdict(list)
         factors: dict[str, float] = {_END: 1.0}
         for number, sentence in enumerate(self._pool):
             a, b, c = _BEGIN, _BEGIN, _BEGIN
@@ -117,12 +119,11 @@ class Walk:
                 factor = factors.get(token)
                 if factor is None:
                     factor = factors[token] = boost.get(bare(token), 1.0)
-                seen = (token, number, factor)
+                seen = (token, number, factor, a)
                 one[c].append(seen)
                 two[b, c].append(seen)
-                three[a, b, c].append(seen)
                 a, b, c = b, c, token
-        self._one, self._two, self._three = one, two, three
+        self._one, self._two = one, two
 
     def write(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
         """Continues `begin` to the end of a sentence.
@@ -140,11 +141,11 @@ class Walk:
         a, b, c = (_BEGIN, _BEGIN, _BEGIN, *tokens)[-3:]
         while len(tokens) < _LONGEST:
             draw = rng.random()
-            seen = self._three.get((a, b, c)) if draw > (1 + looseness) / 2 else None
-            if seen is None and draw > looseness:
-                seen = self._two.get((b, c))
+            seen = self._two.get((b, c)) if draw > looseness else None
             if seen is None:
                 seen = self._one.get(c)
+            elif draw > (1 + looseness) / 2:
+                seen = [occurrence for occurrence in seen if occurrence[3] == a] or seen
             if seen is None:
                 break
             token = _draw(seen, weights, rng)
@@ -167,15 +168,15 @@ def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], r
     return first[: seam[0]] + second[seam[1] :]
 
 
-def _draw(seen: list[tuple[str, int, float]], weights: Sequence[float], rng: random.Random) -> str:
+def _draw(seen: list[_Seen], weights: Sequence[float], rng: random.Random) -> str:
     if len(seen) == 1:
         return seen[0][0]
-    drawn = [weights[number] * factor for _, number, factor in seen]
+    drawn = [weights[number] * factor for _, number, factor, _ in seen]
     left = rng.random() * sum(drawn)
-    for weight, (token, _, _) in zip(drawn, seen, strict=True):
+    for weight, occurrence in zip(drawn, seen, strict=True):
         left -= weight
         if left <= 0:
-            return token
+            return occurrence[0]
     return seen[-1][0]
 
 

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from common.llm.base import Request
 from common.llm.ngram import Between, Sentence, Walk, bare, cross, normal, tokenise, untokenise
 
-_DRAFTS = 3  # of each sentence, of which the best is kept
+_DRAFTS = 2  # of each sentence, of which the best is kept
 _ATTEMPTS = 8  # at a text that is no copy
-_EXEMPLAR, _OTHER_EXEMPLARS = 0.8, 0.4  # weight of the leading exemplar, and of all others, beside all passages'
+_STEM = 6  # letters that make two forms of a word the same
+_EXEMPLAR, _OTHER_EXEMPLARS = 0.2, 0.1  # weight of the leading exemplar, and of all others, beside all passages'
+_SOURCE = 3.0  # the same for a text that is to be said in other words
 _PUSH = 0.7  # exponent of the ratio of a word's frequencies in good and bad exemplars
-_MEANT, _MOST = 1.0, 6.0  # exponent of the ratio that the label gives a word, and its bound
+_MEANT, _MOST = 0.5, 6.0  # exponent of the ratio that the label gives a word, and its bound
 _UNHEARD, _COPIED = 0.05, 0.1  # off a draft's score: for each run of three words never read, and for a copy
 _WIDTH = 0.15  # of the window of relative positions from which a sentence of a longer text comes
 _SAME_HEAD, _REPEATED, _OTHER_LINE = 4.0, 0.02, 0.05  # factors on a sentence that begins like, again, or on a new line
@@ -54,6 +56,8 @@ class Writer:
         known: Normal forms of the public texts, none of which may come back.
         shapes: How many passages, the last ones, only show what a text looks like.
         meaning: Words that the label brings to mind, with how much more often than other labels do.
+        terms: Rare words of the label's name and description, in runs.
+        common: Words that stand in many texts.
         focus: Inverse temperature of cosines.
         noise: Share of words written with an eye on the last word alone.
         seed: Seeds the request's draws.
@@ -69,21 +73,27 @@ class Writer:
         known: frozenset[str],
         shapes: int,
         meaning: Mapping[str, float],
+        terms: Sequence[Sentence],
+        common: frozenset[str],
         focus: float,
         noise: float,
         seed: int,
     ) -> None:
         self._request, self._passages, self._anchors = request, passages, anchors
         self._between, self._known, self._focus, self._noise = between, known, focus, noise
-        self._shapes = shapes
+        self._shapes, self._terms, self._common = shapes, terms, common
         self._rng = random.Random(seed)  # noqa: S311 — an experiment's draws, no secret
         texts = list(enumerate([*passages, *anchors]))
         owned = [(part, owner, at, len(text.parts)) for owner, text in texts for at, part in enumerate(text.parts)]
         self._pool = [part for part, _, _, _ in owned]
-        self._owner = [owner for _, owner, _, _ in owned]
+        self._owner = np.array([owner for _, owner, _, _ in owned])
+        self._position = np.array([(at + 0.5) / size for _, _, at, size in owned])
+        heads = [_head(part) for part in self._pool]
+        self._head_number = {head: number for number, head in enumerate(dict.fromkeys(heads))}
+        self._heads = np.array([self._head_number[head] for head in heads])
+        self._lines = np.array(["\n" in part[0] for part in self._pool])
         self._boost = _boost(request, meaning)
         self._merit = {word: math.log(factor) for word, factor in self._boost.items()}
-        self._position = [(at + 0.5) / size for _, _, at, size in owned]
 
     def texts(self) -> tuple[str, ...]:
         """At most `n` texts, none a copy of a public text, of one that the request shows, or of another."""
@@ -111,7 +121,7 @@ class Writer:
         elif request.source:
             parts = self._refilled(self._composed(self._anchors[0]), _PARAPHRASE_BLANKS)
         else:
-            parts = self._composed(self._rng.choice(self._anchors) if self._anchors else None)
+            parts = self._named(self._composed(self._rng.choice(self._anchors) if self._anchors else None))
         return untokenise([token for part in parts for token in part])
 
     def _composed(self, leader: Passage | None) -> list[Sentence]:
@@ -120,17 +130,35 @@ class Writer:
         if leader is None:
             leader = self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(leader.parts)
-        weights = [lean[owner] for owner in self._owner]
+        weights = lean[self._owner]
         if len(plan) == 1:
-            return [self._best((), weights)]
+            return [self._best((), weights.tolist())]
         parts: list[Sentence] = []
         for at, model in enumerate(plan):
-            here = self._windowed(weights, (at + 0.5) / len(plan), model, {_head(part) for part in parts})
+            used = {_head(part) for part in parts}
+            here = self._windowed(weights, (at + 0.5) / len(plan), model, used).tolist()
             start = model if self._rng.random() < _KEPT_HEADS else self._rng.choices(self._pool, here)[0]
             parts.append(self._best(start[:2], here))
         return parts
 
-    def _lean(self, leader: Passage | None) -> list[float]:
+    def _named(self, parts: list[Sentence]) -> list[Sentence]:
+        """The text with a term of its label in place of its rarest kind of word, if it has no such term at all."""
+        stems = {bare(token)[:_STEM] for part in parts for token in part}
+        if not self._terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in self._terms):
+            return parts
+        places = [
+            (at, place)
+            for at, part in enumerate(parts)
+            for place, token in enumerate(part)
+            if bare(token).isalpha() and bare(token) not in self._common and "\n" not in token
+        ]
+        if not places:
+            return parts
+        at, place = self._rng.choice(places)
+        parts[at] = parts[at][:place] + self._rng.choice(self._terms) + parts[at][place + 1 :]
+        return parts
+
+    def _lean(self, leader: Passage | None) -> NDArray[np.float64]:
         """Weight of each passage and exemplar for one text: near the target, near the leader, and some luck."""
         near = np.array([passage.near for passage in self._passages])
         if leader is not None:
@@ -143,8 +171,11 @@ class Writer:
         else:
             lean /= lean.sum()
         others = len(self._anchors) - 1
-        shares = [_EXEMPLAR if anchor is leader else _OTHER_EXEMPLARS / others for anchor in self._anchors]
-        return [weight * self._rng.expovariate(1) + 1e-9 for weight in [*lean.tolist(), *shares]]
+        own = _SOURCE if self._request.source else _EXEMPLAR
+        shares = [own if anchor is leader else _OTHER_EXEMPLARS / others for anchor in self._anchors]
+        luck = np.array([self._rng.expovariate(1) for _ in range(len(lean) + len(shares))])
+        leaning: NDArray[np.float64] = np.concatenate([lean, shares]) * luck + 1e-9
+        return leaning
 
     @cached_property
     def _vectors(self) -> NDArray[np.float32]:
@@ -158,17 +189,14 @@ class Writer:
         count = max(1, round(self._request.words * _TOKENS_PER_WORD / usual))
         return [parts[at * len(parts) // count] for at in range(count)]
 
-    def _windowed(self, weights: list[float], place: float, model: Sentence, used: set[str]) -> list[float]:
+    def _windowed(
+        self, weights: NDArray[np.float64], place: float, model: Sentence, used: set[str]
+    ) -> NDArray[np.float64]:
         """The weights for one sentence of a longer text: those from about the same place, of the same make."""
-        head, line = _head(model), "\n" in model[0]
-        here = []
-        for weight, part, position in zip(weights, self._pool, self._position, strict=True):
-            own = _head(part)
-            factor = math.exp(-abs(position - place) / _WIDTH)
-            factor *= _SAME_HEAD if own == head else 1.0
-            factor *= _REPEATED if own in used else 1.0
-            factor *= 1.0 if ("\n" in part[0]) == line else _OTHER_LINE
-            here.append(weight * factor)
+        here = weights * np.exp(-np.abs(self._position - place) / _WIDTH)
+        here *= np.where(self._heads == self._head_number.get(_head(model), -1), _SAME_HEAD, 1.0)
+        here *= np.where(np.isin(self._heads, [self._head_number.get(head, -1) for head in used]), _REPEATED, 1.0)
+        here *= np.where(self._lines == ("\n" in model[0]), 1.0, _OTHER_LINE)
         return here
 
     def _best(self, begin: Sequence[str], weights: Sequence[float]) -> Sentence:
@@ -183,7 +211,7 @@ class Writer:
 
     def _score(self, draft: Sentence) -> float:
         """Merit of its words, less what reads badly and what is copied."""
-        merit = sum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
+        merit = math.fsum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
         score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
         return score - (_COPIED if draft in self._copies else 0.0)
 
@@ -226,8 +254,7 @@ class Writer:
     def _around(self, phrase: str) -> Sentence:
         """One sentence that holds a keyphrase, written outward from it in both directions."""
         tokens = tokenise(phrase)
-        lean = self._lean(None)
-        spread = [lean[owner] for owner in self._owner]
+        spread = self._lean(None)[self._owner].tolist()
         ended = self._walk.write(tokens, spread, self._noise, self._rng)
         begun = self._backward.write(ended[::-1], spread, self._noise, self._rng)[::-1]
         if len(begun) > len(tokens):
