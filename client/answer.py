@@ -10,7 +10,8 @@ What leaves afterwards is counts + noise, masked under secure aggregation (`clie
 
 A round that was interrupted may be asked again. The ledger then returns the first charge with its noise key, so counts
 and noise are the same to the last bit: the coordinator learns nothing new and nothing is paid. Fresh noise would be a
-second look at the same records.
+second look at the same records. The key lives until the next query of the run: the coordinator asks that one only after
+it has put this one's total on its own disk, so nobody honest will ask for this one again.
 """
 
 import numpy as np
@@ -64,6 +65,10 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
         release=plan.answer_release(index),
         noise_key=secure_bytes(32),
     )
+    for earlier in ledger.entries(run):
+        if earlier.index < index and not earlier.committed:
+            ledger.commit(run, earlier.index)
+
     share_sigma = plan.share_sigma(planned)
     if share_sigma == 0:
         return counts

@@ -13,7 +13,7 @@ from flwr.clientapp import ClientApp
 
 from client.service import METHOD, UNLIMITED, Party
 from common import wire
-from common.errors import ConfigError
+from common.errors import ConfigError, ProtocolError
 from common.messages import Parcel
 
 SOCKET = "CAUCUS_PARTY_SOCKET"
@@ -34,7 +34,11 @@ class Channel:
 
     def handle(self, parcel: Parcel) -> Parcel:
         """Pass one parcel on and bring the answer back."""
-        reply: bytes = self._call(wire.pack_parcel(parcel, self._partition))
+        try:
+            reply: bytes = self._call(wire.pack_parcel(parcel, self._partition))
+        except grpc.RpcError:
+            # Flower sends an exception's text to the coordinator: this is all that it may hold.
+            raise ProtocolError("party service", expected="an answer", got="none") from None
         return wire.unpack_parcel(reply)[0]
 
 

@@ -7,6 +7,7 @@ nothing but what the coordinator may see. The same object serves in process (sim
 
 import json
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -21,7 +22,7 @@ from common import messages as m
 from common import wire
 from common.domain import PartyId, Record
 from common.embedding import Encoder
-from common.errors import CaucusError, DropoutError, InternalError, ProtocolError, RefusedError
+from common.errors import CaucusError, ConfigError, DropoutError, InternalError, ProtocolError, RefusedError
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.rng import secure_bytes
@@ -144,8 +145,10 @@ class PartyService:
 
     def _advertise(self, envelope: m.Envelope, body: m.AskKeys) -> KeyAdvert:
         plan = _in(self._session, Session).plan
-        if len(body.roster) < plan.survivors or max(body.roster, default=0) >= plan.parties:
-            raise RefusalError(m.Reason.TOO_FEW, "roster", expected=f"{plan.survivors} or more of {plan.parties}")
+        if len(body.roster) < plan.survivors:
+            raise RefusalError(m.Reason.TOO_FEW, "roster", expected=f"at least {plan.survivors}", got=len(body.roster))
+        if self._party not in body.roster or body.roster[-1] >= plan.parties or body.length < 1:
+            raise ProtocolError("round", expected=f"a vector, and parties below {plan.parties}, this one among them")
         self._round, advert = secagg.advertise(
             RoundContext(
                 run=envelope.run,
@@ -181,18 +184,28 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> gr
         The started server.
     """
     if not address.startswith("unix:"):
-        raise ProtocolError("address of the party service", expected="unix:PATH", got=address)
+        raise ConfigError("address of the party service", expected="unix:PATH", got=address)
 
-    def handle(data: bytes, _: grpc.ServicerContext) -> bytes:
-        parcel, partition = wire.unpack_parcel(data)
-        return wire.pack_parcel(parties[partition].handle(parcel), partition)
+    def handle(data: bytes, context: grpc.ServicerContext) -> bytes:
+        try:
+            parcel, partition = wire.unpack_parcel(data)
+            party = parties[partition]
+        except (ProtocolError, KeyError):
+            # An exception's own text would travel.
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a parcel for a party here")
+        return wire.pack_parcel(party.handle(parcel), partition)
 
     service, method = METHOD.strip("/").split("/")
     server = grpc.server(ThreadPoolExecutor(workers), options=UNLIMITED)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
     )
-    server.add_insecure_port(address)
+    # The socket is born closed to all other users of the machine.
+    mask = os.umask(0o177)
+    try:
+        server.add_insecure_port(address)
+    finally:
+        os.umask(mask)
     server.start()
     return server
 

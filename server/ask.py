@@ -13,7 +13,7 @@ named for unmasking, only the very same survivors will do, because two sums over
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -67,11 +67,11 @@ class Federation:
         opening = m.Envelope(run=self._run, party=0, plan_digest=self._plan.digest(), body=m.Open(self._plan.to_json()))
         replies = self._network.join(wire.pack(opening), self._plan.parties)
         self._joined = frozenset(self._bodies(replies, m.Opened, index=0, attempt=0))
-        self._enough("open", self._joined)
+        self._enough("open", self._joined, self._plan.survivors)
 
     def close(self) -> None:
         """Let the parties forget the run's keys."""
-        self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, index=0, attempt=0)
+        self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, needed=0, index=0, attempt=0)
 
     def ask(self, index: int, query: Votes) -> NDArray[np.int64]:
         """Ask query number `index` of the plan.
@@ -137,8 +137,7 @@ class Federation:
             minimum_survivors=self._plan.survivors,
             length=length,
         )
-        at = {"index": index, "attempt": attempt}
-        self._enough("keys", roster)
+        at = {"needed": self._plan.survivors, "index": index, "attempt": attempt}
 
         asked: Mapping[PartyId, m.Request] = dict.fromkeys(roster, m.AskKeys(context.parties, length))
         sharing, keys = secagg.collect_adverts(context, self._exchange(asked, KeyAdvert, **at))
@@ -155,14 +154,14 @@ class Federation:
         # From here on a share may leave a party: if we die now, only these survivors may be summed again.
         self._ledger.survivors(self._run, index, survivors)
         asked = dict.fromkeys(survivors, m.AskUnmask(survivors))
+        at["needed"] = self._plan.threshold
         return unmasking.combine(self._exchange(asked, UnmaskShares, **at)), survivors
 
     def _plain_total(
         self, index: int, attempt: int, query: Votes, roster: frozenset[PartyId]
     ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
         asked: Mapping[PartyId, m.Request] = dict.fromkeys(roster, m.AskVotes(query))
-        answers = self._exchange(asked, m.Answer, index=index, attempt=attempt)
-        self._enough("votes", answers)
+        answers = self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index, attempt=attempt)
         total = np.zeros(query.length, dtype=np.uint64)
         for party, answer in answers.items():
             if answer.words.shape != total.shape:
@@ -171,7 +170,7 @@ class Federation:
         return ring.decode(total), frozenset(answers)
 
     def _exchange(
-        self, asked: Mapping[PartyId, m.Request], kind: type[Body], *, index: int, attempt: int
+        self, asked: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int, attempt: int
     ) -> dict[PartyId, Body]:
         parcels = wire.pack_all(
             {
@@ -186,7 +185,9 @@ class Federation:
                 for party, body in asked.items()
             }
         )
-        return self._bodies(self._network.exchange(parcels), kind, index=index, attempt=attempt)
+        bodies = self._bodies(self._network.exchange(parcels), kind, index=index, attempt=attempt)
+        self._enough(f"query {index}, {kind.__name__}", bodies, needed)
+        return bodies
 
     def _bodies(
         self, replies: Mapping[PartyId, m.Parcel], kind: type[Body], *, index: int, attempt: int
@@ -211,13 +212,13 @@ class Federation:
             log.warning("party %d %s", party, why)
         return bodies
 
-    def _enough(self, step: str, parties: frozenset[PartyId] | Mapping[PartyId, object]) -> None:
-        if len(parties) < self._plan.survivors:
+    def _enough(self, step: str, parties: Collection[PartyId], needed: int) -> None:
+        if len(parties) < needed:
             reasons = ", ".join(f"party {party} {why}" for party, why in sorted(self._refused.items()))
             raise DropoutError(
                 "too few parties take part",
-                expected=f"at least {self._plan.survivors} of {self._plan.parties}",
+                expected=f"at least {needed} of {self._plan.parties}",
                 got=f"{len(parties)}" + (f" ({reasons})" if reasons else ""),
                 where=step,
-                do="See the logs of those that refused; then resume, or plan for more dropouts",
+                do="See the logs of those that are missing; then resume, or plan for more dropouts",
             )
