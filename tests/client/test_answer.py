@@ -1,0 +1,103 @@
+import math
+
+import numpy as np
+import pytest
+
+from client import answer
+from client.records import Embedded, embed, read
+from client.session import RefusalError
+from common.domain import Record
+from common.errors import DataError, RefusedError
+from common.privacy.ledger import Ledger
+from common.queries import VotesSpec
+from tests.federations import ENCODER, LABELS, plan, query, records, true_counts
+
+
+def ask(ledger, agreed, asked, *, private=None, index=0, run="run"):
+    mine = embed(records(0) if private is None else private, LABELS, ENCODER)
+    return answer.answer(asked, run=run, index=index, plan=agreed, records=mine, ledger=ledger)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.db")
+
+
+def test_one_share_of_variance_sigma_squared_over_u_from_the_key_in_the_ledger(ledger, monkeypatch):
+    agreed = plan(4, max_dropouts=1, colluders=1, threshold=3)
+    drawn = []
+    monkeypatch.setattr(answer, "discrete_gaussian", lambda *args: drawn.append(args) or np.full(24, 1000))
+    noised = ask(ledger, agreed, query())
+    (entry,) = ledger.entries()
+    assert drawn == [(agreed.queries[0].sigma / math.sqrt(2), 24, entry.noise_key)]
+    assert np.array_equal(noised, true_counts(query(), records(0)) + 1000)
+
+
+def test_every_query_and_run_has_a_key_of_its_own(ledger):
+    keys = set()
+    for run in ("run", "walk"):
+        for index in range(2):
+            ask(ledger, plan(3), query(index), index=index, run=run)
+            keys |= {entry.noise_key for entry in ledger.entries() if entry.noise_key}
+    assert len(keys) == 4
+
+
+def test_the_charge_is_on_disk_before_noise_is_drawn(ledger, monkeypatch):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(answer, "discrete_gaussian", crash)
+    with pytest.raises(KeyboardInterrupt):
+        ask(ledger, plan(3), query())
+    assert len(Ledger(ledger._path).entries()) == 1
+
+
+def test_an_interrupted_query_gets_the_same_answer_from_a_new_process(ledger):
+    first = ask(ledger, plan(3), query())
+    assert np.array_equal(ask(Ledger(ledger._path), plan(3), query()), first)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_query_that_was_followed_by_another_is_closed(ledger):
+    ask(ledger, plan(3), query(0))
+    ask(ledger, plan(3), query(1), index=1)
+    assert [(entry.committed, entry.noise_key is None) for entry in ledger.entries()] == [(True, True), (False, False)]
+    with pytest.raises(RefusedError, match="closed"):
+        ask(ledger, plan(3), query(0))
+
+
+def test_another_query_than_planned_is_refused_and_costs_nothing(ledger):
+    with pytest.raises(RefusalError):
+        ask(ledger, plan(3), query(top=5))
+    foreign = query()
+    foreign.labels[0] = len(LABELS)
+    with pytest.raises(RefusalError):
+        ask(ledger, plan(3), foreign)
+    assert not ledger.entries()
+
+
+def test_at_user_level_only_the_first_records_of_the_party_vote(ledger):
+    agreed = plan(3, unit="user", spec=VotesSpec(top=4, max_records=2), epsilon=math.inf)
+    counts = ask(ledger, agreed, query(max_records=2), private=records(0, 9))
+    assert np.array_equal(counts, true_counts(query(max_records=2), records(0, 9)[:2]))
+
+
+def test_records_are_read_and_embedded(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("text,label\nhello there,b\n", encoding="utf-8")
+    mine = embed(read(path, LABELS), LABELS, ENCODER)
+    assert mine.labels.tolist() == [1]
+    assert mine.vectors.shape == (1, 32)
+    assert embed([], LABELS, ENCODER).vectors.shape == (0, 32)
+
+
+def test_a_label_that_the_plan_lacks_is_not_named():
+    with pytest.raises(DataError) as caught:
+        embed([Record("t", "secretlabel")], LABELS, ENCODER)
+    assert "secretlabel" not in str(caught.value)
+
+
+def test_embedded_records_have_no_repr():
+    mine = Embedded(vectors=np.full((1, 2), 0.123, dtype=np.float32), labels=np.array([77], dtype=np.int32))
+    assert "0.123" not in repr(mine)
+    assert "77" not in repr(mine)

@@ -1,0 +1,56 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from client.guard import Limits
+from client.session import RefusalError
+from common.errors import ConfigError, PlanError
+from common.messages import Reason
+from common.queries import VotesSpec
+from tests.federations import plan
+
+
+def test_a_plan_within_all_limits_is_accepted():
+    Limits(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_noise_parties=3).check(plan(3))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_epsilon": 3.9},
+        {"max_delta": 9e-6},
+        {"max_top": 3},
+        {"min_noise_parties": 4},
+        {"min_unit_records": 2},
+    ],
+)
+def test_each_limit_refuses(limits):
+    with pytest.raises(RefusalError) as caught:
+        Limits(**limits).check(plan(3))
+    assert caught.value.reason is Reason.OVER_LIMIT
+
+
+def test_users_are_protected_as_one_where_the_party_wants_it():
+    Limits(min_unit_records=3).check(plan(3, unit="user", spec=VotesSpec(top=4, max_records=3)))
+
+
+def test_a_small_epsilon_written_over_too_little_noise_is_refused():
+    honest = plan(3)
+    (asked,) = honest.queries
+    with pytest.raises(PlanError, match="noise in the plan"):
+        Limits().check(replace(honest, queries=(replace(asked, sigma=asked.sigma * 0.9),)))
+
+
+def test_no_noise_needs_the_unsafe_switch_at_the_party():
+    with pytest.raises(RefusalError):
+        Limits().check(plan(3, epsilon=math.inf))
+    with pytest.raises(ConfigError, match="unsafe_no_noise"):
+        Limits(max_epsilon=math.inf)
+    Limits(max_epsilon=math.inf, unsafe_no_noise=True).check(plan(3, epsilon=math.inf))
+
+
+@pytest.mark.parametrize("wrong", [{"max_epsilon": 0.0}, {"max_epsilon": math.nan}, {"max_delta": 1.0}, {"max_top": 0}])
+def test_limits_that_make_no_sense(wrong):
+    with pytest.raises(ConfigError):
+        Limits(**wrong)

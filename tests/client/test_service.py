@@ -1,0 +1,168 @@
+import logging
+import stat
+from dataclasses import replace
+
+import grpc
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from client.app import Channel
+from client.service import METHOD, serve
+from common import messages as m
+from common import wire
+from common.errors import ConfigError, ProtocolError
+from common.secagg import ring
+from tests.federations import CANARY, federation, plan, query, records, service, true_counts
+
+PLAIN = plan(3, secure=False, threshold=1)
+
+
+def send(asked, body, *, agreed=PLAIN, **place):
+    settings = {"run": "run", "party": 0, "plan_digest": agreed.digest()} | place
+    return wire.unpack(asked.handle(wire.pack(m.Envelope(body=body, **settings)))).body
+
+
+def opened(folder, agreed=PLAIN, **changes):
+    party = service(folder, 0, **changes)
+    assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
+    return party
+
+
+def test_the_plain_answer_is_the_counts_and_this_partys_whole_noise(tmp_path):
+    reply = send(opened(tmp_path), m.AskVotes(query()))
+    noise = ring.decode(reply.words.copy()) - true_counts(query(), records(0))
+    assert 0 < np.abs(noise).max() < 40 * PLAIN.queries[0].sigma
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda plan: {"body": m.Open(b"{}")}, m.Reason.MALFORMED),
+        (lambda plan: {"body": m.Open(b"\xff")}, m.Reason.MALFORMED),
+        (lambda plan: {"plan_digest": bytes(32)}, m.Reason.UNPLANNED),
+        (lambda plan: {"agreed": replace(plan, encoder="other")}, m.Reason.ENCODER),
+        (lambda plan: {"agreed": replace(plan, labels=("a",))}, m.Reason.INTERNAL),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused_with_a_coarse_reason(tmp_path, spoil, reason):
+    spoilt = spoil(PLAIN)
+    agreed = spoilt.pop("agreed", PLAIN)
+    body = spoilt.pop("body", m.Open(agreed.to_json()))
+    assert send(service(tmp_path, 0), body, agreed=agreed, **spoilt) == m.Refusal(reason)
+
+
+def test_a_party_beyond_the_plan_is_refused(tmp_path):
+    assert send(service(tmp_path, 3), m.Open(PLAIN.to_json()), party=3) == m.Refusal(m.Reason.UNPLANNED)
+
+
+def test_what_is_not_for_this_party_or_comes_before_opening_is_refused(tmp_path):
+    assert send(service(tmp_path, 0), m.AskVotes(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
+    party = opened(tmp_path)
+    assert send(party, m.AskVotes(query()), party=1) == m.Refusal(m.Reason.MALFORMED)
+    assert isinstance(send(party, m.AskVotes(query())), m.Answer)
+    assert send(party, m.AskVotes(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
+
+
+@pytest.mark.parametrize(
+    ("ask", "reason"),
+    [
+        (m.AskKeys((0,), 24), m.Reason.TOO_FEW),
+        (m.AskKeys((0, 1, 7), 24), m.Reason.MALFORMED),
+        (m.AskKeys((1, 2, 3), 24), m.Reason.MALFORMED),
+        (m.AskKeys((0, 1, 2), 0), m.Reason.MALFORMED),
+    ],
+)
+def test_a_round_that_cannot_be_is_refused(tmp_path, ask, reason):
+    agreed = plan(4, max_dropouts=1, threshold=3)
+    assert send(opened(tmp_path, agreed), ask, agreed=agreed) == m.Refusal(reason)
+
+
+def test_closing_forgets_the_run_and_its_noise_keys(tmp_path):
+    party = opened(tmp_path)
+    send(party, m.AskVotes(query()))
+    assert send(party, m.Close()) == m.Closed()
+    assert [entry.noise_key for entry in party._ledger.entries()] == [None]
+    assert send(party, m.AskVotes(query()), attempt=1) == m.Refusal(m.Reason.OUT_OF_ORDER)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_hostile_parcels_get_a_refusal_and_no_private_byte(tmp_path, caplog, data):
+    party = opened(tmp_path)
+    caplog.set_level(logging.DEBUG)
+    ask = data.draw(
+        st.sampled_from([m.Open(PLAIN.to_json()), m.AskVotes(query(1)), m.AskUnmask(frozenset({0})), m.Close()])
+    )
+    parcel = wire.pack(m.Envelope(run="run", party=0, plan_digest=PLAIN.digest(), index=1, body=ask))
+    spoilt = bytearray(parcel.envelope)
+    for _ in range(data.draw(st.integers(1, 3))):
+        spoilt[data.draw(st.integers(0, len(spoilt) - 1))] ^= data.draw(st.integers(1, 255))
+    for envelope in (bytes(spoilt), data.draw(st.binary(max_size=60))):
+        reply = party.handle(m.Parcel(envelope, parcel.bulk))
+        wire.unpack(reply)
+        assert CANARY.encode() not in reply.envelope + reply.bulk
+    assert CANARY not in caplog.text
+    assert CANARY not in repr(party.__dict__)
+
+
+def test_an_error_deep_inside_is_coarse_and_its_text_stays_here(tmp_path, monkeypatch, caplog):
+    party = opened(tmp_path)
+
+    def fail(*_, **__):
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr("client.answer.votes.contribution", fail)
+    assert send(party, m.AskVotes(query())) == m.Refusal(m.Reason.INTERNAL)
+    assert CANARY not in caplog.text
+
+
+def test_true_counts_never_leave(tmp_path):
+    agreed = plan(3)
+    services = [service(tmp_path, party) for party in range(3)]
+    sent = []
+
+    def watch(_, message):
+        sent.append(message.content["bulk"]["bytes"].data)
+        return (message,)
+
+    parties = federation(tmp_path, services, agreed, on_reply=watch)
+    parties.open()
+    parties.ask(0, query())
+    counts = [true_counts(query(), records(party)) for party in range(3)]
+    assert len([bulk for bulk in sent if bulk]) == 3
+    for bulk in filter(None, sent):
+        for true in (*counts, sum(counts)):
+            # Masked words are uniform modulo 2^64: one of 24 equals a given number with probability 1e-18.
+            assert not (np.frombuffer(bulk, dtype="<u8") == ring.encode(true)).any()
+
+
+def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
+    parties = {0: service(tmp_path, 0), 1: service(tmp_path, 1)}
+    address = f"unix:{tmp_path / 'socket'}"
+    server = serve(parties, address)
+    try:
+        assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
+        opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
+        for number in (0, 1):
+            assert Channel(address, number).handle(opening) == parties[number].handle(opening)
+        with pytest.raises(ProtocolError, match="party service"):
+            Channel(address, 5).handle(opening)
+        with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary(METHOD, None, None)(b"\xff\xff")
+        assert caught.value.details() == "not a parcel for a party here"
+    finally:
+        server.stop(None).wait()
+    with pytest.raises(ProtocolError, match="party service"):
+        Channel(address, 0).handle(opening)
+
+
+def test_only_a_unix_socket_is_offered(tmp_path):
+    with pytest.raises(ConfigError, match="unix"):
+        serve({0: service(tmp_path, 0)}, "127.0.0.1:0")
+
+
+def test_a_party_without_records_answers_noise_alone(tmp_path):
+    reply = send(opened(tmp_path, private=[]), m.AskVotes(query()))
+    assert np.abs(ring.decode(reply.words.copy())).max() < 40 * PLAIN.queries[0].sigma
