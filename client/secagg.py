@@ -1,79 +1,99 @@
-"""A party's side of secure aggregation: the sum becomes known, the vectors do not. No I/O.
+"""A party's side of secure aggregation. No I/O, no clock. The threat model is on the page of `common.secagg`.
 
-The protocol of Bonawitz et al. 2017 ("Practical Secure Aggregation for Privacy-Preserving Machine Learning", figure 4
-without its signatures) on the full graph, for one attempt at one sum. `server/secagg.py` mirrors it step for step.
+    once:            begin -> Advertised.share -> Shared.receive -> Ready
+    for each round:  Ready.mask -> Masked.agree -> Agreed.unmask
 
-    advertise -> Advertised.share -> Shared.mask -> Masked.unmask
+1. Advertise. For each round one X25519 pair that will agree on masks and one self-mask seed b; for the set-up one pair
+   that agrees on keys which seal. All public keys go out in one message, signed over the set-up and the keys.
+2. Share. Check everybody's keys (U1). Their hash, the transcript, seeds the graph and binds whatever is derived from
+   now on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the neighbours and oneself;
+   all that is for one peer goes out in one ciphertext. On arrival (U2: those that shared) open the peers' ciphertexts
+   and forget the sealing key.
+3. Mask. y = x + PRG(b) + Σ_{v > u} PRG(s_uv) - Σ_{v < u} PRG(s_uv) mod 2^64 over the neighbours v in U2, where s_uv is
+   derived from u's and v's mask keys of this round. x must already hold this party's noise. Several vectors of one
+   round are concatenated, in the plan's order, and the sum is cut at the same places.
+4. Agree. Sign the survivors (U3, whose y arrived) and U2, once a round. In semi-honest mode the signature is empty and
+   nobody waits for it, so this step and the next are one exchange.
+5. Unmask. After enough valid signatures of distinct survivors over just what this party signed: hand out one share for
+   itself and each neighbour in U2, of b if it survived, of its mask key if it dropped. Never both, never twice: with t
+   of each the coordinator could read y. The self-mask is what protects a vector that arrives late, after its pairwise
+   masks have been recovered.
 
-1. Advertise. Two X25519 pairs: one will agree on masks, one on keys that seal shares.
-2. Share. From everybody's public keys: split this party's self-mask seed b and its private mask key by Shamir's
-   scheme, threshold t, among all who advertised; seal one share of each to each peer; keep one of each.
-3. Mask. From the peers that shared (U2): y = x + PRG(b) + Σ_{v > u} PRG(s_uv) - Σ_{v < u} PRG(s_uv) mod 2^64, where
-   s_uv is derived from the Diffie-Hellman agreement of u's and v's mask keys. x must already hold this party's noise.
-4. Unmask. From the survivors (U3, whose y arrived): for each party of U2 hand out one share: of its self-mask seed if
-   it survived, of its mask key if it dropped. Never both, and only once: with t of each the coordinator could read y.
-   The self-mask is what protects a vector that arrives late, after its pairwise masks have been recovered.
+A party learns the roster, U1, U2 and U3, and nothing about any other vector. Its own is hidden from a coordinator that
+follows the protocol, or in malicious mode does not, and pools what it sees with the corrupt parties; by the proofs of
+Bonawitz et al. 2017, section 6. A set-up is 2 exchanges, a round 2 more, or 3 in malicious mode.
 
-What each side learns. The coordinator: who took part and who dropped at which step, and the sum of x over the
-survivors, provided that they are at least t and at least the planned minimum; nothing else about any x. A party: the
-roster, the survivors, and nothing about any other x. Colluders who also know the sum can subtract their own vectors
-from it: what is left, the sum over the others, is protected by noise alone.
-
-Threat model. Semi-honest: everybody follows the protocol, then pools what they saw. The coordinator may pool with fewer
-than t parties; parties without the coordinator may pool in any number. The coordinator carries all messages faithfully,
-keys included. This is the paper's security against an honest-but-curious server that colludes with fewer than t users
-(section 6), which assumes decisional Diffie-Hellman, a secure PRG and authenticated encryption; here X25519 with
-HKDF-SHA256, AES-256 in counter mode and AES-256-GCM. No bound such as t > L/2 is needed in this model.
-
-Not covered. A malicious coordinator: it could replace keys by its own, or name different survivors to different parties
-and so collect t shares of both secrets of one party; that takes signed keys, signed survivor sets and a larger t. A
-party that lies about x or about its secrets: masks hide nonsense as well as truth. Timing, and which parties take part.
-
-Why not the engine's own SecAgg+ (Flower 1.41): its masks come from a generator seeded with 32 bits folded from the
-32-byte secret, so they can be searched, and it clips large values silently, so its sum can be wrong without a word.
-
-Each state is spent by its transition, even by one that raises, and cannot be copied: nothing here can be used twice.
+Each state is spent by its transition, even by one that raises, and cannot be copied: nothing here can be used twice. A
+party that restarts has lost its secrets and takes part again from the next set-up on.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import PartyId
-from common.errors import PlanError, ProtocolError
+from common.errors import MembershipError, PublicKeyError
 from common.secagg import ring, shamir
+from common.secagg.identity import Identity, Roster, check_roster, sign
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed, seal
 from common.secagg.masks import add_mask
-from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
-from common.secagg.once import Once
-from common.secagg.rules import check_enough, check_members, halves, point_of, sign_of_mask
+from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
+from common.secagg.once import Once, OnceEach
+from common.secagg.rules import (
+    PAIR_BYTES,
+    Graph,
+    advert_statement,
+    check_adverts,
+    check_enough,
+    check_exactly,
+    check_members,
+    check_sealed,
+    check_signatures,
+    halves,
+    of_round,
+    point_of,
+    sign_of_mask,
+    survivors_statement,
+)
 
 
-def advertise(context: RoundContext, party: PartyId, entropy: bytes) -> tuple["Advertised", KeyAdvert]:
-    """Step 1: fresh keys for this attempt.
+def begin(
+    setup: SetUp,
+    party: PartyId,
+    entropy: bytes,
+    *,
+    identity: Identity | None = None,
+    roster: Roster | None = None,
+) -> tuple["Advertised", KeyAdvert]:
+    """Step 1: fresh keys for all rounds.
 
     Args:
-        context: The round as announced.
+        setup: Made by this party from the plan that it accepted.
         party: This party.
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
+        identity: This party's; None in semi-honest mode.
+        roster: Everybody's, as this party holds it; None in semi-honest mode.
 
     Raises:
-        ProtocolError: If this party is not on the roster.
+        MembershipError: If a party is not in the set-up or not on the roster, or roster and identity do not fit.
     """
-    if party not in context.parties:
-        raise ProtocolError("roster", expected=f"party {party} on it", got=context.parties, where="advertise")
+    check_members("advertise", {party}, setup.parties)
+    check_roster(setup, roster)
+    if (identity.public if identity else None) != (roster.keys[party] if roster else None):
+        raise MembershipError(
+            "identity", expected=f"that of party {party} on its roster", got="another", where="advertise"
+        )
     root = Secret(entropy)
-    own = _Own(
-        context=context,
-        party=party,
-        seed=root.derive("own self-mask seed", context, party, party),
-        coefficients=root.derive("own share coefficients", context, party, party),
-        mask_keys=KeyPair(root.derive("own mask key", context, party, party)),
-        seal_keys=KeyPair(root.derive("own seal key", context, party, party)),
+    seal_keys = KeyPair(root.derive("own seal key", setup.binding, party, party))
+    own = {index: _Own(root, of_round(setup.binding, index), party) for index in setup.rounds}
+    unsigned = KeyAdvert(
+        seal_public=seal_keys.public, mask_publics=tuple(secrets.mask_keys.public for secrets in own.values())
     )
-    return Advertised(own), own.advert()
+    advert = replace(unsigned, signature=sign(identity, advert_statement(setup, party, unsigned)))
+    me = _Me(setup=setup, party=party, identity=identity, roster=roster)
+    return Advertised(_Begun(me=me, advert=advert, seal_keys=seal_keys, own=own)), advert
 
 
 class Advertised:
@@ -81,154 +101,259 @@ class Advertised:
 
     __slots__ = ("_held",)
 
-    def __init__(self, own: "_Own") -> None:
-        self._held = Once(own, step="share")
+    def __init__(self, held: "_Begun") -> None:
+        self._held = Once(held, step="share")
 
     def share(self, adverts: Mapping[PartyId, KeyAdvert]) -> tuple["Shared", dict[PartyId, bytes]]:
-        """Step 2: split this party's two secrets among all who advertised.
+        """Step 2: split each round's two secrets among the neighbours.
 
         Args:
-            adverts: The roster's keys as broadcast, this party's own among them.
+            adverts: Everybody's keys as broadcast, this party's own among them.
 
         Returns:
-            The next state; and peer to the ciphertext for it.
+            The next state; and neighbour to the ciphertext for it.
 
         Raises:
-            ProtocolError: If a party is not on the roster, this party's keys are missing or altered, or keys repeat.
+            MembershipError: If a party takes no part.
+            PublicKeyError: If keys are weak, repeated or missing, or this party's own are altered.
+            SignatureError: If a party did not sign its keys for this set-up.
             DropoutError: If too few advertised.
         """
-        own = self._held.take()
-        context, party = own.context, own.party
-        check_members("share", adverts, set(context.parties))
-        if adverts.get(party) != own.advert():
-            raise ProtocolError("keys as broadcast", expected="this party's own", got="others", where="share")
-        publics = [key for advert in adverts.values() for key in (advert.mask_public, advert.seal_public)]
-        if len(set(publics)) != len(publics):
-            raise ProtocolError("keys as broadcast", expected="all distinct", got="a repeated one", where="share")
-        check_enough("share", len(adverts), context.quorum)
+        held = self._held.take()
+        me, setup, party = held.me, held.me.setup, held.me.party
+        if adverts.get(party) != held.advert:
+            raise PublicKeyError("keys as broadcast", expected="this party's own", got="others", where="share")
+        transcript, graph = check_adverts(setup, adverts, me.roster, "share")
 
         agreed = {
-            peer: own.seal_keys.agree(advert.seal_public, where=f"party {peer}, seal key")
-            for peer, advert in adverts.items()
-            if peer != party
+            peer: held.seal_keys.agree(adverts[peer].seal_public, where=f"party {peer}, seal key")
+            for peer in sorted(graph[party])
         }
-        seeds, mask_keys = shamir.split_many(
-            [own.seed.reveal(), own.mask_keys.private().reveal()],
-            context.threshold,
-            [point_of(peer) for peer in adverts],
-            own.coefficients.reveal(),
-            label=context.binding,
-        )
-        shares = {peer: seeds[point_of(peer)] + mask_keys[point_of(peer)] for peer in adverts}
-        sealed = {peer: seal(secret, context, party, peer, shares[peer]) for peer, secret in agreed.items()}
-        mask_publics = {peer: adverts[peer].mask_public for peer in agreed}
-        held = _Sharing(own=own, mask_publics=mask_publics, agreed=agreed, own_shares=shares[party])
-        return Shared(held), sealed
+        holders = (party, *agreed)
+        shares = {
+            index: own.split(setup.threshold, holders, of_round(transcript, index)) for index, own in held.own.items()
+        }
+        sealed = {
+            peer: seal(secret, transcript, party, peer, b"".join(shares[index][peer] for index in setup.rounds))
+            for peer, secret in agreed.items()
+        }
+        rounds = {
+            index: _Round(
+                binding=of_round(transcript, index),
+                seed=held.own[index].seed,
+                mask_keys=held.own[index].mask_keys,
+                publics={peer: adverts[peer].mask_publics[place] for peer in agreed},
+                shares={party: shares[index][party]},
+            )
+            for place, index in enumerate(setup.rounds)
+        }
+        return Shared(_Sharing(me=me, transcript=transcript, graph=graph, agreed=agreed, rounds=rounds)), sealed
 
 
 class Shared:
-    """Step 2 is done: this party's secrets are split, its vector is still in its own hands."""
+    """Step 2 is half done: this party's secrets are split, its peers' shares have not come."""
 
     __slots__ = ("_held",)
 
     def __init__(self, held: "_Sharing") -> None:
-        self._held = Once(held, step="mask")
+        self._held = Once(held, step="receive")
 
-    def mask(self, inbox: Mapping[PartyId, bytes], vector: NDArray[np.int64]) -> tuple["Masked", NDArray[np.uint64]]:
-        """Step 3: open the peers' shares and mask the vector.
+    def receive(self, inbox: Mapping[PartyId, bytes], sharers: frozenset[PartyId]) -> "Ready":
+        """End of step 2: open what the neighbours sealed.
 
         Args:
-            inbox: Sender to the ciphertext it made for this party, from every other party that shared.
-            vector: (length,) int64, noise included.
-
-        Returns:
-            The next state; and the masked vector, (length,) uint64, uniform to whoever lacks the masks.
+            inbox: Sender to the ciphertext that it made for this party, from every neighbour that shared.
+            sharers: All parties that shared (U2), this one among them.
 
         Raises:
-            ProtocolError: If a sender did not advertise, or a ciphertext is not what it sealed for this party.
+            MembershipError: If a sharer did not advertise, or the senders are not just the neighbours that shared.
+            SealError: If a ciphertext is not what its sender sealed for this party in this set-up.
+            ShareError: If what it holds are no shares.
             DropoutError: If too few shared.
-            PlanError: If the vector has another shape or type, or a value that could make the sum wrap.
         """
         held = self._held.take()
-        own = held.own
-        context, party = own.context, own.party
-        check_members("mask", inbox, set(held.agreed))
-        check_enough("mask", len(inbox) + 1, context.quorum)
-        shares = {
-            sender: open_sealed(held.agreed[sender], context, sender, party, sealed) for sender, sealed in inbox.items()
-        }
-        for sender, pair in shares.items():
-            shamir.check_shares(halves(pair), where=f"party {sender}, sealed shares")
+        me, setup = held.me, held.me.setup
+        check_members("receive", sharers, held.graph)
+        check_members("receive", {me.party}, sharers)
+        check_exactly("receive", inbox, held.graph[me.party] & sharers)
+        check_enough("receive", len(sharers), setup.quorum)
+        check_enough("receive, neighbours", len(inbox) + 1, setup.threshold)
+        rounds = {index: replace(round_, sharers=sharers) for index, round_ in held.rounds.items()}
+        for sender, sealed in inbox.items():
+            check_sealed(setup, sealed, where=f"party {sender}, sealed shares")
+            plain = open_sealed(held.agreed[sender], held.transcript, sender, me.party, sealed)
+            pairs = [plain[start : start + PAIR_BYTES] for start in range(0, len(plain), PAIR_BYTES)]
+            shamir.check_shares(
+                [half for pair in pairs for half in halves(pair)], where=f"party {sender}, sealed shares"
+            )
+            for index, pair in zip(setup.rounds, pairs, strict=True):
+                rounds[index].shares[sender] = pair
+        return Ready(me, rounds)
 
-        if vector.shape != (context.length,):
-            raise PlanError("vector to mask", expected=(context.length,), got=vector.shape, where="mask")
-        masked = ring.encode(vector, parties=len(context.parties))
-        add_mask(masked, own.seed.reveal(), 1)
-        for peer in inbox:
-            key = mask_key(own.mask_keys, held.mask_publics[peer], context, party, peer)
+
+class Ready:
+    """The set-up is done: each round can be masked once, in ascending order, and any may be left out."""
+
+    __slots__ = ("_me", "_rounds")
+
+    def __init__(self, me: "_Me", rounds: Mapping[int, "_Round"]) -> None:
+        self._me = me
+        self._rounds = OnceEach(rounds, step="mask")
+
+    def mask(self, index: int, vector: NDArray[np.int64]) -> tuple["Masked", NDArray[np.uint64]]:
+        """Step 3: mask this round's vector; forget this party's secrets of it, and of all rounds before it.
+
+        Args:
+            index: The round.
+            vector: (length,) int64, noise included. Its length is the plan's business.
+
+        Returns:
+            The round's next state; and the masked vector, (length,) uint64, uniform to whoever lacks the masks.
+
+        Raises:
+            ReplayError: If this round, or a later one, was masked before.
+            ProtocolError: If the set-up has no such round.
+            PlanError: If the vector has another type or no axis, or a value that could make the sum wrap.
+        """
+        held = self._rounds.take(index)
+        party = self._me.party
+        masked = ring.encode(vector, parties=len(self._me.setup.parties))
+        add_mask(masked, held.seed.reveal(), 1)
+        for peer in held.shares.keys() - {party}:
+            key = mask_key(held.mask_keys, held.publics[peer], held.binding, party, peer)
             add_mask(masked, key.reveal(), sign_of_mask(party, peer))
-        return Masked(_Shares(context=context, party=party, shares={party: held.own_shares, **shares})), masked
+        return Masked(self._me, _Shares(binding=held.binding, sharers=held.sharers, pairs=held.shares)), masked
 
 
 class Masked:
     """Step 3 is done: the masked vector is out. Holds shares, and no secret of this party's own as a whole."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_held", "_me")
 
-    def __init__(self, held: "_Shares") -> None:
-        self._held = Once(held, step="unmask")
+    def __init__(self, me: "_Me", held: "_Shares") -> None:
+        self._me = me
+        self._held = Once(held, step="agree")
 
-    def unmask(self, survivors: frozenset[PartyId]) -> UnmaskShares:
-        """Step 4: one share for each party that shared: self-mask seed of a survivor, mask key of a dropped one.
+    def agree(self, survivors: frozenset[PartyId]) -> tuple["Agreed", bytes]:
+        """Step 4: accept the survivors, and no others from now on.
 
         Args:
             survivors: The parties whose masked vectors are in the sum.
 
+        Returns:
+            The next state; and the signature, 64 bytes, or empty in semi-honest mode.
+
         Raises:
-            ProtocolError: If a survivor never shared, or this party, which did send its vector, is not among them.
-            DropoutError: If they are fewer than the threshold or than the planned noise needs.
+            MembershipError: If a survivor never shared, or this party, which did send its vector, is not among them.
+            DropoutError: If they are fewer than the threshold, the planned noise or the signatures need.
         """
         held = self._held.take()
-        check_members("unmask", survivors, set(held.shares))
-        if held.party not in survivors:
-            raise ProtocolError("survivors", expected=f"party {held.party} among them", got="without", where="unmask")
-        check_enough("unmask", len(survivors), held.context.quorum)
-        pairs = held.shares.items()
+        check_members("agree", survivors, held.sharers)
+        check_members("agree", {self._me.party}, survivors)
+        check_enough("agree", len(survivors), self._me.setup.quorum)
+        statement = survivors_statement(held.binding, held.sharers, survivors)
+        return Agreed(self._me, held, survivors, statement), sign(self._me.identity, statement)
+
+
+class Agreed:
+    """Step 4 is done: one set of survivors is accepted."""
+
+    __slots__ = ("_held", "_me", "_statement", "_survivors")
+
+    def __init__(self, me: "_Me", held: "_Shares", survivors: frozenset[PartyId], statement: bytes) -> None:
+        self._me = me
+        self._held = Once(held, step="unmask")
+        self._survivors = survivors
+        self._statement = statement
+
+    def unmask(self, signatures: Mapping[PartyId, bytes]) -> UnmaskShares:
+        """Step 5: one share for itself and each neighbour that shared: of a survivor's seed, of a dropped one's key.
+
+        Args:
+            signatures: Survivor to its signature; empty in semi-honest mode.
+
+        Raises:
+            MembershipError: If a signer did not survive.
+            SignatureError: If a signature is not over just what this party signed.
+            DropoutError: If there are too few.
+        """
+        pairs = self._held.take().pairs
+        check_signatures(self._me.setup, self._me.roster, self._statement, self._survivors, signatures)
         return UnmaskShares(
-            self_seeds={party: halves(pair)[0] for party, pair in pairs if party in survivors},
-            mask_keys={party: halves(pair)[1] for party, pair in pairs if party not in survivors},
+            self_seeds={owner: halves(pair)[0] for owner, pair in pairs.items() if owner in self._survivors},
+            mask_keys={owner: halves(pair)[1] for owner, pair in pairs.items() if owner not in self._survivors},
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Own:
-    """What one party keeps to itself."""
+class _Me:
+    """Who this party is, in every state."""
 
-    context: RoundContext
+    setup: SetUp
     party: PartyId
-    seed: Secret
-    coefficients: Secret
-    mask_keys: KeyPair
-    seal_keys: KeyPair
+    identity: Identity | None
+    roster: Roster | None
 
-    def advert(self) -> KeyAdvert:
-        return KeyAdvert(mask_public=self.mask_keys.public, seal_public=self.seal_keys.public)
+
+class _Own:
+    """This party's own secrets of one round, before they are split."""
+
+    __slots__ = ("_coefficients", "mask_keys", "seed")
+
+    def __init__(self, root: Secret, binding: bytes, party: PartyId) -> None:
+        self.seed = root.derive("own self-mask seed", binding, party, party)
+        self.mask_keys = KeyPair(root.derive("own mask key", binding, party, party))
+        self._coefficients = root.derive("own share coefficients", binding, party, party)
+
+    def split(self, threshold: int, holders: tuple[PartyId, ...], label: bytes) -> dict[PartyId, bytes]:
+        """Holder to its pair of shares."""
+        seeds, keys = shamir.split_many(
+            [self.seed.reveal(), self.mask_keys.private().reveal()],
+            threshold,
+            [point_of(holder) for holder in holders],
+            self._coefficients.reveal(),
+            label=label,
+        )
+        return {holder: seeds[point_of(holder)] + keys[point_of(holder)] for holder in holders}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Begun:
+    """Between steps 1 and 2."""
+
+    me: _Me
+    advert: KeyAdvert
+    seal_keys: KeyPair
+    own: Mapping[int, _Own]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Round:
+    """One round to come: own secrets; by neighbour its public mask key; by owner a pair of shares; who shared."""
+
+    binding: bytes
+    seed: Secret
+    mask_keys: KeyPair
+    publics: Mapping[PartyId, bytes]
+    shares: dict[PartyId, bytes]
+    sharers: frozenset[PartyId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Sharing:
-    """Between steps 2 and 3: by peer, its mask key and what the seal keys agreed on; both shares of its own."""
+    """While the peers' shares are on their way: what opens them, and the rounds without them."""
 
-    own: _Own
-    mask_publics: Mapping[PartyId, bytes]
+    me: _Me
+    transcript: bytes
+    graph: Graph
     agreed: Mapping[PartyId, Secret]
-    own_shares: bytes
+    rounds: Mapping[int, _Round]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shares:
-    """Between steps 3 and 4: for each party of U2, the share of its seed followed by the share of its mask key."""
+    """Between steps 3 and 5: by owner, itself included, the share of its seed and then that of its mask key."""
 
-    context: RoundContext
-    party: PartyId
-    shares: Mapping[PartyId, bytes]
+    binding: bytes
+    sharers: frozenset[PartyId]
+    pairs: Mapping[PartyId, bytes]

@@ -8,6 +8,12 @@
     │   ├── ProviderError      a language model that fails or returns too little
     │   └── CheckpointError    a run folder that cannot be resumed
     ├── ProtocolError          a message that is malformed, out of order, replayed or unplanned
+    │   ├── ReplayError        a step or a message for the second time, or after its time
+    │   ├── MembershipError    from or about a party that takes no part, or not from all that do
+    │   ├── PublicKeyError     a public key that is weak, repeated or not its owner's
+    │   ├── SealError          a ciphertext that is not what it should be
+    │   ├── ShareError         a share that is malformed, or shares that do not fit together
+    │   └── SignatureError     a signature that is missing or does not hold
     ├── RefusedError           a party's own guard says no; carries a coarse reason and nothing else
     ├── DropoutError           too few parties left for the noise that was planned
     └── InternalError          our bug
@@ -66,6 +72,30 @@ class CheckpointError(InputError):
 
 class ProtocolError(CaucusError):
     """A message is malformed, out of order, replayed or unplanned."""
+
+
+class ReplayError(ProtocolError):
+    """A step was asked for, or a message came, for the second time or after its time."""
+
+
+class MembershipError(ProtocolError):
+    """A message is from or about parties that take no part in its step, or not from all that do."""
+
+
+class PublicKeyError(ProtocolError):
+    """A public key is weak, repeated, or not the one that its owner advertised."""
+
+
+class SealError(ProtocolError):
+    """A ciphertext does not authenticate: altered, cut, or made by, for or in something else."""
+
+
+class ShareError(ProtocolError):
+    """A share is malformed, or shares do not fit together."""
+
+
+class SignatureError(ProtocolError):
+    """A signature is missing or does not hold."""
 
 
 class RefusedError(CaucusError):

@@ -1,83 +1,86 @@
-"""The coordinator's side of secure aggregation: it adds vectors that it cannot read. No I/O.
+"""The coordinator's side of secure aggregation: it adds vectors that it cannot read. No I/O, no clock.
 
-The protocol of Bonawitz et al. 2017 on the full graph, for one attempt at one sum; `client/secagg.py` mirrors it step
-for step and holds the same statement of what is protected.
+`client/secagg.py` mirrors it step for step; the threat model is on the page of `common.secagg`.
 
-    collect_adverts -> Sharing.collect -> Masking.add, ..., Masking.close -> Unmasking.combine
+    once:            collect_adverts -> Sharing.collect -> Ready
+    for each round:  Ready.open -> Masking.add, ..., Masking.close -> Agreeing.collect -> Unmasking.combine
 
 1. Advertise. Collect the parties' public keys (U1); broadcast them.
-2. Share. Collect the ciphertexts that each party made for each peer (U2 of U1); hand each receiver its own. They stay
-   sealed, and nothing of them is kept.
+2. Share. Collect the ciphertexts that each party made for each neighbour (U2 of U1); hand each receiver its own, and
+   the list of U2, with the first round's query. They stay sealed, and nothing of them is kept.
 3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3); a later vector is refused, and
-   would be useless to us: its self-mask stays on.
-4. Unmask. From shares of at least t survivors recover each survivor's self-mask seed and each dropped party's mask key
-   (dropped: in U2, not in U3). Take each survivor's PRG(b), and each mask between a survivor and a dropped party, off
-   the total: what is left is Σ x over U3 modulo 2^64, read as signed.
+   would be useless to us: its self-mask stays on. Whoever missed one round can take part in the next.
+4. Agree. In malicious mode collect the survivors' signatures over U2 and U3 and hand out enough of them; in semi-honest
+   mode there is nothing to collect and no exchange.
+5. Unmask. From shares of t of its holders recover each survivor's self-mask seed and each dropped party's mask key
+   (dropped: in U2, not in U3). Take each survivor's PRG(b), and each mask between a survivor and a dropped neighbour,
+   off the total: what is left is Σ x over U3 modulo 2^64, read as signed.
 
-A party may drop at any step. Too few left for the threshold or for the planned noise is a DropoutError; nothing ever
-returns the sum of fewer parties. Damaged shares cannot make a wrong sum: recovered seeds carry a checksum of this
-round, and recovered mask keys must belong to the public keys that were advertised.
+A party may drop at any step. Too few left for the threshold, the planned noise or the signatures is a DropoutError;
+nothing ever returns the sum of fewer parties. Damaged shares cannot make a wrong sum: recovered seeds carry a checksum
+of this round, and recovered mask keys must belong to the public keys that were advertised.
 
-What each side learns. This side: who took part, who dropped when, Σ x over the survivors. A party: the roster and the
-survivors.
-
-Threat model. Semi-honest, also when this coordinator pools what it sees with fewer than t parties: the paper's security
-against an honest-but-curious server (section 6). Then each x of the others stays hidden but for their sum, which noise
-protects. Not covered: a coordinator that departs from these steps (replaced keys, different survivor sets for different
-parties), and parties that lie about x or about their secrets, which can falsify the sum or make the round fail.
-
-Why not the engine's own SecAgg+ (Flower 1.41): masks from 32 bits of secret, silent clipping, and one dropout before
-masking aborts the round.
+This side learns who took part, who dropped when, and Σ x over the survivors. It is the party that is not trusted: all
+checks here are for its own good, to name offenders and leave them out; those that protect a party are in its own code.
 
 A transition that raises leaves its state as it was, so that the coordinator can leave out the offender and try again;
-one that succeeds spends it.
+one that succeeds spends it. A coordinator that restarts sets up anew, with the next attempt, for the rounds left.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import PartyId
-from common.errors import ProtocolError
+from common.errors import ProtocolError, PublicKeyError, ReplayError
 from common.secagg import ring, shamir
-from common.secagg.keys import KeyPair, Secret, check_public, mask_key
+from common.secagg.identity import Roster, check_roster
+from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import add_mask
-from common.secagg.messages import KeyAdvert, RoundContext, SealedShares, UnmaskShares
-from common.secagg.once import Once
-from common.secagg.rules import SEALED_BYTES, check_enough, check_members, point_of, sign_of_mask
+from common.secagg.messages import KeyAdvert, SealedShares, SetUp, UnmaskShares
+from common.secagg.once import Once, OnceEach
+from common.secagg.rules import (
+    Graph,
+    check_adverts,
+    check_enough,
+    check_exactly,
+    check_members,
+    check_sealed,
+    check_signatures,
+    of_round,
+    point_of,
+    sign_of_mask,
+    survivors_statement,
+)
 
 
 def collect_adverts(
-    context: RoundContext, adverts: Mapping[PartyId, KeyAdvert]
+    setup: SetUp, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
 ) -> tuple["Sharing", dict[PartyId, KeyAdvert]]:
     """Step 1: the keys of the parties that answered.
 
     Args:
-        context: The round as announced.
+        setup: As every party makes it for itself.
         adverts: Party to its keys.
+        roster: The parties' identities; None in semi-honest mode.
 
     Returns:
         The next state; and the keys to broadcast to the same parties.
 
     Raises:
-        ProtocolError: If a party is not on the roster, or a key is of low order or not its owner's alone.
+        MembershipError: If a party is not in the set-up, or not on the roster.
+        PublicKeyError: If a key is of low order or not its owner's alone.
+        SignatureError: If a party did not sign its keys.
         DropoutError: If too few answered.
     """
-    check_members("advertise", adverts, context.parties)
-    seen: set[bytes] = set()
-    for party, advert in adverts.items():
-        for key in (advert.mask_public, advert.seal_public):
-            check_public(key, where=f"party {party}, advertise")
-            if key in seen:
-                raise ProtocolError(
-                    "public key", expected="a fresh one", got="a repeated one", where=f"party {party}, advertise"
-                )
-            seen.add(key)
-    check_enough("advertise", len(adverts), context.quorum)
-    roster = dict(sorted(adverts.items()))
-    return Sharing(context, roster), dict(roster)
+    check_roster(setup, roster)
+    transcript, graph = check_adverts(setup, adverts, roster, "advertise")
+    keys = dict(sorted(adverts.items()))
+    common = _Common(setup=setup, roster=roster, transcript=transcript, adverts=keys, graph=graph)
+    return Sharing(common), dict(keys)
 
 
 class Sharing:
@@ -85,10 +88,10 @@ class Sharing:
 
     __slots__ = ("_held",)
 
-    def __init__(self, context: RoundContext, adverts: Mapping[PartyId, KeyAdvert]) -> None:
-        self._held = Once((context, adverts), step="share")
+    def __init__(self, common: "_Common") -> None:
+        self._held = Once(common, step="share")
 
-    def collect(self, shares: Mapping[PartyId, SealedShares]) -> tuple["Masking", dict[PartyId, dict[PartyId, bytes]]]:
+    def collect(self, shares: Mapping[PartyId, SealedShares]) -> tuple["Ready", dict[PartyId, dict[PartyId, bytes]]]:
         """Step 2: sort the ciphertexts by receiver.
 
         Args:
@@ -98,56 +101,94 @@ class Sharing:
             The next state; and receiver to sender to ciphertext, among the parties that shared.
 
         Raises:
-            ProtocolError: If a sender did not advertise, left out a peer, or sent what cannot be a ciphertext.
-            DropoutError: If too few shared.
+            MembershipError: If a sender did not advertise, or its receivers are not just its neighbours.
+            SealError: If it sent what cannot be a ciphertext.
+            DropoutError: If too few shared, in all or around one of them.
         """
-        context, adverts = self._held.get()
-        check_members("share", shares, adverts)
+        common = self._held.get()
+        setup, graph = common.setup, common.graph
+        check_members("share", shares, graph)
         for sender, sealed in shares.items():
-            where = f"party {sender}, share"
-            if set(sealed) != set(adverts) - {sender}:
-                raise ProtocolError("receivers", expected="each peer that advertised", got=sorted(sealed), where=where)
-            if not all(isinstance(text, bytes) and len(text) == SEALED_BYTES for text in sealed.values()):
-                raise ProtocolError("sealed shares", expected=f"{SEALED_BYTES} bytes", got="other", where=where)
-        check_enough("share", len(shares), context.quorum)
+            check_exactly(f"party {sender}, share", sealed, graph[sender])
+            for text in sealed.values():
+                check_sealed(setup, text, where=f"party {sender}, share")
+        check_enough("share", len(shares), setup.quorum)
+        sharers = frozenset(shares)
+        for party in sharers:
+            check_enough(f"party {party}, share, neighbours", len(graph[party] & sharers) + 1, setup.threshold)
 
         self._held.take()
-        senders = sorted(shares)
         inboxes = {
-            receiver: {sender: shares[sender][receiver] for sender in senders if sender != receiver}
-            for receiver in senders
+            receiver: {sender: shares[sender][receiver] for sender in sorted(graph[receiver] & sharers)}
+            for receiver in sorted(sharers)
         }
-        return Masking(context, {party: adverts[party].mask_public for party in senders}), inboxes
+        return Ready(common, sharers), inboxes
+
+
+class Ready:
+    """The set-up is done: each round can be opened once, in ascending order, and any may be left out.
+
+    Attributes:
+        sharers: U2, to be told to each of them with its inbox.
+    """
+
+    __slots__ = ("_common", "_rounds", "sharers")
+
+    def __init__(self, common: "_Common", sharers: frozenset[PartyId]) -> None:
+        self.sharers = sharers
+        self._common = common
+        self._rounds = OnceEach({index: place for place, index in enumerate(common.setup.rounds)}, step="open")
+
+    def open(self, index: int, length: int) -> "Masking":
+        """Begin a round.
+
+        Args:
+            index: The round.
+            length: Words in each vector.
+
+        Raises:
+            ReplayError: If this round, or a later one, was opened before.
+            ProtocolError: If the set-up has no such round.
+        """
+        place = self._rounds.take(index)
+        return Masking(
+            _Total(
+                common=self._common,
+                binding=of_round(self._common.transcript, index),
+                publics={party: self._common.adverts[party].mask_publics[place] for party in sorted(self.sharers)},
+                words=np.zeros(length, dtype=np.uint64),
+            )
+        )
 
 
 class Masking:
-    """Step 2 is done: masked vectors are added as they arrive, so that one vector's memory serves any number."""
+    """A round has begun: masked vectors are added as they arrive, so that one vector's memory serves any number."""
 
     __slots__ = ("_held",)
 
-    def __init__(self, context: RoundContext, mask_publics: Mapping[PartyId, bytes]) -> None:
-        total = np.zeros(context.length, dtype=np.uint64)
-        self._held = Once(_Total(context=context, mask_publics=mask_publics, total=total), step="mask")
+    def __init__(self, held: "_Total") -> None:
+        self._held = Once(held, step="mask")
 
     def add(self, party: PartyId, vector: NDArray[np.uint64]) -> None:
         """Step 3: one party's masked vector, (length,) uint64.
 
         Raises:
-            ProtocolError: If the party never shared, was counted already or comes after the close, or the vector has
-                another shape or type. The total is then as it was.
+            MembershipError: If the party never shared.
+            ReplayError: If it was counted already, or comes after the close.
+            ProtocolError: If the vector has another shape or type. The total is then as it was.
         """
         held = self._held.get()
-        check_members("mask", {party}, held.mask_publics)
+        check_members("mask", {party}, held.publics)
         where = f"party {party}, mask"
-        if party in held.counted:
-            raise ProtocolError("masked vector", expected="one", got="a second one", where=where)
-        if not isinstance(vector, np.ndarray) or vector.dtype != np.uint64 or vector.shape != held.total.shape:
+        if party in held.survivors:
+            raise ReplayError("masked vector", expected="one", got="a second one", where=where)
+        if not isinstance(vector, np.ndarray) or vector.dtype != np.uint64 or vector.shape != held.words.shape:
             got = (vector.dtype, vector.shape) if isinstance(vector, np.ndarray) else type(vector).__name__
-            raise ProtocolError("masked vector", expected=f"uint64 of {held.total.shape}", got=got, where=where)
-        ring.add_into(held.total, vector)
-        held.counted.add(party)
+            raise ProtocolError("masked vector", expected=f"uint64 of {held.words.shape}", got=got, where=where)
+        ring.add_into(held.words, vector)
+        held.survivors.add(party)
 
-    def close(self) -> tuple["Unmasking", frozenset[PartyId]]:
+    def close(self) -> tuple["Agreeing", frozenset[PartyId]]:
         """End of step 3: who survived.
 
         Returns:
@@ -157,13 +198,43 @@ class Masking:
             DropoutError: If too few vectors arrived. More can still be added.
         """
         held = self._held.get()
-        check_enough("mask", len(held.counted), held.context.quorum)
+        check_enough("mask", len(held.survivors), held.common.setup.quorum)
         self._held.take()
-        return Unmasking(held), frozenset(held.counted)
+        return Agreeing(held), frozenset(held.survivors)
+
+
+class Agreeing:
+    """Step 3 is done: the survivors are known, to us."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: "_Total") -> None:
+        self._held = Once(held, step="agree")
+
+    def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
+        """Step 4: as many signatures over the survivors as a party wants to see.
+
+        Args:
+            signatures: Survivor to its signature; empty in semi-honest mode.
+
+        Returns:
+            The next state; and the signatures to be told to each signer.
+
+        Raises:
+            MembershipError: If a signer did not survive.
+            SignatureError: If a signature does not hold.
+            DropoutError: If too few signed.
+        """
+        held = self._held.get()
+        setup = held.common.setup
+        statement = survivors_statement(held.binding, held.publics.keys(), held.survivors)
+        check_signatures(setup, held.common.roster, statement, held.survivors, signatures)
+        self._held.take()
+        return Unmasking(held), dict(sorted(signatures.items())[: setup.signers])
 
 
 class Unmasking:
-    """Step 3 is done: the total is complete and still masked."""
+    """Step 4 is done: the total is complete and still masked."""
 
     __slots__ = ("_held",)
 
@@ -171,76 +242,87 @@ class Unmasking:
         self._held = Once(held, step="unmask")
 
     def combine(self, shares: Mapping[PartyId, UnmaskShares]) -> NDArray[np.int64]:
-        """Step 4: take the masks off.
+        """Step 5: take the masks off.
 
         Args:
-            shares: Survivor to what it handed out; at least threshold of them.
+            shares: Survivor to what it handed out.
 
         Returns:
             (length,) int64, the exact sum of the survivors' vectors.
 
         Raises:
-            ProtocolError: If a party did not survive, handed out other shares than asked, a malformed one, or ones
-                that do not fit together.
-            DropoutError: If fewer than threshold answered.
+            MembershipError: If a party did not survive, or handed out other shares than asked.
+            ShareError: If a share is malformed, or shares do not fit together.
+            PublicKeyError: If a recovered mask key is not the advertised one.
+            DropoutError: If fewer than threshold of a party's holders answered.
         """
         held = self._held.get()
-        context, survivors = held.context, frozenset(held.counted)
-        dropped = set(held.mask_publics) - survivors
+        graph, survivors = held.common.graph, frozenset(held.survivors)
+        dropped = held.publics.keys() - survivors
         check_members("unmask", shares, survivors)
         for party, given in shares.items():
             where = f"party {party}, unmask"
-            if set(given.self_seeds) != survivors or set(given.mask_keys) != dropped:
-                raise ProtocolError(
-                    "shares", expected="seeds of survivors, mask keys of the dropped", got="others", where=where
-                )
+            owners = graph[party] | {party}
+            check_exactly(f"{where}, seeds of survivors", given.self_seeds, owners & survivors)
+            check_exactly(f"{where}, mask keys of the dropped", given.mask_keys, owners & dropped)
             shamir.check_shares([*given.self_seeds.values(), *given.mask_keys.values()], where=where)
-        check_enough("unmask", len(shares), context.threshold)
-        secrets = _recover(context, shares, survivors, sorted(held.mask_publics))
-        pairs = {party: KeyPair(secrets[party]) for party in dropped}
+        seeds = _recover(held, {party: given.self_seeds for party, given in shares.items()}, survivors)
+        keys = _recover(held, {party: given.mask_keys for party, given in shares.items()}, dropped)
+        pairs = {party: KeyPair(secret) for party, secret in keys.items()}
         for party, pair in pairs.items():
-            if pair.public != held.mask_publics[party]:
-                raise ProtocolError(
+            if pair.public != held.publics[party]:
+                raise PublicKeyError(
                     "mask key", expected="the advertised one", got="another", where=f"party {party}, unmask"
                 )
 
         self._held.take()
-        for party in survivors:
-            add_mask(held.total, secrets[party].reveal(), -1)
+        for seed in seeds.values():
+            add_mask(held.words, seed.reveal(), -1)
         for party, pair in pairs.items():
-            for peer in survivors:
-                key = mask_key(pair, held.mask_publics[peer], context, party, peer)
+            for peer in graph[party] & survivors:
+                key = mask_key(pair, held.publics[peer], held.binding, party, peer)
                 # What the dropped party would have added is just what would have cancelled the survivor's mask.
-                add_mask(held.total, key.reveal(), sign_of_mask(party, peer))
-        return ring.decode(held.total)
+                add_mask(held.words, key.reveal(), sign_of_mask(party, peer))
+        return ring.decode(held.words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class _Common:
+    """What all rounds of a set-up share."""
+
+    setup: SetUp
+    roster: Roster | None
+    transcript: bytes
+    adverts: Mapping[PartyId, KeyAdvert]
+    graph: Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Total:
-    """Who may contribute, who has, and the sum so far."""
+    """One round: the mask keys of U2, the sum so far, and who is in it."""
 
-    context: RoundContext
-    mask_publics: Mapping[PartyId, bytes]
-    total: NDArray[np.uint64]
-    counted: set[PartyId] = field(default_factory=set)
+    common: _Common
+    binding: bytes
+    publics: Mapping[PartyId, bytes]
+    words: NDArray[np.uint64]
+    survivors: set[PartyId] = field(default_factory=set)
 
 
 def _recover(
-    context: RoundContext,
-    shares: Mapping[PartyId, UnmaskShares],
-    survivors: frozenset[PartyId],
-    owners: list[PartyId],
+    held: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Owner to its self-mask seed if it survived, to its private mask key if it dropped."""
-    secrets = shamir.combine_many(
-        {
-            f"party {owner}, unmask": {
-                point_of(party): (given.self_seeds if owner in survivors else given.mask_keys)[owner]
-                for party, given in shares.items()
-            }
-            for owner in owners
-        },
-        context.threshold,
-        label=context.binding,
-    )
-    return {owner: Secret(secret) for owner, secret in zip(owners, secrets.values(), strict=True)}
+    """Owner to its secret, from what its holders gave (holder to owner to share)."""
+    threshold = held.common.setup.threshold
+    # Owners whose shares lie with the same parties have one Lagrange basis: on the full graph, all of them.
+    groups: defaultdict[tuple[PartyId, ...], dict[str, dict[int, bytes]]] = defaultdict(dict)
+    names = {f"party {owner}, unmask": owner for owner in sorted(owners)}
+    for name, owner in names.items():
+        holders = sorted((held.common.graph[owner] | {owner}) & shares.keys())
+        check_enough(f"{name}, holders of its shares", len(holders), threshold)
+        used = tuple(holders[:threshold])
+        groups[used][name] = {point_of(holder): shares[holder][owner] for holder in used}
+    return {
+        names[name]: Secret(secret)
+        for group in groups.values()
+        for name, secret in shamir.combine_many(group, threshold, label=held.binding).items()
+    }

@@ -1,9 +1,10 @@
-"""Keys of one round: X25519 pairs, derivation by purpose, sealing.
+"""Keys: X25519 pairs, derivation by purpose, sealing.
 
 Every symmetric key is HKDF-SHA256 (RFC 5869) of a secret, under an `info` that names the protocol's version, the
-purpose, the round's context (run, round, attempt, roster, thresholds, length) and an ordered pair of parties. So no
-two purposes, rounds, attempts or pairs share a key, even if somebody used the same entropy twice. A key that seals does
-so once in one direction, which is why its nonce can be zero.
+purpose, a binding (32 bytes that stand for all that the parties must agree on: run, attempt, roster, thresholds, every
+advertised key, the round) and an ordered pair of parties. So no two purposes, rounds, attempts or pairs share a key,
+even if somebody used the same entropy twice. A key that seals does so once in one direction, which is why its nonce can
+be zero.
 
 Private and derived keys live in classes without repr.
 """
@@ -17,16 +18,28 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from common.domain import PartyId
-from common.errors import InternalError, ProtocolError
-from common.secagg.messages import KEY_BYTES, RoundContext
+from common.errors import InternalError, PublicKeyError, SealError
+from common.secagg.messages import KEY_BYTES, PROTOCOL
 
 Purpose = Literal["mask", "seal", "own mask key", "own seal key", "own self-mask seed", "own share coefficients"]
 
 SEAL_OVERHEAD = 16
 """Bytes by which a sealed message is longer than the plain one."""
 
-_PROTOCOL = b"caucus secagg 1"
 _NONCE = bytes(12)
+_P = 2**255 - 19
+_LOW_ORDER = frozenset(
+    {
+        0,
+        1,
+        _P - 1,
+        _P,
+        _P + 1,
+        int.from_bytes(bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"), "little"),
+        int.from_bytes(bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"), "little"),
+    }
+)
+"""All 255-bit strings that encode a point of order 1, 2, 4 or 8 on Curve25519 or its twist (RFC 7748, section 6.1)."""
 
 
 class Secret:
@@ -43,9 +56,9 @@ class Secret:
         """The 32 bytes."""
         return self._value
 
-    def derive(self, purpose: Purpose, context: RoundContext, first: PartyId, second: PartyId) -> "Secret":
-        """The key for one purpose, one round and one ordered pair of parties."""
-        info = _info(purpose, context, first, second)
+    def derive(self, purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> "Secret":
+        """The key for one purpose, one binding (32 bytes) and one ordered pair of parties."""
+        info = _info(purpose, binding, first, second)
         return Secret(HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(self._value))
 
 
@@ -75,28 +88,24 @@ class KeyPair:
             where: Party and step, for the error.
 
         Raises:
-            ProtocolError: If the key has low order, so that the agreement would be known to everybody.
+            PublicKeyError: If the key has low order, so that the agreement would be known to everybody.
         """
-        try:
-            return Secret(self._key.exchange(X25519PublicKey.from_public_bytes(public)))
-        except ValueError:
-            raise ProtocolError(
-                "public key", expected="an X25519 point of high order", got="one that agrees on nothing", where=where
-            ) from None
+        check_public(public, where=where)
+        return Secret(self._key.exchange(X25519PublicKey.from_public_bytes(public)))
 
 
-def mask_key(own: KeyPair, public: bytes, context: RoundContext, party: PartyId, peer: PartyId) -> Secret:
+def mask_key(own: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
     """The key of the mask that `party` and `peer` share; the same from either side."""
     agreed = own.agree(public, where=f"party {peer}, mask key")
-    return agreed.derive("mask", context, min(party, peer), max(party, peer))
+    return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 
 
-def seal(agreed: Secret, context: RoundContext, sender: PartyId, receiver: PartyId, plain: bytes) -> bytes:
-    """Encrypt and authenticate the one message from `sender` to `receiver` in this round (AES-256-GCM).
+def seal(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, plain: bytes) -> bytes:
+    """Encrypt and authenticate the one message from `sender` to `receiver` under this binding (AES-256-GCM).
 
     Args:
         agreed: What the two parties' seal keys agreed on.
-        context: The round.
+        binding: 32 bytes that stand for the set-up and its keys.
         sender: Who seals.
         receiver: Who can open.
         plain: The message.
@@ -104,39 +113,41 @@ def seal(agreed: Secret, context: RoundContext, sender: PartyId, receiver: Party
     Returns:
         `SEAL_OVERHEAD` bytes more than `plain`.
     """
-    key = agreed.derive("seal", context, sender, receiver)
-    return AESGCM(key.reveal()).encrypt(_NONCE, plain, _info("seal", context, sender, receiver))
+    key = agreed.derive("seal", binding, sender, receiver)
+    return AESGCM(key.reveal()).encrypt(_NONCE, plain, _info("seal", binding, sender, receiver))
 
 
-def open_sealed(agreed: Secret, context: RoundContext, sender: PartyId, receiver: PartyId, sealed: bytes) -> bytes:
-    """The message that `sender` sealed for `receiver` in this round.
+def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, sealed: bytes) -> bytes:
+    """The message that `sender` sealed for `receiver` under this binding.
 
     Raises:
-        ProtocolError: If it was altered, cut, or made by or for somebody else or in another round.
+        SealError: If it was altered, cut, or made by or for somebody else or in another set-up.
     """
-    key = agreed.derive("seal", context, sender, receiver)
+    key = agreed.derive("seal", binding, sender, receiver)
     try:
-        return AESGCM(key.reveal()).decrypt(_NONCE, sealed, _info("seal", context, sender, receiver))
+        return AESGCM(key.reveal()).decrypt(_NONCE, sealed, _info("seal", binding, sender, receiver))
     except InvalidTag:
-        raise ProtocolError(
+        raise SealError(
             "sealed shares",
-            expected=f"what party {sender} sealed for party {receiver} in round {context.index}",
+            expected=f"what party {sender} sealed for party {receiver} in this set-up",
             got="a ciphertext that does not authenticate",
             where=f"party {sender}, sealed shares",
         ) from None
 
 
 def check_public(public: bytes, *, where: str) -> None:
-    """Refuse a public key of low order, without holding a key of one's own.
+    """Refuse a public key of low order: it agrees on zero with every private key alike.
 
     Raises:
-        ProtocolError: As `KeyPair.agree`: a low-order point agrees on zero with every private key alike.
+        PublicKeyError: Naming party and step.
     """
-    KeyPair(Secret(bytes(range(KEY_BYTES)))).agree(public, where=where)
+    # X25519 ignores the topmost bit.
+    if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:
+        raise PublicKeyError(
+            "public key", expected="an X25519 point of high order", got="one that agrees on nothing", where=where
+        )
 
 
-def _info(purpose: Purpose, context: RoundContext, first: PartyId, second: PartyId) -> bytes:
+def _info(purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> bytes:
     """Unambiguous: no purpose holds a bar, and what follows it has a fixed length."""
-    return b"|".join(
-        (_PROTOCOL, purpose.encode(), context.binding + first.to_bytes(8, "big") + second.to_bytes(8, "big"))
-    )
+    return b"|".join((PROTOCOL, purpose.encode(), binding + first.to_bytes(8, "big") + second.to_bytes(8, "big")))

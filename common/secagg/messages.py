@@ -1,47 +1,63 @@
-"""What crosses the wire in a round of secure aggregation, and the context that both sides must share."""
+"""What crosses the wire in secure aggregation, and the set-up that both sides must share.
+
+A set-up covers all the rounds that are still to come in a run. Nothing of it comes from the coordinator alone: each
+party makes it from the plan that it accepted and from its own roster, so a coordinator cannot weaken it unnoticed.
+"""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from common.domain import PartyId
-from common.errors import ConfigError, ProtocolError
+from common.errors import ConfigError, ProtocolError, PublicKeyError
+
+PROTOCOL = b"caucus secagg 2"
+"""Name and version: part of whatever is signed, hashed or derived."""
 
 KEY_BYTES = 32
-"""Length of an X25519 public key."""
+"""Length of an X25519 or Ed25519 public key, and of every digest."""
+
+Mode = Literal["semi-honest", "malicious"]
+"""What the coordinator is trusted with: to follow the protocol, or nothing."""
 
 SealedShares = Mapping[PartyId, bytes]
 """Peer to ciphertext: by receiver when a party sends them, by sender when a party receives them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundContext:
-    """One attempt at one sum, as the coordinator announced it to every party.
+class SetUp:
+    """One attempt at setting up the rounds that are left.
 
     Attributes:
         run: Name of the run, unique among all runs of these parties.
-        index: Round within the run, from 0.
-        attempt: Attempt at this round, from 0. Each attempt uses fresh keys, and each that is unmasked is a release
-            of its own.
-        parties: The roster that is asked, ascending.
-        threshold: t of Shamir's scheme: this many parties can recover a dropped party's mask key, fewer learn nothing.
+        attempt: Attempt at setting up, from 0; a new one makes every key anew.
+        rounds: Numbers of the rounds that it serves, ascending.
+        parties: The parties that are asked, ascending.
+        threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
         minimum_survivors: The fewest vectors that a sum may hold, from the planned noise.
-        length: Coordinates in each vector.
-        binding: SHA-256 of all of the above; each derived key depends on it, so parties that were told different
-            contexts cannot open each other's shares.
+        degree: Neighbours of each party, with whom alone it exchanges shares and masks; all others, len(parties) - 1,
+            or an even number below.
+        corrupt: Parties that may pool what they see with the coordinator.
+        roster_digest: Digest of the parties' identities (`Roster.digest`): the coordinator is trusted with nothing.
+            Empty: it is trusted to follow the protocol.
+        binding: SHA-256 of all of the above. Each derived key depends on it, so parties that were told different
+            things cannot open each other's shares.
     """
 
     run: str
-    index: int
     attempt: int
+    rounds: tuple[int, ...]
     parties: tuple[PartyId, ...]
     threshold: int
     minimum_survivors: int
-    length: int
+    degree: int
+    corrupt: int = 0
+    roster_digest: bytes = b""
     binding: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a round that cannot be run.
+        """Refuse a set-up that cannot be run.
 
         Raises:
             ConfigError: If a field is out of its range.
@@ -55,72 +71,127 @@ class RoundContext:
                 got=len(self.parties),
                 do="Switch secure aggregation off: the sum over one party is that party's vector",
             )
-        if list(self.parties) != sorted(set(self.parties)):
-            raise ConfigError("parties", expected="distinct and ascending", got=self.parties)
-        _within(0, 2**63 - 1, index=self.index, attempt=self.attempt, first_party=self.parties[0])
-        _within(1, 2**63 - 1, length=self.length)
-        _within(0, 2**20 - 1, last_party=self.parties[-1])
-        _within(2, len(self.parties), threshold=self.threshold, minimum_survivors=self.minimum_survivors)
+        _ascending(0, 2**20 - 1, parties=self.parties)
+        _ascending(0, 2**63 - 1, rounds=self.rounds)
+        count = len(self.parties)
+        _within(0, 2**63 - 1, attempt=self.attempt)
+        _within(1, count - 1, degree=self.degree)
+        full = self.degree == count - 1
+        if self.degree % 2 and not full:
+            raise ConfigError("degree", expected=f"an even number, or {count - 1} for all", got=self.degree)
+        _within(2, self.degree + 1, threshold=self.threshold)
+        _within(2, count, minimum_survivors=self.minimum_survivors)
+        _within(0, self.threshold - 1 if full else count - 2, corrupt=self.corrupt)
+        if len(self.roster_digest) not in (0, KEY_BYTES):
+            raise ConfigError("roster digest", expected=f"{KEY_BYTES} bytes, or none", got=len(self.roster_digest))
+        if self.signers > count:
+            raise ConfigError(
+                "corrupt",
+                expected=f"at most {count - 2} of {count} parties, so that {self.signers} signatures can be had",
+                got=self.corrupt,
+            )
         object.__setattr__(self, "binding", _digest(self))
 
     @property
+    def mode(self) -> Mode:
+        """What the coordinator is trusted with."""
+        return "malicious" if self.roster_digest else "semi-honest"
+
+    @property
+    def signers(self) -> int:
+        """Signatures over one survivor set that a party wants to see before it unmasks.
+
+        More than (L + corrupt) / 2. Two different sets with so many signatures each would need more than L + corrupt
+        of them, but each honest party signs once a round and each corrupt one at most both sets: L + corrupt at most.
+        """
+        return (len(self.parties) + self.corrupt) // 2 + 1 if self.mode == "malicious" else 0
+
+    @property
     def quorum(self) -> int:
-        """The fewest parties that must still take part in every step up to the masked vectors."""
-        return max(self.threshold, self.minimum_survivors)
+        """The fewest parties that must take part in every step up to the masked vectors."""
+        return max(self.threshold, self.minimum_survivors, self.signers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAdvert:
-    """A party's two X25519 public keys for one attempt, 32 bytes each.
+    """A party's X25519 public keys for one set-up, 32 bytes each.
 
     Attributes:
-        mask_public: Agrees on pairwise masks; its private key is shared among the peers.
-        seal_public: Agrees on the keys that seal those shares; its private key never leaves the party.
+        seal_public: Agrees on the keys that seal shares; its private key never leaves the party.
+        mask_publics: One for each round in order: agrees on pairwise masks; its private key is shared among neighbours.
+        signature: Ed25519 over `rules.advert_statement`, 64 bytes; empty in semi-honest mode.
     """
 
-    mask_public: bytes
     seal_public: bytes
+    mask_publics: tuple[bytes, ...]
+    signature: bytes = b""
 
     def __post_init__(self) -> None:
         """Refuse keys of the wrong size.
 
         Raises:
-            ProtocolError: If a key is not 32 bytes.
+            PublicKeyError: If a key is not 32 bytes.
         """
-        for key in (self.mask_public, self.seal_public):
+        for key in self.keys:
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-                raise ProtocolError("public key", expected=f"{KEY_BYTES} bytes", got="something else")
+                raise PublicKeyError("public key", expected=f"{KEY_BYTES} bytes", got="something else")
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """All of them."""
+        return (self.seal_public, *self.mask_publics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmaskShares:
-    """One party's shares of what the coordinator needs to unmask the sum. Without repr of the shares.
+    """One party's shares of what the coordinator needs to unmask one sum. Without repr of the shares.
 
     Attributes:
-        self_seeds: Surviving party to this party's share of its self-mask seed.
-        mask_keys: Dropped party to this party's share of its mask key. No party is in both.
+        self_seeds: Surviving neighbour, or itself, to this party's share of its self-mask seed.
+        mask_keys: Dropped neighbour to this party's share of its mask key. No party is in both.
     """
 
     self_seeds: Mapping[PartyId, bytes] = field(repr=False)
     mask_keys: Mapping[PartyId, bytes] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse both kinds of share for one party.
+
+        Raises:
+            ProtocolError: Naming the parties.
+        """
+        both = set(self.self_seeds) & set(self.mask_keys)
+        if both:
+            raise ProtocolError("shares", expected="one kind for each party", got=f"both for {sorted(both)}")
+
 
 def _within(low: int, high: int, **values: int) -> None:
     for name, value in values.items():
-        if not isinstance(value, int) or not low <= value <= high:
+        if type(value) is not int or not low <= value <= high:
             raise ConfigError(name, expected=f"a whole number in [{low}, {high}]", got=value)
 
 
-def _digest(context: RoundContext) -> bytes:
-    """SHA-256 over an injective encoding: the name with its length in front, then numbers of 8 bytes each."""
-    name = context.run.encode()
+def _ascending(low: int, high: int, **values: tuple[int, ...]) -> None:
+    for name, numbers in values.items():
+        if not numbers or list(numbers) != sorted(set(numbers)):
+            raise ConfigError(name, expected="distinct and ascending, at least one", got=numbers)
+        for number in numbers:
+            _within(low, high, **{name: number})
+
+
+def _digest(setup: SetUp) -> bytes:
+    """SHA-256 over an injective encoding: what varies in length with its length in front, numbers of 8 bytes each."""
+    run = setup.run.encode()
     numbers = (
-        context.index,
-        context.attempt,
-        context.threshold,
-        context.minimum_survivors,
-        context.length,
-        *context.parties,
+        setup.attempt,
+        setup.threshold,
+        setup.minimum_survivors,
+        setup.degree,
+        setup.corrupt,
+        len(setup.roster_digest),
+        len(setup.rounds),
+        *setup.rounds,
+        *setup.parties,
     )
-    encoded = b"".join(number.to_bytes(8, "big") for number in (len(name), *numbers))
-    return hashlib.sha256(encoded[:8] + name + encoded[8:]).digest()
+    encoded = b"".join(number.to_bytes(8, "big") for number in (len(run), *numbers))
+    return hashlib.sha256(PROTOCOL + b"|set-up|" + encoded + run + setup.roster_digest).digest()

@@ -1,8 +1,9 @@
-"""A value that can be taken out once: what makes a protocol state impossible to use twice."""
+"""Values that can be taken out once: what makes a protocol state impossible to use twice."""
 
+from collections.abc import Mapping
 from typing import Generic, NoReturn, TypeVar
 
-from common.errors import ProtocolError
+from common.errors import ProtocolError, ReplayError
 
 Held = TypeVar("Held")
 
@@ -24,32 +25,72 @@ class Once(Generic[Held]):
         """What is held; afterwards nothing is.
 
         Raises:
-            ProtocolError: If it was taken before.
+            ReplayError: If it was taken before.
         """
         try:
             return self._box.pop()
         except IndexError:
-            raise self._spent() from None
+            raise _spent(self._step) from None
 
     def get(self) -> Held:
         """What is held, left in place.
 
         Raises:
-            ProtocolError: If it was taken before.
+            ReplayError: If it was taken before.
         """
         try:
             return self._box[0]
         except IndexError:
-            raise self._spent() from None
+            raise _spent(self._step) from None
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a protocol state cannot be copied or stored: after a restart the party counts as dropped out")
+        raise _no_copy()
 
-    def _spent(self) -> ProtocolError:
-        return ProtocolError(
-            "a step of secure aggregation was asked for twice",
-            expected="one use",
-            got="a spent state",
-            where=self._step,
-            do="Start a new attempt with fresh entropy",
-        )
+
+class OnceEach(Generic[Held]):
+    """Holds one value for each round. Rounds go forward: taking one drops it and all that come before it.
+
+    Otherwise as `Once`.
+    """
+
+    __slots__ = ("_held", "_rounds", "_step")
+
+    def __init__(self, held: Mapping[int, Held], *, step: str) -> None:
+        self._held = dict(held)
+        self._rounds = frozenset(held)
+        self._step = step
+
+    def take(self, index: int) -> Held:
+        """What is held for this round; afterwards nothing is, for it and for every round before it.
+
+        Raises:
+            ReplayError: If it, or a later one, was taken before.
+            ProtocolError: If there is no such round.
+        """
+        where = f"round {index}, {self._step}"
+        if index not in self._rounds:
+            raise ProtocolError("round", expected=f"one of {sorted(self._rounds)}", got=index, where=self._step)
+        try:
+            held = self._held.pop(index)
+        except KeyError:
+            raise _spent(where) from None
+        for earlier in [number for number in list(self._held) if number < index]:
+            self._held.pop(earlier, None)
+        return held
+
+    def __reduce__(self) -> NoReturn:
+        raise _no_copy()
+
+
+def _spent(where: str) -> ReplayError:
+    return ReplayError(
+        "a step of secure aggregation was asked for twice",
+        expected="one use",
+        got="a spent state",
+        where=where,
+        do="Set up anew with fresh entropy",
+    )
+
+
+def _no_copy() -> TypeError:
+    return TypeError("a protocol state cannot be copied or stored: after a restart the party counts as dropped out")

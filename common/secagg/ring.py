@@ -50,14 +50,16 @@ def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]
         (length,) uint64.
 
     Raises:
-        PlanError: If the dtype is not int64, or a value exceeds `limit(parties)` in magnitude. The message does not
-            hold the value, which is private.
+        PlanError: If it is empty or has another shape or type, or a value exceeds `limit(parties)` in magnitude. The
+            message does not hold the value, which is private.
     """
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.size == 0:
+        raise PlanError("values to be summed", expected="an array with one axis, not empty", got=np.shape(values))
     if values.dtype != np.int64:
         raise PlanError("values to be summed", expected="int64", got=values.dtype, do="Round to whole numbers first")
     largest = limit(parties)
     # Two comparisons rather than abs(): abs(-2^63) is -2^63 in int64.
-    if values.size and (values.max() > largest or values.min() < -largest):
+    if values.max() > largest or values.min() < -largest:
         raise PlanError(
             "values to be summed",
             expected=f"magnitudes up to {largest}, so that {parties} of them cannot wrap",

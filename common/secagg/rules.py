@@ -1,15 +1,116 @@
-"""What both sides of secure aggregation must agree on, down to a sign."""
+"""What both sides of secure aggregation must agree on, down to a sign: checks, statements, graph, layout."""
 
-from collections.abc import Collection
+import hashlib
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from common.domain import PartyId
-from common.errors import DropoutError, ProtocolError
-from common.secagg.keys import SEAL_OVERHEAD
+from common.errors import DropoutError, MembershipError, PublicKeyError, SealError
+from common.secagg.graph import neighbours
+from common.secagg.identity import Roster, verify
+from common.secagg.keys import SEAL_OVERHEAD, check_public
+from common.secagg.messages import PROTOCOL, KeyAdvert, SetUp
 from common.secagg.shamir import SHARE_BYTES
 
-SEALED_BYTES = 2 * SHARE_BYTES + SEAL_OVERHEAD
-"""Length of one ciphertext of step 2: a share of the self-mask seed, a share of the mask key, the tag."""
+PAIR_BYTES = 2 * SHARE_BYTES
+"""A share of the self-mask seed followed by a share of the mask key, for one round."""
+
+Graph = Mapping[PartyId, frozenset[PartyId]]
+"""Party to its neighbours."""
+
+
+def check_adverts(
+    setup: SetUp, adverts: Mapping[PartyId, KeyAdvert], roster: Roster | None, step: str
+) -> tuple[bytes, Graph]:
+    """Refuse keys that would not do, and agree on what follows from the good ones.
+
+    Args:
+        setup: As both sides made it.
+        adverts: Party to its keys, of all that advertised.
+        roster: The parties' identities; None in semi-honest mode.
+        step: For the errors.
+
+    Returns:
+        The transcript, 32 bytes that bind set-up and keys; and the graph, which is random with the transcript as seed.
+
+    Raises:
+        MembershipError: If a party takes no part.
+        PublicKeyError: If keys are too few or too many, weak or repeated.
+        SignatureError: If a party did not sign its keys for this set-up.
+        DropoutError: If too few advertised.
+    """
+    check_members(step, adverts, setup.parties)
+    seen: set[bytes] = set()
+    statements = []
+    for party, advert in sorted(adverts.items()):
+        where = f"party {party}, {step}"
+        if len(advert.mask_publics) != len(setup.rounds):
+            raise PublicKeyError(
+                "public keys", expected=f"{len(setup.rounds)} for masks", got=len(advert.mask_publics), where=where
+            )
+        for key in advert.keys:
+            check_public(key, where=where)
+            if key in seen:
+                raise PublicKeyError("public key", expected="a fresh one", got="a repeated one", where=where)
+            seen.add(key)
+        statements.append(advert_statement(setup, party, advert))
+        verify(roster, party, statements[-1], advert.signature, where=where)
+    check_enough(step, len(adverts), setup.quorum)
+    transcript = hashlib.sha256(PROTOCOL + b"|adverts|" + b"".join(statements)).digest()
+    # Fewer parties than asked may have advertised; a small group is a full graph.
+    return transcript, neighbours(tuple(sorted(adverts)), min(setup.degree, len(adverts) - 1), transcript)
+
+
+def advert_statement(setup: SetUp, party: PartyId, advert: KeyAdvert) -> bytes:
+    """What a party signs when it advertises. Injective: for one set-up all parts have fixed lengths."""
+    return PROTOCOL + b"|advert|" + setup.binding + party.to_bytes(8, "big") + b"".join(advert.keys)
+
+
+def of_round(binding: bytes, index: int) -> bytes:
+    """32 bytes that bind one round of what `binding` stands for."""
+    return hashlib.sha256(PROTOCOL + b"|round|" + binding + index.to_bytes(8, "big")).digest()
+
+
+def survivors_statement(binding: bytes, sharers: Collection[PartyId], survivors: Collection[PartyId]) -> bytes:
+    """What a party signs before it unmasks: who shared and who survived, in the round of `binding` (`of_round`)."""
+    lists = [number for group in (sharers, survivors) for number in (len(group), *sorted(group))]
+    return PROTOCOL + b"|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in lists)
+
+
+def check_signatures(
+    setup: SetUp,
+    roster: Roster | None,
+    statement: bytes,
+    survivors: Collection[PartyId],
+    signatures: Mapping[PartyId, bytes],
+) -> None:
+    """Refuse to unmask unless enough survivors signed this very statement.
+
+    Raises:
+        MembershipError: If a signer did not survive.
+        SignatureError: If a signature does not hold.
+        DropoutError: If too few signed.
+    """
+    check_members("survivors' signatures", signatures, survivors)
+    for party, signature in signatures.items():
+        verify(roster, party, statement, signature, where=f"party {party}, survivors' signatures")
+    check_enough("survivors' signatures", len(signatures), setup.signers)
+
+
+def check_sealed(setup: SetUp, sealed: bytes, *, where: str) -> None:
+    """Refuse what cannot be a ciphertext of a pair of shares for each round.
+
+    Raises:
+        SealError: Naming party and step.
+    """
+    expected = PAIR_BYTES * len(setup.rounds) + SEAL_OVERHEAD
+    if not isinstance(sealed, bytes) or len(sealed) != expected:
+        raise SealError("sealed shares", expected=f"{expected} bytes", got="something else", where=where)
+
+
+def halves(pair: bytes) -> tuple[bytes, bytes]:
+    """The share of the self-mask seed and the share of the mask key, which travel as one."""
+    return pair[:SHARE_BYTES], pair[SHARE_BYTES:]
 
 
 def point_of(party: PartyId) -> int:
@@ -22,22 +123,27 @@ def sign_of_mask(party: PartyId, peer: PartyId) -> Literal[1, -1]:
     return 1 if party < peer else -1
 
 
-def halves(pair: bytes) -> tuple[bytes, bytes]:
-    """The share of the self-mask seed and the share of the mask key, which travel as one."""
-    return pair[:SHARE_BYTES], pair[SHARE_BYTES:]
-
-
 def check_members(step: str, found: Collection[PartyId], allowed: Collection[PartyId]) -> None:
     """Refuse messages of or about parties that take no part in this step.
 
     Raises:
-        ProtocolError: Naming the strangers and the step.
+        MembershipError: Naming the strangers and the step.
     """
     strangers = set(found) - set(allowed)
     if strangers:
-        raise ProtocolError(
+        raise MembershipError(
             "parties in this step", expected=f"some of {sorted(allowed)}", got=sorted(strangers), where=step
         )
+
+
+def check_exactly(step: str, found: Collection[PartyId], wanted: Collection[PartyId]) -> None:
+    """Refuse messages of or about other parties than just these.
+
+    Raises:
+        MembershipError: Naming both and the step.
+    """
+    if set(found) != set(wanted):
+        raise MembershipError("parties in this step", expected=sorted(wanted), got=sorted(found), where=step)
 
 
 def check_enough(step: str, count: int, needed: int) -> None:
@@ -52,5 +158,5 @@ def check_enough(step: str, count: int, needed: int) -> None:
             expected=f"at least {needed}",
             got=count,
             where=step,
-            do="Start a new attempt, or plan for fewer survivors and more noise per party",
+            do="Set up anew, or plan for fewer survivors and more noise per party",
         )

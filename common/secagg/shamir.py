@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import InternalError, ProtocolError
+from common.errors import InternalError, ProtocolError, ShareError
 from common.secagg.masks import keystream
 
 PRIME = 1048583
@@ -101,7 +101,7 @@ def combine_many(
     _check_points(points, threshold)
     for name, held in shares.items():
         if sorted(held) != points:
-            raise ProtocolError("points of shares", expected="the same for every secret", got="others", where=name)
+            raise ShareError("points of shares", expected="the same for every secret", got="others", where=name)
         check_shares(held.values(), where=str(name))
     used = points[:threshold]
     joined = b"".join(held[point] for point in used for held in shares.values())
@@ -118,9 +118,9 @@ def check_shares(shares: Iterable[bytes], *, where: str) -> None:
     """
     held = list(shares)
     if not all(isinstance(share, bytes) and len(share) == SHARE_BYTES for share in held):
-        raise ProtocolError("share", expected=f"{SHARE_BYTES} bytes", got="something else", where=where)
+        raise ShareError("share", expected=f"{SHARE_BYTES} bytes", got="something else", where=where)
     if np.any(np.frombuffer(b"".join(held), dtype="<u4") >= PRIME):
-        raise ProtocolError("share", expected=f"numbers below {PRIME}", got="a larger one", where=where)
+        raise ShareError("share", expected=f"numbers below {PRIME}", got="a larger one", where=where)
 
 
 def _check_points(points: Sequence[int], threshold: int) -> None:
@@ -147,7 +147,7 @@ def _from_limbs(limbs: list[int], label: bytes, *, where: str) -> bytes:
         secret, check = whole[:SECRET_BYTES], whole[SECRET_BYTES:]
         if check == _checksum(secret, label):
             return secret
-    raise ProtocolError("shares", expected="parts of one secret", got="shares that do not fit together", where=where)
+    raise ShareError("shares", expected="parts of one secret", got="shares that do not fit together", where=where)
 
 
 def _checksum(secret: bytes, label: bytes) -> bytes:

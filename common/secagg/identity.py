@@ -1,0 +1,148 @@
+"""Who is who: Ed25519 identities (RFC 8032), and the roster that each party holds itself.
+
+Without them a party knows its peers only by what the coordinator says of them. The parties exchange their public keys
+once, by a road that the coordinator does not control, and each keeps the roster in a file of its own. Whoever holds
+another roster computes another digest, and nothing that it signs or seals fits.
+
+Semi-honest mode is the same protocol with the empty signature of nobody, required where a signature would be.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from common.domain import PartyId
+from common.errors import ConfigError, MembershipError, SignatureError
+from common.secagg.messages import KEY_BYTES, PROTOCOL, SetUp
+
+_ENTRY = re.compile("(0|[1-9][0-9]{0,6}) [0-9a-f]{64}")
+
+
+class Identity:
+    """A party's long-term signing key, without a repr.
+
+    Args:
+        private: 32 secret bytes.
+
+    Attributes:
+        public: 32 bytes, for the roster.
+    """
+
+    __slots__ = ("_key", "public")
+
+    def __init__(self, private: bytes) -> None:
+        if len(private) != KEY_BYTES:
+            raise ConfigError("identity key", expected=f"{KEY_BYTES} bytes", got=f"{len(private)} bytes")
+        self._key = Ed25519PrivateKey.from_private_bytes(private)
+        self.public = self._key.public_key().public_bytes_raw()
+
+    def sign(self, statement: bytes) -> bytes:
+        """64 bytes."""
+        return self._key.sign(statement)
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Party to Ed25519 public key.
+
+    Attributes:
+        keys: 32 bytes each, no two alike, or one party could sign for two.
+        digest: SHA-256 over the parties and keys in ascending order.
+    """
+
+    keys: Mapping[PartyId, bytes]
+    digest: bytes = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no roster.
+
+        Raises:
+            ConfigError: Naming the party.
+        """
+        for party, key in self.keys.items():
+            if type(party) is not int or not 0 <= party < 2**20:
+                raise ConfigError("roster", expected="party numbers from 0", got=party)
+            if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+                raise ConfigError(
+                    "roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=f"party {party}"
+                )
+        if len(set(self.keys.values())) != len(self.keys):
+            raise ConfigError("roster", expected="a key of its own for each party", got="a repeated one")
+        ordered = dict(sorted(self.keys.items()))
+        text = b"".join(party.to_bytes(8, "big") + key for party, key in ordered.items())
+        object.__setattr__(self, "keys", MappingProxyType(ordered))
+        object.__setattr__(self, "digest", hashlib.sha256(PROTOCOL + b"|roster|" + text).digest())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Roster":
+        """Read `{"0": "64 hex digits", ...}`.
+
+        Raises:
+            ConfigError: If it is something else.
+        """
+        try:
+            # A name that comes twice would be silently dropped from a dictionary.
+            pairs = json.loads(text, object_pairs_hook=tuple)
+        except (ValueError, RecursionError):
+            pairs = None
+        if not isinstance(pairs, tuple) or not all(_ENTRY.fullmatch(f"{party} {key}") for party, key in pairs):
+            raise ConfigError("roster", expected='JSON such as {"0": "64 hex digits", "1": ...}', got="something else")
+        if len(dict(pairs)) != len(pairs):
+            raise ConfigError("roster", expected="each party once", got="a party twice")
+        return cls({int(party): bytes.fromhex(key) for party, key in pairs})
+
+    def to_json(self) -> str:
+        """The inverse of `from_json`, in ascending order."""
+        return json.dumps({str(party): key.hex() for party, key in self.keys.items()}, indent=1)
+
+
+def check_roster(setup: SetUp, roster: Roster | None) -> None:
+    """Refuse a set-up that was made for another roster, or for parties that are not on it.
+
+    Raises:
+        MembershipError: Naming them.
+    """
+    if (roster.digest if roster else b"") != setup.roster_digest:
+        raise MembershipError(
+            "roster", expected=f"the one of this set-up ({setup.mode} mode)", got="another" if roster else "none"
+        )
+    missing = sorted(set(setup.parties) - set(roster.keys)) if roster else []
+    if missing:
+        raise MembershipError(
+            "roster", expected="every party of the set-up", got=f"none of {missing}", do="Add their public keys"
+        )
+
+
+def sign(identity: Identity | None, statement: bytes) -> bytes:
+    """The party's signature; empty in semi-honest mode."""
+    return identity.sign(statement) if identity else b""
+
+
+def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: bytes, *, where: str) -> None:
+    """Refuse what `party` did not sign; in semi-honest mode, whatever is signed.
+
+    Raises:
+        SignatureError: Naming party and step.
+    """
+    if roster:
+        expected = f"that of party {party} over this very statement"
+        good = _holds(roster.keys[party], statement, signature)
+    else:
+        expected = "none in semi-honest mode"
+        good = not signature
+    if not good:
+        raise SignatureError("signature", expected=expected, got="another", where=where)
+
+
+def _holds(public: bytes, statement: bytes, signature: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
+    except InvalidSignature:
+        return False
+    return True
