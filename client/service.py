@@ -22,12 +22,24 @@ from common import messages as m
 from common import wire
 from common.domain import PartyId, Record
 from common.embedding import Encoder
-from common.errors import CaucusError, ConfigError, DropoutError, InternalError, ProtocolError, RefusedError
+from common.errors import (
+    CaucusError,
+    ConfigError,
+    DropoutError,
+    InternalError,
+    MembershipError,
+    ProtocolError,
+    RefusedError,
+    SignatureError,
+)
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
+from common.queries import Votes
 from common.rng import secure_bytes
 from common.secagg import ring
-from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
+from common.secagg.identity import Identity, Roster
+from common.secagg.messages import KeyAdvert
+from common.setup import set_up
 
 log = logging.getLogger("caucus.party")
 
@@ -54,19 +66,33 @@ class PartyService:
         encoder: The encoder that the plan must name.
         limits: This party's own limits.
         ledger: This party's own ledger.
+        identity: Its signing key; None if it knows nobody's identity.
+        roster: Everybody's identities, from this party's own file; plans that trust the coordinator with less than
+            following the protocol need it.
     """
 
     def __init__(
-        self, *, party: PartyId, private: Sequence[Record], encoder: Encoder, limits: Limits, ledger: Ledger
+        self,
+        *,
+        party: PartyId,
+        private: Sequence[Record],
+        encoder: Encoder,
+        limits: Limits,
+        ledger: Ledger,
+        identity: Identity | None = None,
+        roster: Roster | None = None,
     ) -> None:
         self._party = party
         self._private = private
         self._encoder = encoder
         self._limits = limits
         self._ledger = ledger
+        self._identity = identity
+        self._roster = roster
         self._session: Session | None = None
         self._records: records.Embedded | None = None
-        self._round: secagg.Advertised | secagg.Shared | secagg.Masked | None = None
+        self._setup: secagg.Advertised | secagg.Shared | secagg.Ready | None = None
+        self._round: secagg.Masked | secagg.Agreed | None = None
         self._lock = Lock()
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
@@ -101,30 +127,22 @@ class PartyService:
             raise ProtocolError("receiver", expected=self._party, got=envelope.party)
         self._session.admit(envelope)
         match body:
-            case m.AskKeys():
-                return self._advertise(envelope, body)
             case m.AskShares(adverts):
-                self._round, sealed = _in(self._round, secagg.Advertised).share(adverts)
+                self._setup, sealed = _in(self._setup, secagg.Advertised).share(adverts)
                 return m.Shares(sealed)
-            case m.AskVotes(query, inbox):
-                counts = answer.answer(
-                    query,
-                    run=envelope.run,
-                    index=envelope.index,
-                    plan=self._session.plan,
-                    records=_in(self._records, records.Embedded),
-                    ledger=self._ledger,
-                )
-                if not self._session.plan.secure:
-                    return m.Answer(ring.encode(counts))
-                self._round, words = _in(self._round, secagg.Shared).mask(inbox, counts)
-                return m.Answer(words)
-            case m.AskUnmask(survivors):
-                return self._unmask(envelope, survivors)
+            case m.AskVotes(query, delivery):
+                return self._answer(envelope, query, delivery)
+            case m.AskAgree(survivors):
+                return m.Agreement(self._agree(envelope, survivors))
+            case m.AskUnmask(survivors, signatures):
+                if not self._session.plan.malicious:
+                    self._agree(envelope, survivors)
+                agreed, self._round = _in(self._round, secagg.Agreed), None
+                return agreed.unmask(signatures)
             case m.Close():
                 for entry in self._ledger.entries(envelope.run):
                     self._ledger.commit(envelope.run, entry.index)
-                self._session = self._records = self._round = None
+                self._session = self._records = self._setup = self._round = None
                 return m.Closed()
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)
@@ -138,38 +156,45 @@ class PartyService:
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
         self._limits.check(plan)
-        self._round = None
-        self._session = Session(envelope.run, plan)
+        session = Session.opened(envelope, plan, body.first)
         self._records = records.embed(self._private, plan.labels, self._encoder)
-        return m.Opened(self._encoder.digest)
+        self._setup, advert = self._begin(session) if plan.secure else (None, None)
+        self._session, self._round = session, None
+        return m.Opened(self._encoder.digest, advert)
 
-    def _advertise(self, envelope: m.Envelope, body: m.AskKeys) -> KeyAdvert:
-        plan = _in(self._session, Session).plan
-        if len(body.roster) < plan.survivors:
-            raise RefusalError(m.Reason.TOO_FEW, "roster", expected=f"at least {plan.survivors}", got=len(body.roster))
-        if self._party not in body.roster or body.roster[-1] >= plan.parties or body.length < 1:
-            raise ProtocolError("round", expected=f"a vector, and parties below {plan.parties}, this one among them")
-        self._round, advert = secagg.advertise(
-            RoundContext(
-                run=envelope.run,
-                index=envelope.index,
-                attempt=envelope.attempt,
-                parties=body.roster,
-                threshold=plan.threshold,
-                minimum_survivors=plan.survivors,
-                length=body.length,
-            ),
+    def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
+        setup = set_up(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
+        signed = session.plan.malicious
+        return secagg.begin(
+            setup,
             self._party,
             secure_bytes(32),
+            identity=self._identity if signed else None,
+            roster=self._roster if signed else None,
         )
-        return advert
 
-    def _unmask(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> UnmaskShares:
-        masked, self._round = _in(self._round, secagg.Masked), None
-        shares = masked.unmask(survivors)
+    def _answer(self, envelope: m.Envelope, query: Votes, delivery: m.Delivery | None) -> m.Answer:
+        plan = _in(self._session, Session).plan
+        if delivery and isinstance(self._setup, secagg.Shared):
+            self._setup = self._setup.receive(delivery.inbox, delivery.sharers)
+        counts = answer.answer(
+            query,
+            run=envelope.run,
+            index=envelope.index,
+            plan=plan,
+            records=_in(self._records, records.Embedded),
+            ledger=self._ledger,
+        )
+        if not plan.secure:
+            return m.Answer(ring.encode(counts))
+        self._round, words = _in(self._setup, secagg.Ready).mask(envelope.index, counts)
+        return m.Answer(words)
+
+    def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:
+        self._round, signature = _in(self._round, secagg.Masked).agree(survivors)
         # The ledger remembers the survivors: two sums of one query over different sets could be subtracted.
         self._ledger.survivors(envelope.run, envelope.index, survivors)
-        return shares
+        return signature
 
 
 def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> grpc.Server:
@@ -225,6 +250,8 @@ def _reason(error: Exception) -> m.Reason:
             return m.Reason.OVER_LIMIT
         case DropoutError():
             return m.Reason.TOO_FEW
+        case SignatureError() | MembershipError():
+            return m.Reason.IDENTITY
         case ProtocolError():
             return m.Reason.MALFORMED
         case _:

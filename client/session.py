@@ -1,17 +1,15 @@
 """Keeps the order of a run at one party: refuses what is out of order, replayed or unplanned. No I/O.
 
-                 Open                    AskVotes (without secure aggregation)
-        idle ───────────> between ─────────────────────────────────────┐
-                           │   ^                                       │
-                   AskKeys │   └───────────────────────────────────────┘
-                           v
-                       advertised ──AskShares──> shared ──AskVotes──> answered ──AskUnmask──> between
+    Open ──> opened ──AskShares──> ready ──AskVotes──> answered ──AskAgree──> agreed ──AskUnmask──> ready
+                                                          └───── AskUnmask, semi-honest ────────────^
+
+Without secure aggregation Open leads to ready, and AskVotes back to it.
 
 Invariants:
-1. Every message after Open carries the run and the plan digest of that Open.
-2. (index, attempt) never goes back; a new round starts with a larger pair. Which queries were paid is the ledger's
-   business: it outlives this session and the process.
-3. A new Open forgets everything that belonged to an unfinished round, so its masks are never lifted.
+1. Every message after Open carries the run, the plan digest and the attempt of that Open.
+2. Query numbers only grow. A round may be left unfinished, by a query with a larger number: its shares never leave.
+   Which queries were paid is the ledger's business: it outlives this session and the process.
+3. A new Open forgets every round's secrets, so masks that were not lifted never will be.
 """
 
 from dataclasses import dataclass
@@ -31,20 +29,12 @@ class RefusalError(RefusedError):
 
 
 class Step(Enum):
-    """What has been done last in the current round."""
+    """What has been done last."""
 
-    BETWEEN = auto()
-    ADVERTISED = auto()
-    SHARED = auto()
+    OPENED = auto()
+    READY = auto()
     ANSWERED = auto()
-
-
-AFTER = {
-    m.AskShares: (Step.ADVERTISED, Step.SHARED),
-    m.AskVotes: (Step.SHARED, Step.ANSWERED),
-    m.AskUnmask: (Step.ANSWERED, Step.BETWEEN),
-}
-"""Message within a round of secure aggregation: the step it needs and the step it leads to."""
+    AGREED = auto()
 
 
 @dataclass(slots=True)
@@ -54,14 +44,28 @@ class Session:
     Attributes:
         run: Its identity, as the coordinator named it.
         plan: The agreed plan.
-        at: Query and attempt of the current or last round; (-1, 0) before the first.
-        step: What has been done last in it.
+        attempt: Number of the set-up.
+        at: Number of the current or last query; one less than the first before it.
+        step: What has been done last.
     """
 
     run: str
     plan: Plan
-    at: tuple[int, int] = (-1, 0)
-    step: Step = Step.BETWEEN
+    attempt: int
+    at: int
+    step: Step
+
+    @classmethod
+    def opened(cls, envelope: m.Envelope, plan: Plan, first: int) -> "Session":
+        """A new session, before its set-up is done.
+
+        Raises:
+            RefusalError: No query is left to ask.
+        """
+        if not 0 <= first < plan.total_queries:
+            raise RefusalError(m.Reason.UNPLANNED, "first query", expected=f"below {plan.total_queries}", got=first)
+        step = Step.OPENED if plan.secure else Step.READY
+        return cls(run=envelope.run, plan=plan, attempt=envelope.attempt, at=first - 1, step=step)
 
     def admit(self, envelope: m.Envelope) -> None:
         """Check one message against the invariants and advance.
@@ -69,24 +73,35 @@ class Session:
         Raises:
             RefusalError: Nothing has changed.
         """
-        if envelope.run != self.run or envelope.plan_digest != self.plan.digest():
+        if (envelope.run, envelope.plan_digest) != (self.run, self.plan.digest()):
             raise RefusalError(m.Reason.UNPLANNED, "message of another run or plan")
-        if isinstance(envelope.body, m.Close):
-            return
-        if not 0 <= envelope.index < self.plan.total_queries:
+        match envelope.body:
+            case m.Close():
+                return
+            case m.AskShares():
+                legal, step = self.step is Step.OPENED and envelope.index == self.at + 1, Step.READY
+            case m.AskVotes():
+                if envelope.index >= self.plan.total_queries:
+                    raise RefusalError(m.Reason.UNPLANNED, "query number", got=envelope.index)
+                legal = self.step is not Step.OPENED and envelope.index > self.at
+                step = Step.ANSWERED if self.plan.secure else Step.READY
+            case m.AskAgree():
+                legal, step = self.plan.malicious and self._here(envelope, Step.ANSWERED), Step.AGREED
+            case m.AskUnmask():
+                needed = Step.AGREED if self.plan.malicious else Step.ANSWERED
+                legal, step = self._here(envelope, needed), Step.READY
+            case _:
+                legal, step = False, self.step
+        if not legal or envelope.attempt != self.attempt:
             raise RefusalError(
-                m.Reason.UNPLANNED, "query number", expected=f"below {self.plan.total_queries}", got=envelope.index
+                m.Reason.OUT_OF_ORDER,
+                type(envelope.body).__name__,
+                expected=f"what follows {self.step.name} of query {self.at}, set-up {self.attempt}",
+                got=f"it for query {envelope.index}, set-up {envelope.attempt}",
             )
-        here = (envelope.index, envelope.attempt)
-        kind = type(envelope.body)
-        if kind is (m.AskKeys if self.plan.secure else m.AskVotes):
-            if here <= self.at:
-                raise RefusalError(m.Reason.OUT_OF_ORDER, "round", expected=f"after {self.at}", got=here)
-            self.at, self.step = here, Step.ADVERTISED if self.plan.secure else Step.BETWEEN
-            return
-        needed, following = AFTER.get(kind, (None, Step.BETWEEN))
-        if not self.plan.secure or here != self.at or self.step is not needed:
-            raise RefusalError(
-                m.Reason.OUT_OF_ORDER, kind.__name__, expected=f"{self.step.name} of {self.at}", got=f"it in {here}"
-            )
-        self.step = following
+        self.step = step
+        if isinstance(envelope.body, m.AskVotes):
+            self.at = envelope.index
+
+    def _here(self, envelope: m.Envelope, step: Step) -> bool:
+        return self.step is step and envelope.index == self.at

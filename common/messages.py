@@ -1,15 +1,18 @@
 """What coordinator and party say to each other, as plain values; `common/wire.py` turns them into bytes and back.
 
-    coordinator                                party
-    Open(plan)                            ->   Opened(encoder digest)
-    AskKeys(roster, length)               ->   KeyAdvert             one round of
-    AskShares(adverts)                    ->   Shares                secure
-    AskVotes(query, inbox)                ->   Answer(masked words)  aggregation
-    AskUnmask(survivors)                  ->   UnmaskShares
-    Close                                 ->   Closed
-    any                                   ->   Refusal(coarse reason)
+    coordinator                                        party
+    Open(plan, first query)                       ->   Opened(encoder digest, keys)   once a run,
+    AskShares(everybody's keys)                   ->   Shares                         or again after a failure
 
-Without secure aggregation a round is `AskVotes -> Answer` alone, and the answer carries the party's whole noise.
+    AskVotes(query, delivery of the shares)       ->   Answer(masked words)           for each
+    AskAgree(survivors)                           ->   Agreement(signature)           query
+    AskUnmask(survivors, signatures)              ->   UnmaskShares
+
+    Close                                         ->   Closed
+    any                                           ->   Refusal(coarse reason)
+
+AskAgree is left out with a coordinator that is trusted to follow the protocol. Without secure aggregation a run is Open
+and then AskVotes for each query, and the answer carries the party's whole noise.
 """
 
 from collections.abc import Mapping
@@ -23,7 +26,7 @@ from common.domain import PartyId
 from common.queries import Votes
 from common.secagg.messages import KeyAdvert, UnmaskShares
 
-VERSION = 1
+VERSION = 2
 """Protocol version; a party refuses every other one."""
 
 
@@ -37,24 +40,18 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Begin a run under this plan (canonical JSON)."""
+    """Begin a run, or go on with it, under this plan (canonical JSON) with query number `first`."""
 
     plan: bytes
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The party accepts the plan and runs the encoder with this digest."""
+    """The party accepts the plan and runs the encoder with this digest; its keys, under secure aggregation."""
 
     encoder: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskKeys:
-    """Begin a round of secure aggregation among `roster` for a vector of `length` words."""
-
-    roster: tuple[PartyId, ...]
-    length: int
+    advert: KeyAdvert | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +69,19 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """What the peers sealed for this party, and who shared: the end of the set-up."""
+
+    inbox: Mapping[PartyId, bytes] = field(repr=False)
+    sharers: frozenset[PartyId]
+
+
+@dataclass(frozen=True, slots=True)
 class AskVotes:
-    """The private query itself, with the sealed shares that peers sent to this party."""
+    """The private query itself; with the delivery, until this party has answered once."""
 
     query: Votes
-    inbox: Mapping[PartyId, bytes] = field(default_factory=dict, repr=False)
+    delivery: Delivery | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +92,25 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class AskUnmask:
-    """The parties whose answers were summed."""
+class AskAgree:
+    """The parties whose answers were summed, to be signed."""
 
     survivors: frozenset[PartyId]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """This party's signature over the survivors."""
+
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AskUnmask:
+    """The parties whose answers were summed, and the survivors' signatures over just that."""
+
+    survivors: frozenset[PartyId]
+    signatures: Mapping[PartyId, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +134,7 @@ class Reason(IntEnum):
     TOO_FEW = 5
     ENCODER = 6
     INTERNAL = 7
+    IDENTITY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +144,8 @@ class Refusal:
     reason: Reason
 
 
-Request = Open | AskKeys | AskShares | AskVotes | AskUnmask | Close
-Reply = Opened | KeyAdvert | Shares | Answer | UnmaskShares | Closed | Refusal
+Request = Open | AskShares | AskVotes | AskAgree | AskUnmask | Close
+Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +157,7 @@ class Envelope:
         party: The party that it is for, or from.
         plan_digest: SHA-256 of the agreed plan, 32 bytes.
         index: Number of the query in the plan, from 0.
-        attempt: From 0; a query that failed may be asked again.
+        attempt: Of the set-up, from 0; each makes all keys anew.
         body: The message.
     """
 

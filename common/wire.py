@@ -106,15 +106,13 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
         attempt=envelope.attempt,
     )
     match envelope.body:
-        case m.Open(plan):
-            proto.open.plan = plan
-        case m.AskKeys(roster, length):
-            proto.ask_keys.CopyFrom(secagg_pb2.AskKeys(roster=roster, length=length))
+        case m.Open(plan, first):
+            proto.open.CopyFrom(session_pb2.Open(plan=plan, first=first))
         case m.AskShares(adverts):
             proto.ask_shares.SetInParent()
             for party, advert in adverts.items():
                 proto.ask_shares.adverts[party].CopyFrom(_advert(advert))
-        case m.AskVotes(query, inbox):
+        case m.AskVotes(query, delivery):
             proto.ask_votes.CopyFrom(
                 query_pb2.AskVotes(
                     top=query.spec.top,
@@ -122,21 +120,28 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
                     max_records=query.spec.max_records,
                     dimensions=query.vectors.shape[1],
                     labels=query.labels.tolist(),
-                    inbox=dict(inbox),
                 )
             )
-        case m.AskUnmask(survivors):
-            proto.ask_unmask.CopyFrom(secagg_pb2.AskUnmask(survivors=sorted(survivors)))
+            if delivery:
+                proto.ask_votes.delivery.CopyFrom(
+                    secagg_pb2.Delivery(inbox=dict(delivery.inbox), sharers=sorted(delivery.sharers))
+                )
+        case m.AskAgree(survivors):
+            proto.ask_agree.CopyFrom(secagg_pb2.AskAgree(survivors=sorted(survivors)))
+        case m.AskUnmask(survivors, signatures):
+            proto.ask_unmask.CopyFrom(secagg_pb2.AskUnmask(survivors=sorted(survivors), signatures=dict(signatures)))
         case m.Close():
             proto.close.SetInParent()
-        case m.Opened(encoder):
+        case m.Opened(encoder, advert):
             proto.opened.encoder = encoder
-        case KeyAdvert():
-            proto.keys.CopyFrom(_advert(envelope.body))
+            if advert:
+                proto.opened.advert.CopyFrom(_advert(advert))
         case m.Shares(sealed):
             proto.shares.CopyFrom(secagg_pb2.Shares(sealed=dict(sealed)))
         case m.Answer(words):
             proto.answer.length = len(words)
+        case m.Agreement(signature):
+            proto.agreement.signature = signature
         case UnmaskShares(self_seeds=self_seeds, mask_keys=mask_keys):
             proto.unmasking.CopyFrom(secagg_pb2.Unmasking(self_seeds=dict(self_seeds), mask_keys=dict(mask_keys)))
         case m.Closed():
@@ -155,25 +160,27 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
         raise ProtocolError("bulk", expected=f"none with {kind}", got=f"{len(bulk)} bytes")
     match kind:
         case "open":
-            return m.Open(proto.open.plan)
-        case "ask_keys":
-            return m.AskKeys(_parties(proto.ask_keys.roster), proto.ask_keys.length)
+            return m.Open(proto.open.plan, proto.open.first)
         case "ask_shares":
             return m.AskShares({_party(p): _keys(advert) for p, advert in proto.ask_shares.adverts.items()})
         case "ask_votes":
-            return m.AskVotes(_votes(proto.ask_votes, bulk), _by_party(proto.ask_votes.inbox))
+            return m.AskVotes(_votes(proto.ask_votes, bulk), _delivery(proto.ask_votes))
+        case "ask_agree":
+            return m.AskAgree(frozenset(_parties(proto.ask_agree.survivors)))
         case "ask_unmask":
-            return m.AskUnmask(frozenset(_parties(proto.ask_unmask.survivors)))
+            signatures = _by_party(proto.ask_unmask.signatures)
+            return m.AskUnmask(frozenset(_parties(proto.ask_unmask.survivors)), signatures)
         case "close":
             return m.Close()
         case "opened":
-            return m.Opened(proto.opened.encoder)
-        case "keys":
-            return _keys(proto.keys)
+            advert = _keys(proto.opened.advert) if proto.opened.HasField("advert") else None
+            return m.Opened(proto.opened.encoder, advert)
         case "shares":
             return m.Shares(_by_party(proto.shares.sealed))
         case "answer":
             return m.Answer(_words(proto.answer.length, bulk))
+        case "agreement":
+            return m.Agreement(proto.agreement.signature)
         case "unmasking":
             return UnmaskShares(
                 self_seeds=_by_party(proto.unmasking.self_seeds), mask_keys=_by_party(proto.unmasking.mask_keys)
@@ -197,6 +204,12 @@ def _votes(proto: query_pb2.AskVotes, bulk: bytes) -> Votes:
     return Votes(spec=spec, vectors=vectors.astype(np.float32, copy=False), labels=labels.astype(np.int32))
 
 
+def _delivery(proto: query_pb2.AskVotes) -> m.Delivery | None:
+    if not proto.HasField("delivery"):
+        return None
+    return m.Delivery(_by_party(proto.delivery.inbox), frozenset(_parties(proto.delivery.sharers)))
+
+
 def _words(length: int, bulk: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     if len(bulk) != 8 * length:
         raise ProtocolError("answer", expected=f"{length} words of 8 bytes", got=f"{len(bulk)} bytes")
@@ -204,11 +217,13 @@ def _words(length: int, bulk: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint6
 
 
 def _advert(advert: KeyAdvert) -> secagg_pb2.KeyAdvert:
-    return secagg_pb2.KeyAdvert(mask_public=advert.mask_public, seal_public=advert.seal_public)
+    return secagg_pb2.KeyAdvert(
+        seal_public=advert.seal_public, mask_publics=advert.mask_publics, signature=advert.signature
+    )
 
 
 def _keys(proto: secagg_pb2.KeyAdvert) -> KeyAdvert:
-    return KeyAdvert(mask_public=proto.mask_public, seal_public=proto.seal_public)
+    return KeyAdvert(seal_public=proto.seal_public, mask_publics=tuple(proto.mask_publics), signature=proto.signature)
 
 
 def _party(number: int) -> int:

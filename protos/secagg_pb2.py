@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13protos/secagg.proto\x12\x06\x63\x61ucus\"5\n\tKeyAdvert\x12\x13\n\x0bmask_public\x18\x01 \x01(\x0c\x12\x13\n\x0bseal_public\x18\x02 \x01(\x0c\")\n\x07\x41skKeys\x12\x0e\n\x06roster\x18\x01 \x03(\r\x12\x0e\n\x06length\x18\x02 \x01(\r\"\x7f\n\tAskShares\x12/\n\x07\x61\x64verts\x18\x01 \x03(\x0b\x32\x1e.caucus.AskShares.AdvertsEntry\x1a\x41\n\x0c\x41\x64vertsEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12 \n\x05value\x18\x02 \x01(\x0b\x32\x11.caucus.KeyAdvert:\x02\x38\x01\"c\n\x06Shares\x12*\n\x06sealed\x18\x01 \x03(\x0b\x32\x1a.caucus.Shares.SealedEntry\x1a-\n\x0bSealedEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x1e\n\tAskUnmask\x12\x11\n\tsurvivors\x18\x01 \x03(\r\"\xd8\x01\n\tUnmasking\x12\x34\n\nself_seeds\x18\x01 \x03(\x0b\x32 .caucus.Unmasking.SelfSeedsEntry\x12\x32\n\tmask_keys\x18\x02 \x03(\x0b\x32\x1f.caucus.Unmasking.MaskKeysEntry\x1a\x30\n\x0eSelfSeedsEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x1a/\n\rMaskKeysEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13protos/secagg.proto\x12\x06\x63\x61ucus\"I\n\tKeyAdvert\x12\x13\n\x0bseal_public\x18\x01 \x01(\x0c\x12\x14\n\x0cmask_publics\x18\x02 \x03(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x7f\n\tAskShares\x12/\n\x07\x61\x64verts\x18\x01 \x03(\x0b\x32\x1e.caucus.AskShares.AdvertsEntry\x1a\x41\n\x0c\x41\x64vertsEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12 \n\x05value\x18\x02 \x01(\x0b\x32\x11.caucus.KeyAdvert:\x02\x38\x01\"c\n\x06Shares\x12*\n\x06sealed\x18\x01 \x03(\x0b\x32\x1a.caucus.Shares.SealedEntry\x1a-\n\x0bSealedEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"u\n\x08\x44\x65livery\x12*\n\x05inbox\x18\x01 \x03(\x0b\x32\x1b.caucus.Delivery.InboxEntry\x12\x0f\n\x07sharers\x18\x02 \x03(\r\x1a,\n\nInboxEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x1d\n\x08\x41skAgree\x12\x11\n\tsurvivors\x18\x01 \x03(\r\"\x1e\n\tAgreement\x12\x11\n\tsignature\x18\x01 \x01(\x0c\"\x88\x01\n\tAskUnmask\x12\x11\n\tsurvivors\x18\x01 \x03(\r\x12\x35\n\nsignatures\x18\x02 \x03(\x0b\x32!.caucus.AskUnmask.SignaturesEntry\x1a\x31\n\x0fSignaturesEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\xd8\x01\n\tUnmasking\x12\x34\n\nself_seeds\x18\x01 \x03(\x0b\x32 .caucus.Unmasking.SelfSeedsEntry\x12\x32\n\tmask_keys\x18\x02 \x03(\x0b\x32\x1f.caucus.Unmasking.MaskKeysEntry\x1a\x30\n\x0eSelfSeedsEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x1a/\n\rMaskKeysEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,28 +35,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ASKSHARES_ADVERTSENTRY']._serialized_options = b'8\001'
   _globals['_SHARES_SEALEDENTRY']._loaded_options = None
   _globals['_SHARES_SEALEDENTRY']._serialized_options = b'8\001'
+  _globals['_DELIVERY_INBOXENTRY']._loaded_options = None
+  _globals['_DELIVERY_INBOXENTRY']._serialized_options = b'8\001'
+  _globals['_ASKUNMASK_SIGNATURESENTRY']._loaded_options = None
+  _globals['_ASKUNMASK_SIGNATURESENTRY']._serialized_options = b'8\001'
   _globals['_UNMASKING_SELFSEEDSENTRY']._loaded_options = None
   _globals['_UNMASKING_SELFSEEDSENTRY']._serialized_options = b'8\001'
   _globals['_UNMASKING_MASKKEYSENTRY']._loaded_options = None
   _globals['_UNMASKING_MASKKEYSENTRY']._serialized_options = b'8\001'
   _globals['_KEYADVERT']._serialized_start=31
-  _globals['_KEYADVERT']._serialized_end=84
-  _globals['_ASKKEYS']._serialized_start=86
-  _globals['_ASKKEYS']._serialized_end=127
-  _globals['_ASKSHARES']._serialized_start=129
-  _globals['_ASKSHARES']._serialized_end=256
-  _globals['_ASKSHARES_ADVERTSENTRY']._serialized_start=191
-  _globals['_ASKSHARES_ADVERTSENTRY']._serialized_end=256
-  _globals['_SHARES']._serialized_start=258
-  _globals['_SHARES']._serialized_end=357
-  _globals['_SHARES_SEALEDENTRY']._serialized_start=312
-  _globals['_SHARES_SEALEDENTRY']._serialized_end=357
-  _globals['_ASKUNMASK']._serialized_start=359
-  _globals['_ASKUNMASK']._serialized_end=389
-  _globals['_UNMASKING']._serialized_start=392
-  _globals['_UNMASKING']._serialized_end=608
-  _globals['_UNMASKING_SELFSEEDSENTRY']._serialized_start=511
-  _globals['_UNMASKING_SELFSEEDSENTRY']._serialized_end=559
-  _globals['_UNMASKING_MASKKEYSENTRY']._serialized_start=561
-  _globals['_UNMASKING_MASKKEYSENTRY']._serialized_end=608
+  _globals['_KEYADVERT']._serialized_end=104
+  _globals['_ASKSHARES']._serialized_start=106
+  _globals['_ASKSHARES']._serialized_end=233
+  _globals['_ASKSHARES_ADVERTSENTRY']._serialized_start=168
+  _globals['_ASKSHARES_ADVERTSENTRY']._serialized_end=233
+  _globals['_SHARES']._serialized_start=235
+  _globals['_SHARES']._serialized_end=334
+  _globals['_SHARES_SEALEDENTRY']._serialized_start=289
+  _globals['_SHARES_SEALEDENTRY']._serialized_end=334
+  _globals['_DELIVERY']._serialized_start=336
+  _globals['_DELIVERY']._serialized_end=453
+  _globals['_DELIVERY_INBOXENTRY']._serialized_start=409
+  _globals['_DELIVERY_INBOXENTRY']._serialized_end=453
+  _globals['_ASKAGREE']._serialized_start=455
+  _globals['_ASKAGREE']._serialized_end=484
+  _globals['_AGREEMENT']._serialized_start=486
+  _globals['_AGREEMENT']._serialized_end=516
+  _globals['_ASKUNMASK']._serialized_start=519
+  _globals['_ASKUNMASK']._serialized_end=655
+  _globals['_ASKUNMASK_SIGNATURESENTRY']._serialized_start=606
+  _globals['_ASKUNMASK_SIGNATURESENTRY']._serialized_end=655
+  _globals['_UNMASKING']._serialized_start=658
+  _globals['_UNMASKING']._serialized_end=874
+  _globals['_UNMASKING_SELFSEEDSENTRY']._serialized_start=777
+  _globals['_UNMASKING_SELFSEEDSENTRY']._serialized_end=825
+  _globals['_UNMASKING_MASKKEYSENTRY']._serialized_start=827
+  _globals['_UNMASKING_MASKKEYSENTRY']._serialized_end=874
 # @@protoc_insertion_point(module_scope)

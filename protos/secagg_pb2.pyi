@@ -7,20 +7,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class KeyAdvert(_message.Message):
-    __slots__ = ("mask_public", "seal_public")
-    MASK_PUBLIC_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("seal_public", "mask_publics", "signature")
     SEAL_PUBLIC_FIELD_NUMBER: _ClassVar[int]
-    mask_public: bytes
+    MASK_PUBLICS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     seal_public: bytes
-    def __init__(self, mask_public: _Optional[bytes] = ..., seal_public: _Optional[bytes] = ...) -> None: ...
-
-class AskKeys(_message.Message):
-    __slots__ = ("roster", "length")
-    ROSTER_FIELD_NUMBER: _ClassVar[int]
-    LENGTH_FIELD_NUMBER: _ClassVar[int]
-    roster: _containers.RepeatedScalarFieldContainer[int]
-    length: int
-    def __init__(self, roster: _Optional[_Iterable[int]] = ..., length: _Optional[int] = ...) -> None: ...
+    mask_publics: _containers.RepeatedScalarFieldContainer[bytes]
+    signature: bytes
+    def __init__(self, seal_public: _Optional[bytes] = ..., mask_publics: _Optional[_Iterable[bytes]] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class AskShares(_message.Message):
     __slots__ = ("adverts",)
@@ -48,11 +42,47 @@ class Shares(_message.Message):
     sealed: _containers.ScalarMap[int, bytes]
     def __init__(self, sealed: _Optional[_Mapping[int, bytes]] = ...) -> None: ...
 
-class AskUnmask(_message.Message):
+class Delivery(_message.Message):
+    __slots__ = ("inbox", "sharers")
+    class InboxEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: bytes
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[bytes] = ...) -> None: ...
+    INBOX_FIELD_NUMBER: _ClassVar[int]
+    SHARERS_FIELD_NUMBER: _ClassVar[int]
+    inbox: _containers.ScalarMap[int, bytes]
+    sharers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, inbox: _Optional[_Mapping[int, bytes]] = ..., sharers: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AskAgree(_message.Message):
     __slots__ = ("survivors",)
     SURVIVORS_FIELD_NUMBER: _ClassVar[int]
     survivors: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, survivors: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Agreement(_message.Message):
+    __slots__ = ("signature",)
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    signature: bytes
+    def __init__(self, signature: _Optional[bytes] = ...) -> None: ...
+
+class AskUnmask(_message.Message):
+    __slots__ = ("survivors", "signatures")
+    class SignaturesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: bytes
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[bytes] = ...) -> None: ...
+    SURVIVORS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    survivors: _containers.RepeatedScalarFieldContainer[int]
+    signatures: _containers.ScalarMap[int, bytes]
+    def __init__(self, survivors: _Optional[_Iterable[int]] = ..., signatures: _Optional[_Mapping[int, bytes]] = ...) -> None: ...
 
 class Unmasking(_message.Message):
     __slots__ = ("self_seeds", "mask_keys")

@@ -1,6 +1,8 @@
+from protos import secagg_pb2 as _secagg_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from collections.abc import Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -15,6 +17,7 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_TOO_FEW: _ClassVar[Reason]
     REASON_ENCODER: _ClassVar[Reason]
     REASON_INTERNAL: _ClassVar[Reason]
+    REASON_IDENTITY: _ClassVar[Reason]
 REASON_UNKNOWN: Reason
 REASON_MALFORMED: Reason
 REASON_OUT_OF_ORDER: Reason
@@ -23,18 +26,23 @@ REASON_OVER_LIMIT: Reason
 REASON_TOO_FEW: Reason
 REASON_ENCODER: Reason
 REASON_INTERNAL: Reason
+REASON_IDENTITY: Reason
 
 class Open(_message.Message):
-    __slots__ = ("plan",)
+    __slots__ = ("plan", "first")
     PLAN_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
-    def __init__(self, plan: _Optional[bytes] = ...) -> None: ...
+    first: int
+    def __init__(self, plan: _Optional[bytes] = ..., first: _Optional[int] = ...) -> None: ...
 
 class Opened(_message.Message):
-    __slots__ = ("encoder",)
+    __slots__ = ("encoder", "advert")
     ENCODER_FIELD_NUMBER: _ClassVar[int]
+    ADVERT_FIELD_NUMBER: _ClassVar[int]
     encoder: str
-    def __init__(self, encoder: _Optional[str] = ...) -> None: ...
+    advert: _secagg_pb2.KeyAdvert
+    def __init__(self, encoder: _Optional[str] = ..., advert: _Optional[_Union[_secagg_pb2.KeyAdvert, _Mapping]] = ...) -> None: ...
 
 class Close(_message.Message):
     __slots__ = ()

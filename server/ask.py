@@ -2,17 +2,18 @@
 
 1. Answered before? Then that answer is the answer: a paid query is never asked twice.
 2. Reserve: the query's bytes and its charge are on disk before any party sees it.
-3. Aggregate: with secure aggregation four exchanges (keys, shares, votes, unmasking), without it one.
+3. Aggregate: under secure aggregation two exchanges (votes, unmasking), three if the coordinator is trusted with
+   nothing (votes, agreement, unmasking); without it one. The set-up, two exchanges, was made once for all queries.
 4. Commit: the noised total is on disk before anyone uses it.
 
 What this side learns is the noised total over the survivors, and who took part. A round that fails raises with its
 cause; it never returns the sum of fewer parties than the noise was planned for. Asked again after a crash or a failure,
-the parties recognise the same bytes and answer with the same noise, so the second attempt is free; once survivors were
-named for unmasking, only the very same survivors will do, because two sums over different sets could be subtracted.
+after a new set-up, the parties recognise the same bytes and answer with the same noise, so the second attempt is free;
+once survivors were named for unmasking, only the very same survivors will do, because two sums over different sets
+could be subtracted.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import TypeVar
 
@@ -27,7 +28,9 @@ from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.queries import Votes
 from common.secagg import ring
-from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
+from common.secagg.identity import Roster
+from common.secagg.messages import UnmaskShares
+from common.setup import set_up
 from server import secagg
 from server.checkpoint import Checkpoint
 from server.network import Network
@@ -46,32 +49,63 @@ class Federation:
         run: Identity of the run, unique among all runs of these parties.
         checkpoint: Where queries and answers are kept.
         ledger: The coordinator's own ledger.
+        roster: The parties' identities, where the plan names their digest.
     """
 
-    def __init__(self, *, network: Network, plan: Plan, run: str, checkpoint: Checkpoint, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        *,
+        network: Network,
+        plan: Plan,
+        run: str,
+        checkpoint: Checkpoint,
+        ledger: Ledger,
+        roster: Roster | None = None,
+    ) -> None:
         self._network = network
         self._plan = plan
         self._run = run
         self._checkpoint = checkpoint
         self._ledger = ledger
+        self._roster = roster
+        self._attempt = -1
         self._joined: frozenset[PartyId] = frozenset()
+        self._ready: secagg.Ready | None = None
+        self._inboxes: dict[PartyId, m.Delivery] = {}
         self._refused: dict[PartyId, str] = {}
-        self._attempts: Counter[int] = Counter()
 
     def open(self) -> None:
-        """Send the plan to every party and learn who takes part.
+        """Send the plan to every party, learn who takes part, and set up all queries that are left.
 
         Raises:
             DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
         """
-        opening = m.Envelope(run=self._run, party=0, plan_digest=self._plan.digest(), body=m.Open(self._plan.to_json()))
+        first = next((i for i in range(self._plan.total_queries) if self._checkpoint.answer(i) is None), None)
+        if first is None:
+            return  # resumed after the last query: nothing private is left to ask
+        self._attempt += 1
+        self._refused.clear()
+        opening = self._envelope(0, m.Open(self._plan.to_json(), first), index=first)
         replies = self._network.join(wire.pack(opening), self._plan.parties)
-        self._joined = frozenset(self._bodies(replies, m.Opened, index=0, attempt=0))
+        opened = self._bodies(replies, m.Opened, index=first)
+        self._joined = frozenset(opened)
         self._enough("open", self._joined, self._plan.survivors)
+        if not self._plan.secure:
+            return
+
+        setup = set_up(self._plan, self._run, attempt=self._attempt, first=first)
+        adverts = {party: body.advert for party, body in opened.items() if body.advert}
+        sharing, adverts = secagg.collect_adverts(setup, adverts, roster=self._roster)
+        asked = dict.fromkeys(adverts, m.AskShares(adverts))
+        shared = self._exchange(asked, m.Shares, needed=self._plan.survivors, index=first)
+        self._ready, inboxes = sharing.collect({party: shares.sealed for party, shares in shared.items()})
+        self._joined = self._ready.sharers
+        self._inboxes = {party: m.Delivery(inbox, self._joined) for party, inbox in inboxes.items()}
 
     def close(self) -> None:
         """Let the parties forget the run's keys."""
-        self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, needed=0, index=0, attempt=0)
+        last = self._plan.total_queries - 1
+        self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, needed=0, index=last)
 
     def ask(self, index: int, query: Votes) -> NDArray[np.int64]:
         """Ask query number `index` of the plan.
@@ -109,10 +143,8 @@ class Federation:
                 do="Bring them back and resume; sums over different parties would give too much away",
             )
         self._refused.clear()
-        attempt = self._attempts[index]
-        self._attempts[index] += 1
         aggregate = self._masked_total if self._plan.secure else self._plain_total
-        total, survivors = aggregate(index, attempt, query, roster)
+        total, survivors = aggregate(index, query, roster)
         self._ledger.survivors(self._run, index, survivors)
 
         self._checkpoint.commit(index, total)
@@ -125,43 +157,34 @@ class Federation:
         return len(entry.survivors or ())
 
     def _masked_total(
-        self, index: int, attempt: int, query: Votes, roster: frozenset[PartyId]
+        self, index: int, query: Votes, roster: frozenset[PartyId]
     ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
-        length = query.length
-        context = RoundContext(
-            run=self._run,
-            index=index,
-            attempt=attempt,
-            parties=tuple(sorted(roster)),
-            threshold=self._plan.threshold,
-            minimum_survivors=self._plan.survivors,
-            length=length,
-        )
-        at = {"needed": self._plan.survivors, "index": index, "attempt": attempt}
-
-        asked: Mapping[PartyId, m.Request] = dict.fromkeys(roster, m.AskKeys(context.parties, length))
-        sharing, keys = secagg.collect_adverts(context, self._exchange(asked, KeyAdvert, **at))
-
-        asked = dict.fromkeys(keys, m.AskShares(keys))
-        shared = self._exchange(asked, m.Shares, **at)
-        masking, inboxes = sharing.collect({party: shares.sealed for party, shares in shared.items()})
-
-        asked = {party: m.AskVotes(query, inbox) for party, inbox in inboxes.items()}
-        for party, masked in self._exchange(asked, m.Answer, **at).items():
+        assert self._ready is not None
+        masking = self._ready.open(index, query.length)
+        asked: Mapping[PartyId, m.Request]
+        asked = {party: m.AskVotes(query, self._inboxes.get(party)) for party in sorted(roster)}
+        for party, masked in self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index).items():
             masking.add(party, masked.words)
-        unmasking, survivors = masking.close()
+            self._inboxes.pop(party, None)
+        agreeing, survivors = masking.close()
 
         # From here on a share may leave a party: if we die now, only these survivors may be summed again.
         self._ledger.survivors(self._run, index, survivors)
-        asked = dict.fromkeys(survivors, m.AskUnmask(survivors))
-        at["needed"] = self._plan.threshold
-        return unmasking.combine(self._exchange(asked, UnmaskShares, **at)), survivors
+        signatures: dict[PartyId, bytes] = {}
+        if self._plan.malicious:
+            asked = dict.fromkeys(sorted(survivors), m.AskAgree(survivors))
+            agreed = self._exchange(asked, m.Agreement, needed=self._plan.threshold, index=index)
+            signatures = {party: agreement.signature for party, agreement in agreed.items()}
+        unmasking, signatures = agreeing.collect(signatures)
+        asked = dict.fromkeys(sorted(survivors), m.AskUnmask(survivors, signatures))
+        shares = self._exchange(asked, UnmaskShares, needed=self._plan.threshold, index=index)
+        return unmasking.combine(shares), survivors
 
     def _plain_total(
-        self, index: int, attempt: int, query: Votes, roster: frozenset[PartyId]
+        self, index: int, query: Votes, roster: frozenset[PartyId]
     ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
-        asked: Mapping[PartyId, m.Request] = dict.fromkeys(roster, m.AskVotes(query))
-        answers = self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index, attempt=attempt)
+        asked: Mapping[PartyId, m.Request] = dict.fromkeys(sorted(roster), m.AskVotes(query))
+        answers = self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index)
         total = np.zeros(query.length, dtype=np.uint64)
         for party, answer in answers.items():
             if answer.words.shape != total.shape:
@@ -169,29 +192,25 @@ class Federation:
             ring.add_into(total, answer.words)
         return ring.decode(total), frozenset(answers)
 
-    def _exchange(
-        self, asked: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int, attempt: int
-    ) -> dict[PartyId, Body]:
-        parcels = wire.pack_all(
-            {
-                party: m.Envelope(
-                    run=self._run,
-                    party=party,
-                    plan_digest=self._plan.digest(),
-                    index=index,
-                    attempt=attempt,
-                    body=body,
-                )
-                for party, body in asked.items()
-            }
+    def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
+        return m.Envelope(
+            run=self._run,
+            party=party,
+            plan_digest=self._plan.digest(),
+            index=index,
+            attempt=self._attempt,
+            body=body,
         )
-        bodies = self._bodies(self._network.exchange(parcels), kind, index=index, attempt=attempt)
+
+    def _exchange(
+        self, asked: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int
+    ) -> dict[PartyId, Body]:
+        parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in asked.items()})
+        bodies = self._bodies(self._network.exchange(parcels), kind, index=index)
         self._enough(f"query {index}, {kind.__name__}", bodies, needed)
         return bodies
 
-    def _bodies(
-        self, replies: Mapping[PartyId, m.Parcel], kind: type[Body], *, index: int, attempt: int
-    ) -> dict[PartyId, Body]:
+    def _bodies(self, replies: Mapping[PartyId, m.Parcel], kind: type[Body], *, index: int) -> dict[PartyId, Body]:
         """The replies of the kind that was asked for; whoever sent another has dropped out, and the log says why."""
         bodies: dict[PartyId, Body] = {}
         for party, parcel in sorted(replies.items()):
@@ -204,7 +223,7 @@ class Federation:
             match reply.body:
                 case m.Refusal(reason):
                     self._refused[party] = f"refused: {reason.name}"
-                case kind() if place == (self._run, party, self._plan.digest(), index, attempt):
+                case kind() if place == (self._run, party, self._plan.digest(), index, self._attempt):
                     bodies[party] = reply.body
                 case _:
                     self._refused[party] = f"out of place: {type(reply.body).__name__}"

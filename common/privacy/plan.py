@@ -67,6 +67,10 @@ class Plan:
         colluders: How many may tell the coordinator their noise without epsilon being exceeded.
         threshold: Parties that it takes to reconstruct a secret of another.
         secure: Whether secure aggregation is on.
+        degree: Neighbours of each party in it: parties - 1 for the full graph, an even number below, 0 without it.
+        corrupt: Parties that may pool what they see with the coordinator without a mask being lifted.
+        roster: Hex digest of the parties' identities: the coordinator is trusted with nothing. Empty: it is trusted
+            to follow the protocol.
         epsilon: Promised for everything released; infinite for no noise.
         delta: Promised with it.
         unit: "sample" or "user": whose presence is hidden.
@@ -90,12 +94,16 @@ class Plan:
     delta: float
     unit: str
     queries: tuple[PlannedQuery, ...]
+    degree: int = 0
+    corrupt: int = 0
+    roster: str = ""
     max_records_per_party: int = 2**20
 
     def __post_init__(self) -> None:
         not_empty(method=self.method, labels=self.labels, encoder=self.encoder, queries=self.queries)
         _integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party, threshold=self.threshold)
         _integers(0, max_dropouts=self.max_dropouts, colluders=self.colluders)
+        _integers(0, degree=self.degree, corrupt=self.corrupt)
         probability(delta=self.delta)
         one_of(("sample", "user"), unit=self.unit)
         if not self.epsilon > 0:
@@ -115,6 +123,11 @@ class Plan:
     def survivors(self) -> int:
         """The fewest parties that an accepted sum holds."""
         return self.parties - self.max_dropouts
+
+    @property
+    def malicious(self) -> bool:
+        """Whether secure aggregation holds against a coordinator that departs from the protocol."""
+        return bool(self.roster)
 
     @property
     def noise_parties(self) -> int:
@@ -206,6 +219,9 @@ def calibrate(
     name: str,
     spec: VotesSpec,
     times: int,
+    degree: int | None = None,
+    corrupt: int = 0,
+    roster: str = "",
     max_records_per_party: int = 2**20,
 ) -> Plan:
     """The plan that answers one query `times` times with the least noise that keeps (epsilon, delta).
@@ -217,13 +233,15 @@ def calibrate(
         ConfigError: If a single value is out of range.
         PlanError: If the values do not go together.
     """
+    neighbours = (parties - 1 if degree is None else degree) if secure else 0
 
     def plan(sigma: float, noise: float) -> Plan:
         query = PlannedQuery(name=name, spec=spec, times=times, sigma=sigma)
         return Plan(
             method=method, labels=labels, encoder=encoder, parties=parties, max_dropouts=max_dropouts,
             colluders=colluders, threshold=threshold, secure=secure, epsilon=noise, delta=delta, unit=unit,
-            queries=(query,), max_records_per_party=max_records_per_party,
+            queries=(query,), degree=neighbours, corrupt=corrupt, roster=roster,
+            max_records_per_party=max_records_per_party,
         )  # fmt: skip
 
     # The plan without noise has all other checks, and U; the continuous sigma, at most a millionth too small, tells
@@ -306,15 +324,31 @@ def _check_parties(plan: Plan) -> None:
             f"= {plan.noise_parties}",
             do="Allow fewer dropouts or assume fewer colluders.",
         )  # fmt: skip
-    # Half or fewer could be asked twice, once in each half; so many colluders could lift masks by themselves.
-    lowest = max(plan.parties // 2, plan.colluders) + 1
-    if not lowest <= plan.threshold <= plan.survivors:
+    full = plan.parties - 1
+    if plan.degree != full and (plan.degree % 2 or not 2 <= plan.degree < full):
+        raise PlanError(
+            "degree", expected=f"{full} for the full graph, or an even number below", got=plan.degree
+        )  # fmt: skip
+    if plan.malicious and len(plan.roster) != 2 * hashlib.sha256().digest_size:
+        raise PlanError("roster", expected="64 hex digits, or none", got=f"{len(plan.roster)} characters")
+    # On the full graph half or fewer could be asked twice, once in each half, and so many colluders could lift masks by
+    # themselves; on a sparse one both hold for each neighbourhood, and `common.secagg.graph` computes the bound.
+    lowest, highest = max(plan.parties // 2, plan.colluders, plan.corrupt) + 1, plan.survivors
+    if plan.degree < full:
+        lowest, highest = 2, plan.degree + 1
+    if not lowest <= plan.threshold <= highest:
         raise PlanError(
             "threshold",
-            expected=f"{lowest} to {plan.survivors}: more than half of the parties, more than the colluders, "
+            expected=f"{lowest} to {highest}: more than half of the parties, more than the colluders, "
             "not more than parties - dropouts",
             got=plan.threshold,
             do="Change the threshold, or allow fewer dropouts.",
+        )  # fmt: skip
+    signers = (plan.parties + plan.corrupt) // 2 + 1
+    if plan.malicious and signers > plan.survivors:
+        raise PlanError(
+            "survivors that can sign", expected=f"at least {signers}: more than half of parties and corrupt ones",
+            got=plan.survivors, do="Allow fewer dropouts or assume fewer corrupt parties.",
         )  # fmt: skip
 
 

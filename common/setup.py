@@ -1,0 +1,26 @@
+"""The set-up of secure aggregation that a plan calls for: each side makes it for itself, so nobody can weaken it."""
+
+from common.privacy.plan import Plan
+from common.secagg.messages import SetUp
+
+
+def set_up(plan: Plan, run: str, *, attempt: int, first: int) -> SetUp:
+    """For all queries of the plan from number `first` on.
+
+    Args:
+        plan: The agreed plan, with secure aggregation on.
+        run: Identity of the run.
+        attempt: Number of the set-up in this run.
+        first: The first query that is still to be asked.
+    """
+    return SetUp(
+        run=run,
+        attempt=attempt,
+        rounds=tuple(range(first, plan.total_queries)),
+        parties=tuple(range(plan.parties)),
+        threshold=plan.threshold,
+        minimum_survivors=plan.survivors,
+        degree=plan.degree,
+        corrupt=plan.corrupt,
+        roster_digest=bytes.fromhex(plan.roster),
+    )
