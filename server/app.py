@@ -16,6 +16,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from common import validate
 from common.data.sources import Source
 from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError
@@ -68,6 +69,7 @@ class Parts:
     """Everything that the configuration names, built and checked before anything private is touched."""
 
     def __init__(self, config: DictConfig, *, replies: Path | None = None) -> None:
+        validate.one_of(("full_graph", "none"), **{"secagg.mode": config.secagg.mode})
         (replies or Path()).parent.mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")
         self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
@@ -108,7 +110,7 @@ def composed(overrides: list[str], config_name: str = "simulation") -> DictConfi
 
 def identified(config: DictConfig) -> DictConfig:
     """The configuration with everything resolved and an identity for the run, unless it has one."""
-    resolved: Any = OmegaConf.to_container(config, resolve=True)
+    resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     resolved["run"] = resolved.get("run") or uuid.uuid4().hex
     identified_config = OmegaConf.create(resolved)
     assert isinstance(identified_config, DictConfig)
@@ -128,9 +130,9 @@ def load(folder: Path) -> DictConfig:
     return config
 
 
-def ours(error: BaseException) -> BaseException:
-    """The error of ours that Hydra wrapped while it built a part, or the error itself."""
-    return error.__cause__ if isinstance(error.__cause__, CaucusError) else error
+def one_line(error: BaseException) -> str:
+    """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
+    return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
 
 
 def _number(name: str, value: object) -> float:

@@ -12,8 +12,9 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import CaucusError
-from server.app import Parts, composed, ours
+from server.app import Parts, composed, one_line
 from server.planning import describe, forecast
+from server.run import for_json
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
     chosen = parser.parse_args(arguments)
     try:
-        print(json.dumps(_plan(chosen.overrides), indent=2, ensure_ascii=False))  # noqa: T201 the command's product
+        print(json.dumps(for_json(_plan(chosen.overrides)), indent=2, ensure_ascii=False))  # noqa: T201 the command's product
     except (CaucusError, HydraException, OmegaConfBaseException) as error:
-        print(f"caucus-coordinator: {ours(error)}", file=sys.stderr)  # noqa: T201
+        print(f"caucus-coordinator: {one_line(error)}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 

@@ -55,7 +55,11 @@ class FlowerNetwork:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
         joined = {}
         for node, reply in self._send(dict.fromkeys(nodes, parcel)).items():
-            party = wire.unpack(reply).party
+            try:
+                party = wire.unpack(reply).party
+            except ProtocolError as error:
+                log.warning("node %d: unreadable reply: %s", node, error.what)
+                continue
             if party in joined:
                 raise ProtocolError("parties", expected="one node for each", got=f"two for party {party}")
             self._nodes[party], joined[party] = node, reply

@@ -1,5 +1,6 @@
 """What a run will ask and cost, known before anything private is touched."""
 
+import logging
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,8 @@ from common.privacy.plan import Plan
 from server import prompts
 from server.methods.base import Method
 from server.statement import not_covered, statement
+
+log = logging.getLogger("caucus.planning")
 
 
 def make_plan(
@@ -38,7 +41,9 @@ def make_plan(
     Raises:
         ConfigError, PlanError: With the numbers that do not fit.
     """
-    secure = secure and parties > 1
+    if secure and parties == 1:
+        log.warning("one party alone: it adds all the noise itself, and no masks are made")
+        secure = False
     if not secure:
         threshold = 1
     elif threshold is None:

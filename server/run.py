@@ -122,8 +122,21 @@ def run(setup: Setup) -> State:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write JSON atomically; infinity, which JSON lacks, as the string "inf"."""
-    write_atomic(path, json.dumps(_finite(value), ensure_ascii=False, indent=2).encode())
+    """Write JSON atomically."""
+    write_atomic(path, json.dumps(for_json(value), ensure_ascii=False, indent=2).encode())
+
+
+def for_json(value: Any) -> Any:  # noqa: ANN401
+    """The value with each infinity, which JSON lacks, as the string "inf"."""
+    match value:
+        case float() if math.isinf(value):
+            return "inf"
+        case Mapping():
+            return {key: for_json(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [for_json(inner) for inner in value]
+        case _:
+            return value
 
 
 def _identity(setup: Setup) -> dict[str, Any]:
@@ -208,19 +221,7 @@ def _row(candidate: Candidate) -> dict[str, Any]:
 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    write_atomic(path, "".join(json.dumps(_finite(row), ensure_ascii=False) + "\n" for row in rows).encode())
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    match value:
-        case float() if math.isinf(value):
-            return "inf"
-        case Mapping():
-            return {key: _finite(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_finite(inner) for inner in value]
-        case _:
-            return value
+    write_atomic(path, "".join(json.dumps(for_json(row), ensure_ascii=False) + "\n" for row in rows).encode())
 
 
 class _Remembering:

@@ -73,6 +73,9 @@ def deal(config: DictConfig) -> list[list[Record]]:
     else:
         shares = dirichlet([record.label for record in pool], count, wanted.alpha, generator)
     dealt = [[pool[i] for i in share] for share in shares]
+    absent = len(source.task().labels) - len({record.label for record in pool})
+    if absent:
+        log.warning("%d of %d labels have no record: their votes are noise alone", absent, len(source.task().labels))
     empty = sum(not share for share in dealt)
     if empty:
         log.warning("%d of %d parties have no record: they contribute noise alone", empty, count)

@@ -31,7 +31,7 @@ from common import validate
 from common.errors import CaucusError, CheckpointError
 from server import evaluate
 from server.app import app as server_app
-from server.app import identified, load, ours, store
+from server.app import identified, load, one_line, store
 from server.report import write_report
 from server.run import write_json
 from simulations import federation
@@ -76,7 +76,7 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
     except (CaucusError, InstantiationException, OmegaConfBaseException) as error:
         log.debug("where it came from", exc_info=True)
         advice = f"\ncaucus-simulate --resume {folder} goes on." if (folder / "run.json").exists() else ""
-        sys.exit(f"caucus-simulate: {ours(error)}{advice}")
+        sys.exit(f"caucus-simulate: {one_line(error)}{advice}")
 
 
 def simulate(config: DictConfig, folder: Path) -> None:

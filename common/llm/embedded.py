@@ -31,10 +31,13 @@ _PASSAGES = 32  # of which it reads these again
 _SHAPES = 16  # read beside them where no exemplar shows what a text looks like
 _ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
+_OWN = 0.5  # weight of the description as it stands beside that difference
+_OTHERS = 0.5  # how far words are told from the other labels' rather than from all that was read, in [0, 1]
 _RECALLED = 1.0  # weight of those passages beside the description itself
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
+_SHORT_NAME, _SHORT_WORD = 3, 4  # letters of the shortest word that can name a label, and that can describe it
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
-_AGAINST_OTHERS = 0.7  # how much of the other labels' mean description is taken off the label's own
+_AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken off the label's own
 _DESCRIPTION = 0.5  # weight of label and description beside exemplars
 _TOKENS_PER_WORD = 1.3
 _USUAL_WORDS = 20
@@ -202,8 +205,8 @@ class _Library:
         self.parts = [sentences(text) for text in texts]
         self.between = Between([part for parts in self.parts for part in parts])
         self.words = [frozenset(bare(token) for part in parts for token in part) for parts in self.parts]
-        times = Counter(word for words in self.words for word in words)
-        self.common = frozenset(word for word, count in times.items() if count > _COMMON * len(texts))
+        self.times = Counter(word for words in self.words for word in words)
+        self.common = frozenset(word for word, count in self.times.items() if count > _COMMON * len(texts))
         self._encoder = encoder
         self._senses: dict[tuple[tuple[str, str], ...], dict[str, _Sense]] = {}
         self.known = frozenset(normal(text) for text in texts)
@@ -220,28 +223,40 @@ class _Library:
             tops = [np.argsort(-row, kind="stable")[:count] for row in _whole(_apart(raw)) @ self.whole.T]
             recalled = _apart(np.stack([self.vectors[top].mean(axis=0) for top in tops]))
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
-            total = sum(seen, Counter[str]())
-            rest = max(1, len(labels) - 1) * count
             self._senses[labels] = {
                 label: _Sense(
-                    vector=_unit(own + _RECALLED * more),
-                    words={
-                        word: ((times[word] + 1) / (count + 2)) / ((total[word] - times[word] + 1) / (rest + 2))
-                        for word in total
-                        if total[word] > 1
-                    },
+                    vector=_unit(own + _OWN * plain + _RECALLED * more),
+                    words=self._telling(seen, at, count),
                     terms=self._terms(labels, label),
                 )
-                for (label, _), times, own, more in zip(labels, seen, _apart(raw), recalled, strict=True)
+                for at, ((label, _), own, plain, more) in enumerate(
+                    zip(labels, _apart(raw), raw, recalled, strict=True)
+                )
             }
         return self._senses[labels]
+
+    def _telling(self, seen: list[Counter[str]], at: int, count: int) -> dict[str, float]:
+        """How much more often each word stands in a label's passages than in the others' and in all, in the middle."""
+        total = sum(seen, Counter[str]())
+        rest = max(1, len(seen) - 1) * count
+        ratios = {}
+        for word, times in total.items():
+            if times > 1:
+                own = (seen[at][word] + 1) / (count + 2)
+                others = (times - seen[at][word] + 1) / (rest + 2)
+                everywhere = (self.times[word] + 1) / (len(self.parts) + 2)
+                ratios[word] = own / others**_OTHERS / everywhere ** (1 - _OTHERS)
+        return ratios
 
     def _terms(self, labels: tuple[tuple[str, str], ...], wanted: str) -> tuple[Sentence, ...]:
         others = {bare(word) for label in labels if label[0] != wanted for word in tokenise(described(*label))}
         runs: list[list[str]] = [[]]
+        names = {bare(token) for token in tokenise(described(wanted, ""))}
         for token in tokenise(described(wanted, dict(labels)[wanted])):
             word = bare(token)
-            if word[:1].isalnum() and word not in self.common and word not in others:
+            # Short words are grammar, unless they are the label's name: "age limit", "ATM".
+            telling = word[:1].isalnum() and len(word) >= (_SHORT_NAME if word in names else _SHORT_WORD)
+            if telling and word not in self.common and word not in others:
                 runs[-1].append(f" {word}")
             elif runs[-1]:
                 runs.append([])

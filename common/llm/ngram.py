@@ -92,6 +92,8 @@ class Between:
             if not choice.keys() - {old}:
                 follow, precede = self.after.get(left, {}), self.before.get(right, {})
                 choice = {token: follow[token] * precede[token] for token in follow.keys() & precede.keys()}
+                if not choice.keys() - {old}:
+                    choice = follow | precede  # fits on one side at least
             options = sorted(token for token in choice if token not in (old, _BEGIN, _END))
             if options:
                 weights = [choice[token] * boost.get(bare(token), 1.0) for token in options]

@@ -15,17 +15,18 @@ from common.llm.ngram import Between, Sentence, Walk, bare, cross, normal, token
 
 _DRAFTS = 2  # of each sentence, of which the best is kept
 _ATTEMPTS = 8  # at a text that is no copy
+_LOOSER = 0.1  # more looseness at each further attempt
 _STEM = 6  # letters that make two forms of a word the same
-_EXEMPLAR, _OTHER_EXEMPLARS = 0.2, 0.1  # weight of the leading exemplar, and of all others, beside all passages'
+_EXEMPLAR, _OTHER_EXEMPLARS = 0.05, 0.03  # weight of the leading exemplar, and of all others, beside all passages'
 _SOURCE = 3.0  # the same for a text that is to be said in other words
-_PUSH = 0.7  # exponent of the ratio of a word's frequencies in good and bad exemplars
+_PUSH = 0.8  # exponent of the ratio of a word's frequencies in good and bad exemplars
 _MEANT, _MOST = 0.5, 6.0  # exponent of the ratio that the label gives a word, and its bound
-_UNHEARD, _COPIED = 0.05, 0.1  # off a draft's score: for each run of three words never read, and for a copy
+_UNHEARD, _COPIED = 0.15, 0.1  # off a draft's score: for each run of three words never read, and for a copy
 _WIDTH = 0.15  # of the window of relative positions from which a sentence of a longer text comes
 _SAME_HEAD, _REPEATED, _OTHER_LINE = 4.0, 0.02, 0.05  # factors on a sentence that begins like, again, or on a new line
 _PARAPHRASE_BLANKS, _CROSS_BLANKS = 0.25, 0.1
 _KEPT_HEADS = 0.8  # share of a longer text's sentences that begin as the leader's do
-_SHAPED = 0.7  # weight of the passages that show a shape, among all
+_SHAPED, _SHAPED_SENTENCE = 0.7, 0.1  # weight of the passages that show a shape: of a longer text, of a sentence
 _PARENTS = 2
 _TOKENS_PER_WORD = 1.15  # punctuation counts
 
@@ -80,7 +81,7 @@ class Writer:
         seed: int,
     ) -> None:
         self._request, self._passages, self._anchors = request, passages, anchors
-        self._between, self._known, self._focus, self._noise = between, known, focus, noise
+        self._between, self._known, self._focus, self._noise, self._loose = between, known, focus, noise, noise
         self._shapes, self._terms, self._common = shapes, terms, common
         self._rng = random.Random(seed)  # noqa: S311 — an experiment's draws, no secret
         texts = list(enumerate([*passages, *anchors]))
@@ -102,6 +103,7 @@ class Writer:
         written: list[str] = []
         for _ in range(request.n):
             for attempt in range(_ATTEMPTS):
+                self._loose = min(1.0, self._noise + _LOOSER * attempt)
                 text = self._text(attempt)
                 form = normal(text)
                 if form not in taken and form not in self._known:
@@ -126,11 +128,9 @@ class Writer:
 
     def _composed(self, leader: Passage | None) -> list[Sentence]:
         """A text built like the leading exemplar, or like a passage drawn where there is none."""
-        lean = self._lean(leader)
-        if leader is None:
-            leader = self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
-        plan = self._plan(leader.parts)
-        weights = lean[self._owner]
+        shape = leader or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
+        plan = self._plan(shape.parts)
+        weights = self._lean(leader, _SHAPED if len(plan) > 1 else _SHAPED_SENTENCE)[self._owner]
         if len(plan) == 1:
             return [self._best((), weights.tolist())]
         parts: list[Sentence] = []
@@ -146,19 +146,21 @@ class Writer:
         stems = {bare(token)[:_STEM] for part in parts for token in part}
         if not self._terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in self._terms):
             return parts
-        places = [
+        words = [
             (at, place)
             for at, part in enumerate(parts)
             for place, token in enumerate(part)
-            if bare(token).isalpha() and bare(token) not in self._common and "\n" not in token
+            if bare(token).isalpha() and "\n" not in token
         ]
+        rare = [(at, place) for at, place in words if bare(parts[at][place]) not in self._common]
+        places = rare or words[-1:]
         if not places:
             return parts
         at, place = self._rng.choice(places)
         parts[at] = parts[at][:place] + self._rng.choice(self._terms) + parts[at][place + 1 :]
         return parts
 
-    def _lean(self, leader: Passage | None) -> NDArray[np.float64]:
+    def _lean(self, leader: Passage | None, shaped: float) -> NDArray[np.float64]:
         """Weight of each passage and exemplar for one text: near the target, near the leader, and some luck."""
         near = np.array([passage.near for passage in self._passages])
         if leader is not None:
@@ -166,8 +168,8 @@ class Writer:
         lean = np.exp(self._focus * (near - near.max()))
         if self._shapes:
             lean[: -self._shapes] /= lean[: -self._shapes].sum()
-            lean[: -self._shapes] *= 1 - _SHAPED
-            lean[-self._shapes :] *= _SHAPED / lean[-self._shapes :].sum()
+            lean[: -self._shapes] *= 1 - shaped
+            lean[-self._shapes :] *= shaped / lean[-self._shapes :].sum()
         else:
             lean /= lean.sum()
         others = len(self._anchors) - 1
@@ -203,7 +205,7 @@ class Writer:
         """The best of some drafts of one sentence."""
         best, top = tuple(begin), -math.inf
         for _ in range(_DRAFTS):
-            draft = self._walk.write(begin, weights, self._noise, self._rng)
+            draft = self._walk.write(begin, weights, self._loose, self._rng)
             score = self._score(draft)
             if score > top:
                 best, top = draft, score
@@ -254,9 +256,9 @@ class Writer:
     def _around(self, phrase: str) -> Sentence:
         """One sentence that holds a keyphrase, written outward from it in both directions."""
         tokens = tokenise(phrase)
-        spread = self._lean(None)[self._owner].tolist()
-        ended = self._walk.write(tokens, spread, self._noise, self._rng)
-        begun = self._backward.write(ended[::-1], spread, self._noise, self._rng)[::-1]
+        spread = self._lean(None, _SHAPED_SENTENCE)[self._owner].tolist()
+        ended = self._walk.write(tokens, spread, self._loose, self._rng)
+        begun = self._backward.write(ended[::-1], spread, self._loose, self._rng)[::-1]
         if len(begun) > len(tokens):
             return begun
         host = self._best((), spread)  # never read: the phrase takes a place in a sentence about the rest

@@ -1,14 +1,18 @@
 """Small complete runs for the tests: whole federations in about half a second each."""
 
+import csv
 import functools
 import json
+import logging
 import os
 import signal
+import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 from server.app import composed, load
-from simulations.run import simulate
+from simulations.run import main, simulate
 
 SMALL = (
     "method.samples=60",
@@ -28,6 +32,28 @@ def settings(*overrides):
     small = [setting for setting in SMALL if not (own_task and setting.startswith("task"))]
     named = {override.split("=")[0].lstrip("+~") for override in overrides}
     return composed([*(setting for setting in small if setting.split("=")[0] not in named), *overrides])
+
+
+WORDS = ("harbour", "lantern", "meadow", "copper", "violin", "thunder", "pebble")
+MORE = ("orchard", "saddle", "window", "candle", "bridge", "forest", "kettle", "gravel", "ribbon", "barrel", "pigeon")
+
+
+def labelled(folder, *, train=None, test=None, public=None):
+    """A task of two labels in files, and the overrides that name them. What is private is in no public text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    private = [(f"zq{i:03} qx{i % 7} vk{i % 5} jw{i % 3} zw{i:03} xk{i % 11}.", "ab"[i % 2]) for i in range(40)]
+    held = [(f"The {WORDS[i % 7]} by the {MORE[i % 11]}.", "ab"[i % 2]) for i in range(10)]
+    open_text = [f"The {WORDS[i % 7]} and a {MORE[i % 11]} near the old {MORE[i % 5]}." for i in range(60)]
+    for name, rows in (("train", train or private), ("test", test or held)):
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("text", "label"), *rows])
+    (folder / "public.txt").write_text("\n".join(public or open_text))
+    return [
+        "task=csv",
+        "task.labels={a: harbour and lantern, b: kettle and forest}",
+        *(f"task.{name}={folder}/{name}.csv" for name in ("train", "test")),
+        f"task.public_text={folder}/public.txt",
+    ]
 
 
 def tiny(folder, *overrides):
@@ -72,6 +98,32 @@ def forked(work):
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def command(folder, *arguments):
+    """`caucus-simulate` with these arguments in a child: its exit code, and all that it said."""
+    said = folder / "said.txt"
+
+    def work():
+        with said.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        sys.argv = ["caucus-simulate", *arguments]
+        logging.getLogger().handlers.clear()
+        try:
+            main()
+        except SystemExit as ended:
+            sys.stderr.write(ended.code if isinstance(ended.code, str) else "")
+            raise
+        except BaseException:
+            traceback.print_exc()
+            raise
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+    return forked(work), said.read_text("utf-8")
 
 
 def die():

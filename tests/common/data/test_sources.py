@@ -1,0 +1,52 @@
+import pytest
+
+from common.data.sources import DemoNotes, LabelledFiles
+from common.errors import ConfigError, DataError
+
+
+def files(**settings):
+    return LabelledFiles(**({"name": "t", "kind": "text", "labels": {"a": "first", "b": None}} | settings))
+
+
+def test_the_demo_has_public_text_apart_from_its_records():
+    source = DemoNotes(records_per_party=5, test_records=7, public_notes=9, corpus_seed=3)
+    assert len(source.public_texts()) == 9
+    held_out = source.held_out()
+    assert len(held_out) == 7
+    assert {record.label for record in held_out} <= set(source.task().labels)
+    assert not {record.text for record in held_out} & set(source.public_texts())
+    assert source.held_out() == held_out != DemoNotes(test_records=7, corpus_seed=4).held_out()
+
+
+def test_labels_and_descriptions_make_the_task():
+    task = files(attributes=["short"]).task()
+    assert (task.name, task.kind, task.labels, task.attributes) == ("t", "text", {"a": "first", "b": "b"}, ("short",))
+
+
+@pytest.mark.parametrize("labels", [None, {}, []])
+def test_without_labels_it_says_how_to_name_them(labels):
+    with pytest.raises(ConfigError, match=r"task\.labels; expected label: public description; got none\. Name them"):
+        files(labels=labels, train="never-read.csv").task()
+
+
+def test_public_text_is_read_from_its_file_and_missed_where_there_is_none(tmp_path):
+    (tmp_path / "public.txt").write_text("one\n\ntwo\n")
+    assert files(public_text=str(tmp_path / "public.txt")).public_texts() == ["one", "two"]
+    with pytest.raises(ConfigError, match=r"Set task\.public_text=PATH, or choose models that need none"):
+        files().public_texts()
+
+
+def test_held_out_texts_are_checked_against_the_labels(tmp_path):
+    assert files().held_out() == []
+    path = tmp_path / "test.csv"
+    path.write_text("text,label\nx,a\ny,b\n")
+    assert [record.label for record in files(test=str(path)).held_out()] == ["a", "b"]
+    path.write_text("text,label\nx,a\ny,c\n")
+    with pytest.raises(DataError, match=r"unknown label.*test\.csv:3"):
+        files(test=str(path)).held_out()
+
+
+def test_the_private_file_is_never_read_here(tmp_path):
+    source = files(train=str(tmp_path / "absent.csv"))
+    source.task()
+    assert source.held_out() == []

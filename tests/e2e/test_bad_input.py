@@ -1,0 +1,245 @@
+"""What is wrong with an input is one clear line and a code, or a stated and correct result; never private text."""
+
+from functools import partial
+
+import pytest
+from hydra.errors import InstantiationException
+
+from common.errors import CaucusError, ConfigError, DataError, DropoutError, ProviderError
+from common.llm.base import Reply
+from common.llm.embedded import Embedded
+from simulations import run as simulation
+from simulations.local_grid import LocalGrid
+from tests.e2e.runs import command, labelled, lines, read, resume, tiny, warm
+
+SHORT = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")
+
+
+def refused(kind, folder, *overrides):
+    """The line that a run ends with before anything private was asked."""
+    with pytest.raises((CaucusError, InstantiationException)) as caught:
+        tiny(folder / "run", *overrides)
+    error = caught.value.__cause__ if isinstance(caught.value, InstantiationException) else caught.value
+    assert type(error) is kind
+    assert "\n" not in str(error)
+    assert not list(folder.glob("run/state/*.npz"))
+    return str(error)
+
+
+A, B = ("zq one", "a"), ("zq two", "b")
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "said"),
+    [
+        ("train", [A, B, ("zq three", "c")], r"unknown label; LABEL DIR/train.csv:4"),
+        ("test", [A, ("zq three", "c")], r"unknown label; LABEL DIR/test.csv:3"),
+        ("train", [A, ("", "b")], "empty text; at DIR/train.csv:3. Fill it in or remove the row."),
+        ("train", [A, (" \t", "b"), B], "empty text; at DIR/train.csv:3. Fill it in or remove the row."),
+        ("train", [A, ("zq two", "")], "empty label; at DIR/train.csv:3. Fill it in or remove the row."),
+        ("train", [A, B, ("zq", "a", "b")], "broken CSV row; FIELDS got 3; at DIR/train.csv:4"),
+        ("train", [A, ("zq",)], "broken CSV row; FIELDS got 1; at DIR/train.csv:3"),
+    ],
+    ids=["label", "test label", "empty", "blank", "no label", "three fields", "one field"],
+)  # fmt: skip
+def test_a_wrong_row_is_named_by_file_and_line(file, rows, said, tmp_path):
+    task = labelled(tmp_path / "data", **{file: rows})
+    said = said.replace("LABEL", "expected one of a, b; got another (not shown); at")
+    said = said.replace("FIELDS", "expected 2 fields as in the header;").replace("DIR", str(tmp_path / "data"))
+    assert refused(DataError, tmp_path, *task) == said
+
+
+def test_an_open_quote_is_named_by_its_line(tmp_path):
+    task = labelled(tmp_path / "data")
+    with (tmp_path / "data" / "train.csv").open("a") as file:
+        file.write('"zq never closed,a\n')
+    said = refused(DataError, tmp_path, *task)
+    assert said.startswith("broken CSV row; expected quotes that are closed")
+    assert said.endswith("train.csv:42")
+
+
+@pytest.mark.parametrize("setting", ["train", "test", "public_text"])
+def test_a_file_that_is_not_there_is_named(setting, tmp_path):
+    task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
+    said = refused(DataError, tmp_path, *task)
+    assert said == "the file cannot be read; got No such file or directory; at /no/such/file.csv"
+
+
+def test_no_private_file_at_all_is_said(tmp_path):
+    task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.train")]
+    assert refused(ConfigError, tmp_path, *task).endswith("Set task.train=PATH")
+
+
+def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
+    task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.public")]
+    said = refused(ConfigError, tmp_path, *task)
+    assert "task.public_text; expected a file of public text" in said
+    assert "llm=anthropic" in said
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind", "said"),
+    [
+        ("privacy.epsilon=0", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=nan", ConfigError, "epsilon; expected a finite number > 0"),
+        ("method.rounds=1", ConfigError, "method.rounds; expected at least 2: the private votes of a round guide"),
+        ("method.samples=3", ConfigError, "method.samples; expected one text for each of 4 labels"),
+        ("federation.records=1000000", ConfigError, "federation.records; expected 1 to 48"),
+        ("federation.alpha=0", ConfigError, "alpha; expected a finite number > 0"),
+        ("federation.partition=fair", ConfigError, "federation.partition; expected one of natural, dirichlet, iid"),
+        ("federation.parties=0", ConfigError, "federation.parties; expected a finite number >= 1"),
+        ("engine=abacus", ConfigError, "engine; expected one of local, flower; got 'abacus'"),
+    ],
+)
+def test_a_wrong_setting_is_named(setting, kind, said, tmp_path):
+    others = ["federation.partition=dirichlet"] if "partition" not in setting else []
+    assert said in refused(kind, tmp_path, setting, *others)
+
+
+def test_a_class_without_records_is_said_and_gets_its_texts(tmp_path, caplog):
+    task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.labels")]
+    task.append("task.labels={a: harbour, b: kettle, c: ribbon}")
+    folder = tiny(tmp_path / "run", *task, *SHORT)
+    assert "1 of 3 labels have no record: their votes are noise alone" in caplog.text
+    labels = [row["label"] for row in lines(folder, "synthetic.jsonl")]
+    assert set(labels) == {"a", "b", "c"}
+    assert len(labels) + sum(line["lost"]["broad"] for line in lines(folder, "rounds.jsonl")) == 24
+
+
+def test_a_class_with_fewer_candidates_than_votes_is_stated(tmp_path):
+    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), *SHORT, "method.top=8")
+    first, last = lines(folder, "rounds.jsonl")
+    assert first["notes"] == [
+        f"{label}: 6 candidates, fewer than Q = 8, so a record votes for all of them" for label in "ab"
+    ]
+    assert not last["notes"]
+
+
+def test_repeated_rows_are_stated_and_vote(tmp_path, caplog):
+    rows = [A, B, A, A, ("zq three", "b")]
+    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data", train=rows), *SHORT)
+    assert "2 rows of the training file repeat others; each votes" in caplog.text
+    assert read(folder, "metrics.json")["real_private"]["records"] == 5
+
+
+def test_parties_without_a_record_are_stated_and_add_noise(tmp_path, caplog):
+    rows = [A, B]
+    task = labelled(tmp_path / "data", train=rows)
+    folder = tiny(tmp_path / "run", *task, *SHORT, "federation.parties=5", "federation.partition=iid", "method.top=6")
+    assert "3 of 5 parties have no record: they contribute noise alone" in caplog.text
+    assert lines(folder, "rounds.jsonl")[0]["query"]["survivors"] == 5
+
+
+def test_labels_from_the_private_file_are_taken_in_simulation_only_and_said(tmp_path, caplog):
+    task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.labels")]
+    folder = tiny(tmp_path / "run", *task, *SHORT)
+    assert "2 labels taken from the private training file: simulation only" in caplog.text
+    assert {row["label"] for row in lines(folder, "synthetic.jsonl")} == {"a", "b"}
+
+
+def without(*parties):
+    """A grid on which these parties hear nothing of a query."""
+    return partial(LocalGrid, on_request=lambda partition, message: () if partition in parties else (message,))
+
+
+def test_a_dropout_within_the_plan_is_stated(tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "LocalGrid", without(2))
+    allowed = ("federation.parties=4", "federation.max_dropouts=1", "federation.timeout=0.1")
+    folder = tiny(tmp_path / "run", *SHORT, *allowed)
+    assert lines(folder, "rounds.jsonl")[0]["query"] | {"sigma_votes": 0} == {
+        "index": 0,
+        "sigma_votes": 0,
+        "survivors": 3,
+        "parties": 4,
+    }
+    assert len(lines(folder, "synthetic.jsonl")) == 24
+
+
+def test_more_dropouts_than_the_plan_allows_stop_the_run_and_resuming_goes_on(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(simulation, "LocalGrid", without(1, 2))
+        said = refused(
+            DropoutError,
+            tmp_path,
+            *SHORT,
+            "federation.parties=4",
+            "federation.max_dropouts=1",
+            "federation.timeout=0.1",
+        )
+    assert said.startswith("too few parties take part; expected at least 3 of 4; got 2")
+    resume(tmp_path / "run")
+    assert read(tmp_path / "run", "run.json")["status"] == "complete"
+
+
+def model(monkeypatch, texts):
+    """A language model that answers each request with what `texts` makes of it."""
+
+    def generate(self, requests, *, arrived=None):
+        replies = [Reply(texts=texts(self, request), input_tokens=1, output_tokens=1) for request in requests]
+        for place, reply in enumerate(replies if arrived else ()):
+            arrived(place, reply)
+        return replies
+
+    monkeypatch.setattr(Embedded, "generate", generate)
+
+
+def test_a_model_that_returns_nothing_stops_the_run_before_anything_private(tmp_path, monkeypatch):
+    model(monkeypatch, lambda *_: ())
+    said = refused(ProviderError, tmp_path, *SHORT)
+    assert said.startswith("language models; expected at least one text for each label; got none for ")
+
+
+def test_a_model_that_returns_blanks_does_as_well(tmp_path, monkeypatch):
+    model(monkeypatch, lambda _, request: ("  \n",) * request.n)
+    assert "got none for" in refused(ProviderError, tmp_path, *SHORT)
+
+
+def test_a_model_that_returns_too_little_is_stated(tmp_path, monkeypatch):
+    model(monkeypatch, lambda self, request: (f"{request.seed}",) if self.name == "broad" else ())
+    folder = tiny(tmp_path / "run", "method.rounds=2", "method.samples=48", "llm.use=[broad,noisy]")
+    first = lines(folder, "rounds.jsonl")[0]
+    assert first["requested"] == {"broad": 12, "noisy": 12}
+    assert (first["generated"], first["lost"]) == ({"broad": 12, "noisy": 0}, {"broad": 0, "noisy": 12})
+    assert first["candidates"] == 12
+    assert len(lines(folder, "synthetic.jsonl")) < 48
+
+
+def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_path, monkeypatch):
+    def failing(self, requests, *, arrived=None):
+        raise ProviderError("the language model is away", do="Try again later")
+
+    warm()
+    monkeypatch.setattr(Embedded, "generate", failing)
+    code, said = command(tmp_path, "task=demo_notes", "task.public_notes=60", f"hydra.run.dir={tmp_path}/run")
+    assert code != 0
+    assert "caucus-simulate: the language model is away. Try again later" in said
+    assert f"caucus-simulate --resume {tmp_path}/run goes on." in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["privacy.epsilon=0"], "caucus-simulate: epsilon; expected a finite number > 0; got 0.0"),
+        (["task=csv", "task.train=/no/such.csv"], "caucus-simulate: the file cannot be read; got No such file"),
+        (["task=csv"], "caucus-simulate: task; expected private records to deal out; got none. Set task.train=PATH"),
+        (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
+        (["embedding=pretrained"], "embedding.name_or_path"),
+        (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: the encoder cannot be loaded"),
+        (["llm=anthropic"], "ANTHROPIC_API_KEY"),
+        (["method.samples=many"], "caucus-simulate: Error in call to target 'server.methods.wasp.Wasp': TypeError"),
+        (["no_such_setting=1"], "no_such_setting"),
+        (["--resume"], "caucus-simulate: --resume; expected one folder of an earlier run"),
+        (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder of an earlier run"),
+        (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder of an earlier run"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_command_ends_with_one_clear_line_and_a_code(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    folder = [] if "--resume" in arguments else [f"hydra.run.dir={tmp_path}/run"]
+    code, told = command(tmp_path, *arguments, *folder)
+    assert code != 0
+    assert said in told
+    assert "Traceback" not in told
+    assert "goes on" not in told

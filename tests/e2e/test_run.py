@@ -1,0 +1,202 @@
+"""A small complete run: every file of its folder, readable and in agreement with all others."""
+
+import math
+from html.parser import HTMLParser
+
+import pytest
+
+from common.privacy.ledger import Ledger
+from common.privacy.plan import verify
+from server.app import Parts, load
+from tests.e2e.runs import lines, read, settings, texts, tiny
+
+ROUNDS, SAMPLES = 3, 60
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return tiny(tmp_path_factory.mktemp("complete") / "run")
+
+
+def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
+    assert sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()) == [
+        "config.yaml",
+        "metrics.json",
+        *(f"parties/{party:04}.db" for party in range(3)),
+        "privacy.json",
+        "report.html",
+        "rounds.jsonl",
+        "run.json",
+        *(f"state/answer-{index:03}.npy" for index in range(ROUNDS - 1)),
+        "state/ledger.db",
+        "state/replies.db",
+        "state/state.json",
+        "synthetic.jsonl",
+    ]
+
+
+def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(run):
+    rows, rounds = lines(run, "synthetic.jsonl"), lines(run, "rounds.jsonl")
+    assert len(rows) == SAMPLES
+    assert all(row.keys() == {"text", "label", "model", "round"} and row["text"].strip() for row in rows)
+    labels = Parts(load(run)).plan.labels
+    assert {label: sum(row["label"] == label for row in rows) for label in labels} == dict.fromkeys(labels, 15)
+    for number, line in enumerate(rounds):
+        assert line["round"] == number
+        of_round = [row["model"] for row in rows if row["round"] == number]
+        assert line["generated"] == {model: of_round.count(model) for model in line["generated"]}
+        assert line["requested"] == line["generated"]
+        assert line["candidates"] == sum(row["round"] <= number for row in rows)
+        assert math.isclose(sum(line["weights"].values()), 1)
+        assert math.isfinite(line["fid"])
+        assert all(seconds >= 0 for seconds in line["seconds"].values())
+        assert min(line["tokens"].values()) > 0
+    assert len(rounds) == ROUNDS
+    assert [line["query"] and line["query"]["index"] for line in rounds] == [0, 1, None]
+
+
+def test_what_was_spent_is_what_was_planned_to_the_last_digit(run):
+    privacy, plan = read(run, "privacy.json"), Parts(load(run)).plan
+    assert privacy["plan_digest"] == plan.digest().hex()
+    assert (privacy["epsilon"], privacy["delta"]) == (4.0, 1e-5)
+    assert privacy["spent"] == {"epsilon": verify(plan), "queries_asked": ROUNDS - 1, "queries_planned": ROUNDS - 1}
+    assert 3.999 < privacy["spent"]["epsilon"] <= 4
+    assert [line["colluders"] for line in privacy["against_colluders"]] == [0, 1, 2]
+    assert privacy["simulation"]
+    assert privacy["not_covered"]
+
+
+@pytest.mark.parametrize("ledger", ["state/ledger.db", "parties/0000.db", "parties/0001.db", "parties/0002.db"])
+def test_every_ledger_holds_each_query_once_and_no_noise_key(ledger, run):
+    plan = Parts(load(run)).plan
+    entries = Ledger(run / ledger).entries()
+    assert [entry.index for entry in entries] == list(range(ROUNDS - 1))
+    for entry in entries:
+        assert (entry.committed, entry.noise_key, entry.survivors) == (True, None, {0, 1, 2})
+        assert (entry.run, entry.plan_digest) == (read(run, "run.json")["run"], plan.digest())
+    assert Ledger(run / ledger).total(plan.delta) == verify(plan)
+
+
+def test_all_ledgers_hold_the_same_queries(run):
+    asked = [
+        [entry.query_digest for entry in Ledger(path).entries()]
+        for path in (run / "state/ledger.db", *run.glob("p*/*"))
+    ]
+    assert all(digests == asked[0] for digests in asked)
+
+
+def test_metrics_name_what_was_trained_and_tested(run):
+    metrics = read(run, "metrics.json")
+    assert (metrics["test_records"], metrics["synthetic"]["records"], metrics["real_private"]["records"]) == (
+        24,
+        60,
+        48,
+    )
+    assert metrics["real_private"]["simulation_only"]
+    assert 0 < metrics["real_private"]["accuracy"] <= 1
+
+
+def test_run_json_and_config_tell_how_to_repeat_it(run):
+    about, config = read(run, "run.json"), load(run)
+    assert (about["status"], about["method"], about["task"], about["parties"]) == ("complete", "wasp", "demo_notes", 3)
+    assert about["run"] == config.run
+    assert config.method.samples == SAMPLES
+
+
+class Addresses(HTMLParser):
+    """Everything that a page would load."""
+
+    def __init__(self):
+        super().__init__()
+        self.loaded = []
+
+    def handle_starttag(self, tag, attributes):
+        self.loaded += [value for name, value in attributes if name in {"src", "href", "srcset", "data"}]
+
+
+def test_the_report_stands_alone_and_tells_the_figures(run):
+    page = (run / "report.html").read_text("utf-8")
+    addresses = Addresses()
+    addresses.feed(page)
+    assert all(address.startswith(("#", "data:")) for address in addresses.loaded)
+    assert not any(far in page for far in ("@import", "url(http", "fetch(", "//cdn"))
+    assert f"{read(run, 'metrics.json')['synthetic']['accuracy']:.3f}"[:4] in page or "%" in page
+
+
+def test_the_same_seed_without_noise_gives_the_same_texts_and_another_seed_others(run, tmp_path):
+    exact = ("privacy.epsilon=.inf", "method.rounds=2", "llm.use=[broad]")
+    first, again = tiny(tmp_path / "a", *exact), tiny(tmp_path / "b", *exact)
+    other = tiny(tmp_path / "c", *exact, "experiment_seed=1")
+    assert texts(first) == texts(again) != texts(other)
+    assert load(first).run != load(again).run
+
+
+ABLATIONS = {
+    "top": "method.top=6",
+    "models": "llm.use=[noisy]",
+    "records": "federation.records=30",
+    "epsilon": "privacy.epsilon=0.5",
+    "one party alone": "federation.parties=1",
+    "two parties": "federation.parties=2",
+    "alpha": "federation.partition=dirichlet federation.alpha=0.1",
+    "iid": "federation.partition=iid",
+    "no contrast": "method.contrast=false",
+    "no weighting": "method.weighting=false",
+    "user level": "privacy.unit=user privacy.max_records=4 federation.parties=20 federation.records=100 method.top=6",
+    "no aggregation": "secagg=none",
+    "dropouts and colluders": "federation.parties=5 federation.max_dropouts=1 federation.colluders=1",
+    "no attributes, words": "method.words=12 method.temperature=0.5",
+}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
+    folder = tiny(tmp_path / "run", *ABLATIONS[name].split(), "method.rounds=2", "method.samples=40")
+    config, privacy, rounds = load(folder), read(folder, "privacy.json"), lines(folder, "rounds.jsonl")
+    assert len(lines(folder, "synthetic.jsonl")) == 40
+    assert read(folder, "run.json")["parties"] == config.federation.parties == len(list(folder.glob("parties/*.db")))
+    assert privacy["queries"][0]["top"] == config.method.top
+    assert privacy["epsilon"] == config.privacy.epsilon
+    assert list(rounds[0]["weights"]) == list(config.llm.use or config.llm.models)
+    assert privacy["spent"]["queries_asked"] == 1
+    secure = name not in {"one party alone", "no aggregation"}
+    assert privacy["aggregation"].startswith("secure" if secure else "none")
+    assert privacy["noise_parties"] == (
+        config.federation.parties - config.federation.max_dropouts - config.federation.colluders if secure else 1
+    )
+    real = read(folder, "metrics.json")["real_private"]["records"]
+    assert real == (config.federation.records or 16 * config.federation.parties)
+    if name == "no weighting":
+        assert rounds[0]["weights"] == rounds[1]["weights"]
+    else:
+        assert name == "models" or rounds[0]["weights"] != rounds[1]["weights"]
+    if name == "user level":
+        assert privacy["adjacency"] == {"relation": "add or remove", "unit": "user", "max_records": 4}
+        assert math.isclose(privacy["queries"][0]["sensitivity_l2"], 4 * math.sqrt(2 / 3 * (4 - 4**-5)), rel_tol=1e-9)
+
+
+def test_one_party_alone_is_said_to_be_without_masks(tmp_path, caplog):
+    folder = tiny(tmp_path / "run", "federation.parties=1", "method.rounds=2", "method.samples=40")
+    assert "one party alone: it adds all the noise itself, and no masks are made" in caplog.text
+    assert "Each party adds the whole noise" in read(folder, "privacy.json")["statement"]
+
+
+def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
+    from server import prompts
+
+    seen = []
+    by_example = prompts.by_example
+    monkeypatch.setattr(
+        prompts, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k)
+    )
+    tiny(tmp_path / "without", "method.contrast=false", "method.rounds=2", "method.samples=16")
+    assert any(good for good, _ in seen)
+    assert not any(bad for _, bad in seen)
+    seen.clear()
+    tiny(tmp_path / "with", "method.rounds=2", "method.samples=16")
+    assert any(bad for _, bad in seen)
+
+
+def test_small_settings_really_are_the_ones_in_force():
+    config = settings("method.top=5")
+    assert (config.method.top, config.method.samples, config.task.records_per_party) == (5, 60, 16)

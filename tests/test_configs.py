@@ -1,0 +1,146 @@
+"""Every YAML composes, opens with the command that runs it, and its parts can be built."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+import configs
+from client.guard import Limits
+from common.embedding import Encoder
+from common.errors import CaucusError
+from common.llm.anthropic import Anthropic
+from server.app import Parts, composed
+from server.methods.wasp import Wasp
+
+ROOT = Path(configs.__file__).parent
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml"))
+CHOICES = [path for path in FILES if len(path.parts) == 2]
+
+
+def test_there_is_one_folder_for_each_choice():
+    assert {path.parts[0] for path in CHOICES} == {"embedding", "llm", "method", "privacy", "secagg", "task"}
+    assert {path.name for path in FILES if len(path.parts) == 1} == {"server.yaml", "client.yaml", "simulation.yaml"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_each_file_opens_with_its_command_and_the_command_composes(path):
+    first, second = (ROOT / path).read_text("utf-8").splitlines()[:2]
+    if path.name == "client.yaml":  # a party's limits, read by whatever starts a party
+        assert first.startswith("# ")
+        return
+    assert first.startswith("# ")
+    words = [word for word in shlex.split(first.removeprefix("# ")) if not word.startswith("ANTHROPIC_API_KEY=")]
+    assert words[0] in {"caucus-simulate", "caucus-coordinator"}
+    overrides = [word for word in words[1:] if word != "plan"]
+    if len(path.parts) == 2:
+        assert any(word.split(".")[0].split("=")[0] == path.parts[0] for word in overrides)
+    assert composed(overrides).run
+    assert second
+
+
+@pytest.mark.parametrize("path", CHOICES, ids=str)
+@pytest.mark.parametrize("primary", ["server", "simulation"])
+def test_each_choice_composes_under_each_primary_configuration(path, primary):
+    needed = ["embedding.name_or_path=somewhere"] if path.stem == "pretrained" else []
+    config = composed([f"{path.parts[0]}={path.stem}", *needed], primary)
+    assert isinstance(config, DictConfig)
+    assert ("engine" in config) == (primary == "simulation")
+
+
+def test_a_missing_path_is_named():
+    with pytest.raises(Exception, match="name_or_path"):
+        composed(["embedding=pretrained"])
+
+
+def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_states():
+    config = composed([])
+    method = instantiate(config.method, _convert_="all")
+    assert isinstance(method, Wasp)
+    assert (method.samples, method.rounds, method.top) == (2000, 5, 8)
+    assert (config.federation.parties, config.privacy.epsilon, config.privacy.delta) == (3, 4.0, 1e-5)
+    assert isinstance(instantiate(composed([]).client, _convert_="all"), Limits)
+
+
+def test_a_party_own_limits_file_is_as_strict_as_the_class():
+    from omegaconf import OmegaConf
+
+    assert instantiate(OmegaConf.load(ROOT / "client.yaml"), _convert_="all") == Limits()
+
+
+def test_the_embedded_models_are_built_and_differ():
+    parts = Parts(composed(["task.public_notes=60"]))
+    assert list(parts.providers) == ["broad", "narrow", "noisy"]
+    assert len({provider.identity for provider in parts.providers.values()}) == 3
+
+
+def test_the_anthropic_models_are_built_with_a_key_and_refused_without(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not a real key")
+    parts = Parts(composed(["llm=anthropic"]))
+    assert all(isinstance(provider, Anthropic) for provider in parts.providers.values())
+    assert len(parts.providers) == 2
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(Exception, match="ANTHROPIC_API_KEY"):
+        Parts(composed(["llm=anthropic"]))
+
+
+@pytest.fixture(scope="module")
+def random_model(tmp_path_factory):
+    """A sentence-transformers folder with a tiny BERT of random weights."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("bert")
+    torch.manual_seed(0)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    (folder / "vocab.txt").write_text("\n".join(pieces))
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "network")
+    small = BertConfig(
+        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    BertModel(small).save_pretrained(folder / "network")
+    network = Transformer(str(folder / "network"), max_seq_length=32)
+    model = SentenceTransformer(modules=[network, Pooling(16)], device="cpu")
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
+    config = composed(["embedding=pretrained", f"embedding.name_or_path={random_model}"])
+    encoder = instantiate(config.embedding, _convert_="all")
+    assert isinstance(encoder, Encoder)
+    assert encoder.encode(["one", "two"]).shape == (2, 16)
+
+
+def test_a_whole_run_works_with_a_pretrained_encoder(random_model, tmp_path):
+    from tests.e2e.runs import lines, tiny
+
+    folder = tiny(tmp_path / "run", "embedding=pretrained", f"embedding.name_or_path={random_model}", "method.rounds=2")
+    assert len(lines(folder, "synthetic.jsonl")) == 60
+
+
+@pytest.mark.parametrize("name", ["simulation", "server"])
+def test_a_wrong_name_is_refused(name):
+    with pytest.raises(Exception, match="no_such_setting"):
+        composed(["no_such_setting=1"], name)
+    with pytest.raises(Exception, match="nosuch"):
+        composed(["method=nosuch"], name)
+
+
+def test_every_part_that_a_setting_names_is_one_of_ours():
+    config = composed([])
+    for section in ("task", "embedding", "method", "client"):
+        assert config[section]._target_.split(".")[0] in {"common", "server", "client"}
+
+
+def test_a_wrong_value_inside_a_part_is_our_error():
+    from hydra.errors import InstantiationException
+
+    with pytest.raises(InstantiationException) as caught:
+        Parts(composed(["method.rounds=1"]))
+    assert isinstance(caught.value.__cause__, CaucusError)
