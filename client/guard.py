@@ -20,6 +20,7 @@ class Limits:
         max_top: Largest Q.
         min_noise_parties: Fewest other parties' noise that this party relies on, itself included (U of the plan).
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
+        malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
     """
 
@@ -28,6 +29,7 @@ class Limits:
     max_top: int = 16
     min_noise_parties: int = 1
     min_unit_records: int = 1
+    malicious_coordinator: bool = False
     unsafe_no_noise: bool = False
 
     def __post_init__(self) -> None:
@@ -57,5 +59,7 @@ class Limits:
         ):
             if value < limit:
                 raise RefusalError(Reason.OVER_LIMIT, f"plan's {name}", expected=f"at least {limit}", got=value)
+        if self.malicious_coordinator and not plan.malicious:
+            raise RefusalError(Reason.OVER_LIMIT, "secure aggregation", expected="signed", got="a trusted coordinator")
         # The plan's claim is recomputed: a coordinator that writes a small epsilon over a small sigma is refused.
         verify(plan)

@@ -16,17 +16,17 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from common import validate
 from common.data.sources import Source
 from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError
 from common.llm.base import Provider
 from common.privacy.plan import Plan
+from common.secagg.identity import Roster
 from server import models
 from server.checkpoint import write_atomic
 from server.methods.base import Method
 from server.network import FlowerNetwork, Network
-from server.planning import make_plan
+from server.planning import Secagg, make_plan
 from server.run import Setup, run
 
 app = ServerApp()
@@ -61,6 +61,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             held_out=parts.source.held_out(),
             experiment_seed=config.experiment_seed,
             simulation="engine" in config,
+            roster=parts.roster,
         )
     )
 
@@ -69,7 +70,7 @@ class Parts:
     """Everything that the configuration names, built and checked before anything private is touched."""
 
     def __init__(self, config: DictConfig, *, replies: Path | None = None) -> None:
-        validate.one_of(("full_graph", "none"), **{"secagg.mode": config.secagg.mode})
+        self.roster = _roster(config.secagg.roster)
         (replies or Path()).parent.mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")
         self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
@@ -78,14 +79,13 @@ class Parts:
             self.method,
             task=self.source.task(),
             encoder=self.encoder.digest,
-            secure=config.secagg.mode != "none",
+            secagg=_secagg(config.secagg, self.roster),
             epsilon=_number("privacy.epsilon", config.privacy.epsilon),
             delta=_number("privacy.delta", config.privacy.delta),
             unit=config.privacy.unit,
             max_records=config.privacy.max_records,
             parties=config.federation.parties,
             max_dropouts=config.federation.max_dropouts,
-            threshold=config.secagg.threshold,
             colluders=config.federation.colluders,
         )
         self.providers: dict[str, Provider] = models.providers(
@@ -133,6 +133,17 @@ def load(folder: Path) -> DictConfig:
 def one_line(error: BaseException) -> str:
     """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
     return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
+
+
+def _roster(path: str | None) -> Roster | None:
+    return Roster.from_json(Path(path).read_bytes()) if path else None
+
+
+def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:
+    settings: Any = OmegaConf.to_container(config)
+    # Before there is a roster, a plan's figures are the same with any digest in its place.
+    digest = roster.digest.hex() if roster else "0" * 64
+    return Secagg(**settings | {"roster": digest if settings["mode"] == "malicious" else ""})
 
 
 def _number(name: str, value: object) -> float:

@@ -3,20 +3,58 @@
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from common import validate
 from common.domain import Task
 from common.llm.base import Provider
 from common.privacy import plan as planning
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
+from common.secagg.graph import parameters as graph_parameters
 from server import prompts
 from server.methods.base import Method
 from server.statement import not_covered, statement
 
 log = logging.getLogger("caucus.planning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secagg:
+    """How secure aggregation is set up.
+
+    Attributes:
+        mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none".
+        roster: Hex digest of the parties' identities in malicious mode, else empty.
+        threshold: Parties that recover a lost mask key on the full graph; None is the smallest that is safe.
+        full_graph_up_to: Most parties for which everybody is everybody's neighbour.
+        corrupt: Share of parties that may pool what they see with the coordinator.
+        dropped: Share of parties that may drop out of a sparse graph.
+        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
+        correctness_bits: It lacks shares with probability below 2^-correctness_bits.
+    """
+
+    mode: str = "semi_honest"
+    roster: str = ""
+    threshold: int | None = None
+    full_graph_up_to: int = 128
+    corrupt: float = 0.3
+    dropped: float = 0.1
+    security_bits: int = 40
+    correctness_bits: int = 40
+
+    def __post_init__(self) -> None:
+        validate.one_of(("semi_honest", "malicious", "none"), **{"secagg.mode": self.mode})
+        for name, share in (("corrupt", self.corrupt), ("dropped", self.dropped)):
+            validate.in_range(0, 1, **{f"secagg.{name}": share})
+
+    @property
+    def secure(self) -> bool:
+        """Whether there is any."""
+        return self.mode != "none"
 
 
 def make_plan(
@@ -27,12 +65,11 @@ def make_plan(
     parties: int,
     max_dropouts: int,
     colluders: int,
-    secure: bool,
+    secagg: Secagg,
     epsilon: float,
     delta: float,
     unit: str,
     max_records: int,
-    threshold: int | None = None,
 ) -> Plan:
     """Price and calibrate all that `method` can ask, at worst.
 
@@ -41,13 +78,9 @@ def make_plan(
     Raises:
         ConfigError, PlanError: With the numbers that do not fit.
     """
-    if secure and parties == 1:
+    if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
-        secure = False
-    if not secure:
-        threshold = 1
-    elif threshold is None:
-        threshold = max(parties // 2, colluders) + 1
+    graph = _graph(secagg, parties, max_dropouts, colluders) if secagg.secure and parties > 1 else _Graph()
     (asked,) = method.plan(max_records)
     return planning.calibrate(
         method=method.name,
@@ -56,8 +89,11 @@ def make_plan(
         parties=parties,
         max_dropouts=max_dropouts,
         colluders=colluders,
-        threshold=threshold,
-        secure=secure,
+        threshold=graph.threshold,
+        secure=graph.degree > 0,
+        degree=graph.degree,
+        corrupt=graph.corrupt,
+        roster=secagg.roster if graph.degree else "",
         epsilon=epsilon,
         delta=delta,
         unit=unit,
@@ -65,6 +101,31 @@ def make_plan(
         spec=asked.spec,
         times=asked.times,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Graph:
+    """What a plan says of the masks; none without secure aggregation."""
+
+    degree: int = 0
+    threshold: int = 1
+    corrupt: int = 0
+
+
+def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _Graph:
+    corrupt = max(colluders, math.floor(secagg.corrupt * parties))
+    if parties <= secagg.full_graph_up_to:
+        threshold = secagg.threshold or max(parties // 2, corrupt) + 1
+        return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
+    degree, threshold = graph_parameters(
+        parties,
+        corrupt=corrupt / parties,
+        dropped=max(secagg.dropped, max_dropouts / parties),
+        security_bits=secagg.security_bits,
+        correctness_bits=secagg.correctness_bits,
+        malicious=secagg.mode == "malicious",
+    )
+    return _Graph(degree=degree, threshold=threshold, corrupt=corrupt)
 
 
 def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulation: bool = False) -> dict[str, Any]:
@@ -100,7 +161,9 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         "assumed_colluders": plan.colluders,
         "noise_parties": plan.noise_parties,
         "threshold": plan.threshold,
-        "aggregation": "secure, semi-honest coordinator" if plan.secure else "none",
+        "aggregation": _aggregation(plan),
+        "neighbours": plan.degree,
+        "corrupt": plan.corrupt,
         "against_colluders": [
             {"colluders": colluders, "epsilon": planning.epsilon_against(plan, colluders)}
             for colluders in range(plan.parties)
@@ -114,6 +177,12 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         "simulation": simulation,
     }
     return facts | {"statement": statement(facts), "not_covered": not_covered(facts)}
+
+
+def _aggregation(plan: Plan) -> str:
+    if not plan.secure:
+        return "none"
+    return "secure, malicious coordinator" if plan.malicious else "secure, semi-honest coordinator"
 
 
 def forecast(method: Method, task: Task, providers: Mapping[str, Provider]) -> dict[str, int]:

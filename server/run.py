@@ -35,6 +35,7 @@ from common.llm.base import Provider
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.queries import Votes
+from common.secagg.identity import Roster
 from server import evaluate
 from server.ask import Federation
 from server.checkpoint import Checkpoint, write_atomic
@@ -66,6 +67,7 @@ class Setup:
         held_out: Real texts for evaluation that are no party's records; may be empty.
         experiment_seed: For prompts and sampling; never for noise.
         simulation: Whether parties and coordinator are one machine.
+        roster: The parties' identities, where the plan names their digest.
     """
 
     run: str
@@ -79,6 +81,7 @@ class Setup:
     held_out: Sequence[Record] = field(repr=False)
     experiment_seed: int
     simulation: bool
+    roster: Roster | None = None
 
 
 def run(setup: Setup) -> State:
@@ -89,7 +92,9 @@ def run(setup: Setup) -> State:
     """
     checkpoint = Checkpoint(setup.folder / "state")
     ledger = Ledger(setup.folder / "state" / "ledger.db")
-    federation = Federation(network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger)
+    federation = Federation(
+        network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger, roster=setup.roster
+    )
     meter = _Meter()
     tools = _tools(setup, federation, meter)
     held_out = setup.encoder.encode([record.text for record in setup.held_out])

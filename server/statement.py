@@ -165,12 +165,22 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
     colluders, threshold = privacy["assumed_colluders"], privacy["threshold"]
     own = "with that party's own share of the noise alone" if noisy else "without noise"
     against = {row["colluders"]: show_epsilon(row["epsilon"]) for row in privacy["against_colluders"]}
-    items = [
-        (
-            "A malicious coordinator: it is assumed to follow the protocol. One that deviates from it, for example by "
-            "telling parties different things about who dropped out, may be able to see single parties' answers."
-        )
-    ]
+    if privacy["aggregation"] == "secure, malicious coordinator":
+        items = [
+            (
+                "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
+                "cannot see a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
+                f"that it uses. This holds while at most {privacy['corrupt']} parties are corrupt and each party "
+                "got the others' identity keys by a road of its own."
+            )
+        ]
+    else:
+        items = [
+            (
+                "A malicious coordinator: it is assumed to follow the protocol. One that deviates from it, for example "
+                "by telling parties different things about who dropped out, may be able to see single parties' answers."
+            )
+        ]
     if noisy and colluders == 0:
         items.append(
             "A curious party: each party knows its own share of the noise and can subtract it. Against a party the ε "

@@ -1,6 +1,7 @@
 """Deals private records out to simulated parties and builds their services: the same code that a hospital runs."""
 
 import logging
+import os
 from pathlib import Path
 
 from hydra.utils import instantiate
@@ -18,6 +19,7 @@ from common.domain import Record
 from common.embedding import Encoder
 from common.errors import ConfigError
 from common.privacy.ledger import Ledger
+from common.secagg.identity import Identity, Roster
 
 log = logging.getLogger("caucus.simulation")
 
@@ -31,11 +33,27 @@ def with_labels(config: DictConfig) -> DictConfig:
     return config
 
 
+def with_identities(config: DictConfig, folder: Path) -> DictConfig:
+    """Give each simulated party an identity, where the coordinator is trusted with nothing, and each the roster."""
+    if config.secagg.mode == "malicious" and not config.secagg.roster:
+        (folder / "parties").mkdir(parents=True, exist_ok=True)
+        keys = {party: rng.secure_bytes(32) for party in range(config.federation.parties)}
+        for party, key in keys.items():
+            descriptor = os.open(_identity_file(folder, party), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(key)
+        roster = folder / "parties" / "roster.json"
+        roster.write_text(Roster({party: Identity(key).public for party, key in keys.items()}).to_json())
+        config.secagg.roster = str(roster.resolve())
+    return config
+
+
 def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its records, limits and a ledger of its own."""
     encoder: Encoder = instantiate(config.embedding, _convert_="all")
     limits: Limits = instantiate(config.client, _convert_="all")
     (folder / "parties").mkdir(parents=True, exist_ok=True)
+    signed = config.secagg.mode == "malicious"
     return {
         party: PartyService(
             party=party,
@@ -43,6 +61,8 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
             encoder=encoder,
             limits=limits,
             ledger=Ledger(folder / "parties" / f"{party:04}.db"),
+            identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,
+            roster=Roster.from_json(Path(config.secagg.roster).read_bytes()) if signed else None,
         )
         for party, private in enumerate(deal(config))
     }
@@ -96,3 +116,7 @@ def _pool(source: Source, count: int) -> list[Record]:
             log.warning("%d rows of the training file repeat others; each votes", repeated)
         return pool
     raise ConfigError("task", expected="private records to deal out", got="none", do="Set task.train=PATH")
+
+
+def _identity_file(folder: Path, party: int) -> Path:
+    return folder / "parties" / f"{party:04}.key"

@@ -82,7 +82,7 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
 def simulate(config: DictConfig, folder: Path) -> None:
     """Run one federation, or go on with the one in `folder`."""
     validate.one_of(ENGINES, engine=config.engine)
-    config = identified(federation.with_labels(config))
+    config = federation.with_identities(identified(federation.with_labels(config)), folder)
     held = folder / "run.json"
     if held.exists() and json.loads(held.read_text(encoding="utf-8"))["run"] != config.run:
         raise CheckpointError(
