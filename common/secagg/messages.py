@@ -84,12 +84,6 @@ class SetUp:
         _within(0, self.threshold - 1 if full else count - 2, corrupt=self.corrupt)
         if len(self.roster_digest) not in (0, KEY_BYTES):
             raise ConfigError("roster digest", expected=f"{KEY_BYTES} bytes, or none", got=len(self.roster_digest))
-        if self.signers > count:
-            raise ConfigError(
-                "corrupt",
-                expected=f"at most {count - 2} of {count} parties, so that {self.signers} signatures can be had",
-                got=self.corrupt,
-            )
         object.__setattr__(self, "binding", _digest(self))
 
     @property

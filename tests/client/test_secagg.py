@@ -1,106 +1,261 @@
 import copy
+import dataclasses
 import gc
 import pickle
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from client import secagg
-from common.errors import ConfigError, DropoutError, InternalError, PlanError, ProtocolError
+from common.errors import (
+    DropoutError,
+    InternalError,
+    MembershipError,
+    PlanError,
+    ProtocolError,
+    PublicKeyError,
+    ReplayError,
+    SealError,
+    ShareError,
+    SignatureError,
+)
 from common.secagg import shamir
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import add_mask
-from common.secagg.messages import KeyAdvert
-from tests.common.secagg.rounds import Round, context, entropy, vectors
+from common.secagg.rules import check_adverts, of_round, survivors_statement
+from tests.common.secagg.rounds import LENGTH, Run, entropy, identity, roster, setup, vectors
 
-ZEROS = np.zeros(5, dtype=np.int64)
+ZEROS = np.zeros(LENGTH, dtype=np.int64)
+SPARSE = {"count": 12, "degree": 6, "threshold": 4}
 
 
-def low_order(advert, **changes):
-    return KeyAdvert(**{"mask_public": advert.mask_public, "seal_public": advert.seal_public, **changes})
+def with_key(advert, **changes):
+    return dataclasses.replace(advert, **changes)
+
+
+def sealed_for(run, receiver):
+    return {sender: sealed[receiver] for sender, sealed in run.sealed.items() if receiver in sealed}
 
 
 # Step 1
 
 
-def test_advertising_is_reproducible_and_keys_are_distinct():
-    _, one = secagg.advertise(context(), 1, entropy(1))
-    _, same = secagg.advertise(context(), 1, entropy(1))
+def test_keys_are_reproducible_and_all_distinct():
+    run = Run(setup(malicious=True))
+    one, same = (run.begin(1)[1] for _ in range(2))
     assert one == same
-    assert one.mask_public != one.seal_public
+    assert len(set(one.keys)) == 4
 
 
-def test_reused_entropy_still_gives_fresh_keys_in_each_round_attempt_and_party():
+def test_reused_entropy_still_gives_fresh_keys_in_each_set_up_and_party():
     adverts = [
-        secagg.advertise(context(**changes), party, entropy(1))[1]
-        for changes, party in [({}, 1), ({}, 2), ({"index": 4}, 1), ({"attempt": 1}, 1), ({"run": "other"}, 1)]
+        secagg.begin(setup(**changes), party, entropy(1))[1]
+        for changes, party in [({}, 1), ({}, 2), ({"rounds": (8, 9, 10)}, 1), ({"attempt": 1}, 1), ({"run": "x"}, 1)]
     ]
-    assert len({key for advert in adverts for key in (advert.mask_public, advert.seal_public)}) == 10
+    assert len({key for advert in adverts for key in advert.keys}) == 20
 
 
-def test_a_party_off_the_roster_cannot_take_part():
-    with pytest.raises(ProtocolError, match="party 9"):
-        secagg.advertise(context(), 9, entropy(9))
+def test_a_party_outside_the_set_up_cannot_take_part():
+    with pytest.raises(MembershipError, match=r"\[9\]; at advertise"):
+        secagg.begin(setup(), 9, entropy(9))
+
+
+def test_a_party_that_the_roster_does_not_name_cannot_take_part():
+    held = roster((0, 1, 2))
+    with pytest.raises(MembershipError, match=r"none of \[3\]"):
+        secagg.begin(setup(roster_digest=held.digest), 0, entropy(0), identity=identity(0), roster=held)
+
+
+@pytest.mark.parametrize(
+    ("asked", "me", "held"),
+    [
+        (setup(malicious=True), None, None),
+        (setup(malicious=True), None, roster(range(4))),
+        (setup(malicious=True), identity(0), None),
+        (setup(malicious=True), identity(1), roster(range(4))),
+        (setup(malicious=True), identity(0), roster(range(5))),
+        (setup(), identity(0), None),
+        (setup(), identity(0), roster(range(4))),
+    ],
+    ids=["nothing", "no identity", "no roster", "another's", "another roster", "needless identity", "needless both"],
+)
+def test_identity_and_roster_must_be_those_of_the_set_up(asked, me, held):
+    with pytest.raises(MembershipError):
+        secagg.begin(asked, 0, entropy(0), identity=me, roster=held)
 
 
 def test_short_entropy_is_refused():
     with pytest.raises(InternalError, match="16 bytes"):
-        secagg.advertise(context(), 0, bytes(16))
+        secagg.begin(setup(), 0, bytes(16))
 
 
-# Step 2
+# Step 2, sending
 
 
-def test_each_peer_gets_one_ciphertext():
-    run = Round(context()).advertise().share()
-    assert {party: sorted(sealed) for party, sealed in run.sealed.items()} == {
-        party: [peer for peer in range(4) if peer != party] for party in range(4)
-    }
-    texts = [text for sealed in run.sealed.values() for text in sealed.values()]
-    assert len(set(texts)) == 12
-    assert {len(text) for text in texts} == {144}
+def test_each_neighbour_gets_one_ciphertext():
+    for asked in (setup(), setup(**SPARSE)):
+        run = Run(asked).advertise().share()
+        graph = check_adverts(asked, run.adverts, None, "test")[1]
+        assert {party: set(sealed) for party, sealed in run.sealed.items()} == graph
+        texts = [text for sealed in run.sealed.values() for text in sealed.values()]
+        assert len(set(texts)) == len(asked.parties) * asked.degree
+        assert {len(text) for text in texts} == {3 * 128 + 16}
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda adverts: adverts | {7: adverts[1]}, ProtocolError, r"\[7\]"),
-        (lambda adverts: {peer: adverts[peer] for peer in (1, 2, 3)}, ProtocolError, "this party's own"),
-        (lambda adverts: adverts | {0: adverts[1]}, ProtocolError, "this party's own"),
-        (lambda adverts: adverts | {2: adverts[1]}, ProtocolError, "repeated"),
+        (lambda keys: keys | {7: keys[1]}, MembershipError, r"\[7\]"),
+        (lambda keys: {peer: keys[peer] for peer in (1, 2, 3)}, PublicKeyError, "this party's own"),
+        (lambda keys: keys | {0: keys[1]}, PublicKeyError, "this party's own"),
+        (lambda keys: keys | {2: keys[1]}, PublicKeyError, "repeated one; at party 2"),
         (
-            lambda adverts: adverts | {2: low_order(adverts[2], seal_public=adverts[1].mask_public)},
-            ProtocolError,
-            "repeated",
+            lambda keys: keys | {2: with_key(keys[2], seal_public=keys[1].mask_publics[2])},
+            PublicKeyError,
+            "repeated one; at party 2",
         ),
-        (lambda adverts: {0: adverts[0], 1: adverts[1]}, DropoutError, "at least 3; got 2; at share"),
-        (lambda adverts: adverts | {2: low_order(adverts[2], seal_public=bytes(32))}, ProtocolError, "party 2"),
+        (lambda keys: keys | {2: with_key(keys[2], mask_publics=keys[2].mask_publics[:2])}, PublicKeyError, "3 for"),
+        (lambda keys: {0: keys[0], 1: keys[1]}, DropoutError, "at least 3; got 2; at share"),
+        (lambda keys: keys | {2: with_key(keys[2], seal_public=bytes(32))}, PublicKeyError, "party 2"),
+        (
+            lambda keys: keys | {2: with_key(keys[2], mask_publics=(*keys[2].mask_publics[:2], bytes(32)))},
+            PublicKeyError,
+            "party 2",
+        ),
     ],
-    ids=["stranger", "without me", "my keys replaced", "copied keys", "one copied key", "too few", "low order"],
+    ids=[
+        "stranger",
+        "without me",
+        "my keys replaced",
+        "copied keys",
+        "one copied key",
+        "a round without key",
+        "too few",
+        "low order to seal",
+        "low order to mask",
+    ],
 )
-def test_bad_rosters_are_refused(change, error, message):
-    run = Round(context(threshold=3)).advertise()
+def test_bad_keys_are_refused(change, error, message):
+    run = Run(setup(threshold=3)).advertise()
     with pytest.raises(error, match=message):
         run.parties[0].share(change(run.adverts))
+
+
+def test_keys_that_the_coordinator_put_in_place_of_a_party_s_are_refused():
+    run = Run(setup(malicious=True)).advertise()
+    own = Run(setup(malicious=True), salt=1).begin(1)[1]
+    with pytest.raises(SignatureError, match="party 1"):
+        run.parties[0].share(run.adverts | {1: with_key(own, signature=run.adverts[1].signature)})
+
+
+# Step 2, receiving
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda inbox: inbox | {1: inbox[1][:-1] + bytes([inbox[1][-1] ^ 1])}, SealError, "authenticate; at party 1"),
+        (lambda inbox: inbox | {1: inbox[1][:40]}, SealError, "expected 400 bytes.*party 1"),
+        (lambda inbox: inbox | {1: b""}, SealError, "expected 400 bytes.*party 1"),
+        (lambda inbox: inbox | {1: inbox[2], 2: inbox[1]}, SealError, "authenticate; at party 1"),
+        (lambda inbox: inbox | {9: inbox[1]}, MembershipError, r"got \[1, 2, 3, 9\]"),
+        (lambda inbox: inbox | {0: inbox[1]}, MembershipError, r"got \[0, 1, 2, 3\]"),
+        (lambda inbox: {1: inbox[1], 2: inbox[2]}, MembershipError, r"expected \[1, 2, 3\]; got \[1, 2\]"),
+    ],
+    ids=["tampered", "truncated", "empty", "swapped senders", "stranger", "from itself", "one kept back"],
+)
+def test_bad_inboxes_are_refused(change, error, message):
+    run = Run(setup()).advertise().share()
+    with pytest.raises(error, match=message):
+        run.parties[0].receive(change(run.inboxes[0]), frozenset(range(4)))
+
+
+def test_shares_meant_for_another_party_are_refused():
+    run = Run(setup()).advertise().share()
+    with pytest.raises(SealError, match="party 1"):
+        run.parties[0].receive(run.inboxes[0] | {1: run.inboxes[2][1]}, frozenset(range(4)))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rounds": (3, 4, 8)}, {"attempt": 1}, {"run": "other"}, {"threshold": 3}, {"corrupt": 1}], ids=str
+)
+def test_shares_of_another_set_up_are_refused_even_under_the_same_entropy(changes):
+    run, other = (Run(asked).advertise().share() for asked in (setup(), setup(**changes)))
+    with pytest.raises(SealError, match="does not authenticate"):
+        run.parties[0].receive(run.inboxes[0] | {1: other.inboxes[0][1]}, frozenset(range(4)))
+
+
+def test_parties_that_saw_different_keys_cannot_open_each_other_s_shares():
+    """A coordinator that shows party 0 three parties and party 1 four of them."""
+    run = Run(setup()).advertise()
+    few = {party: run.adverts[party] for party in (0, 1, 2)}
+    state, _ = run.parties[0].share(few)
+    sealed = {1: run.parties[1].share(run.adverts)[1][0], 2: run.parties[2].share(few)[1][0]}
+    with pytest.raises(SealError, match="at party 1"):
+        state.receive(sealed, frozenset({0, 1, 2}))
+
+
+@pytest.mark.parametrize(
+    ("sharers", "error", "message"),
+    [
+        ({0, 1, 2, 3, 9}, MembershipError, r"\[9\]; at receive"),
+        ({1, 2, 3}, MembershipError, r"\[0\]; at receive"),
+        ({0, 1}, DropoutError, "at least 3; got 2; at receive"),
+    ],
+    ids=["stranger", "without me", "too few"],
+)
+def test_bad_lists_of_sharers_are_refused(sharers, error, message):
+    run = Run(setup(threshold=3)).advertise().share()
+    inbox = {sender: run.inboxes[0][sender] for sender in sharers & {1, 2, 3}}
+    with pytest.raises(error, match=message):
+        run.parties[0].receive(inbox, frozenset(sharers))
+
+
+def test_too_few_sharing_neighbours_are_refused():
+    run = Run(setup(**SPARSE)).advertise().share()
+    sharers = frozenset(range(12)) - set(sorted(run.inboxes[0])[:4])
+    inbox = {sender: sealed for sender, sealed in run.inboxes[0].items() if sender in sharers}
+    with pytest.raises(DropoutError, match="at least 4; got 3; at receive, neighbours"):
+        run.parties[0].receive(inbox, sharers)
+
+
+def test_well_sealed_nonsense_is_refused(monkeypatch):
+    run = Run(setup()).advertise()
+    with monkeypatch.context() as patch:
+        real = shamir.split_many
+        patch.setattr(
+            shamir, "split_many", lambda *given, label: [dict.fromkeys(held, b"\xff" * 64) for held in real(*given)]
+        )
+        _, sealed = run.parties[1].share(run.adverts)
+    run.share({0, 2, 3})
+    with pytest.raises(ShareError, match=r"share; expected numbers below.*party 1"):
+        run.parties[0].receive(run.inboxes[0] | {1: sealed[0]}, frozenset(range(4)))
 
 
 # Step 3
 
 
-def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks():
+@pytest.mark.parametrize(
+    "asked", [setup(3), setup(3, malicious=True), setup(**SPARSE)], ids=["full", "signed", "sparse"]
+)
+def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(asked):
     """The formula of step 3, computed from all private keys."""
-    asked = context(3)
-    run = Round(asked).advertise().share().mask()
+    run = Run(asked).ready()
+    masked = run.open(4).mask().masked
+    transcript, graph = check_adverts(asked, run.adverts, run.roster, "test")
+    own, shared = of_round(asked.binding, 4), of_round(transcript, 4)
     roots = {party: Secret(entropy(party)) for party in asked.parties}
-    pairs = {party: KeyPair(root.derive("own mask key", asked, party, party)) for party, root in roots.items()}
+    pairs = {party: KeyPair(root.derive("own mask key", own, party, party)) for party, root in roots.items()}
     for party in asked.parties:
-        expected = vectors(asked)[party].view(np.uint64).copy()
-        add_mask(expected, roots[party].derive("own self-mask seed", asked, party, party).reveal(), 1)
-        for peer in set(asked.parties) - {party}:
-            key = mask_key(pairs[peer], pairs[party].public, asked, peer, party)
+        assert pairs[party].public == run.adverts[party].mask_publics[1]
+        expected = vectors(asked, 4)[party].view(np.uint64).copy()
+        add_mask(expected, roots[party].derive("own self-mask seed", own, party, party).reveal(), 1)
+        for peer in graph[party]:
+            key = mask_key(pairs[peer], pairs[party].public, shared, peer, party)
             add_mask(expected, key.reveal(), 1 if party < peer else -1)
-        assert np.array_equal(run.masked[party], expected)
+        assert np.array_equal(masked[party], expected)
 
 
 def test_masked_vectors_look_uniform():
@@ -108,200 +263,287 @@ def test_masked_vectors_look_uniform():
 
     Entropy is fixed, so this cannot flicker; over random entropy the false-alarm rate is 1e-6 (Bonferroni over 40).
     """
-    asked = context(3, length=20_000)
-    run = Round(asked).advertise().share()
-    masked = [run.parties[party].mask(run.inboxes[party], np.zeros(20_000, np.int64))[1] for party in range(3)]
+    run = Run(setup(3)).ready()
+    masked = [run.parties[party].mask(3, np.zeros(20_000, np.int64))[1] for party in range(3)]
     for vector in (*masked, masked[0] + masked[1], sum(masked)):
         for position in vector.view(np.uint8).reshape(-1, 8).T:
             assert stats.chisquare(np.bincount(position, minlength=256)).pvalue > 1e-6 / 40
 
 
-@pytest.mark.parametrize("changes", [{"index": 4}, {"attempt": 1}, {"run": "other"}], ids=str)
-def test_no_mask_is_used_twice_even_with_the_same_entropy(changes):
-    """Masked zeros are the masks. Equal words or a constant difference between rounds would betray reuse."""
-    masks = []
-    for asked in (context(length=1000), context(length=1000, **changes)):
-        run = Round(asked).advertise().share()
-        masks += [run.parties[party].mask(run.inboxes[party], np.zeros(1000, np.int64))[1] for party in range(4)]
+@pytest.mark.parametrize("changes", [{"attempt": 1}, {"run": "other"}, {"rounds": (3, 4)}], ids=str)
+def test_no_mask_is_used_twice_in_any_round_even_with_the_same_entropy(changes):
+    """Masked zeros are the masks. Equal words or a constant difference would betray reuse."""
+    masks = [
+        run.parties[party].mask(index, np.zeros(1000, np.int64))[1]
+        for run in (Run(setup()).ready(), Run(setup(**changes)).ready())
+        for party in range(4)
+        for index in (3, 4)
+    ]
     words = np.concatenate(masks)
     assert np.unique(words).size == words.size
-    for one in range(8):
+    for one in range(16):
         for other in range(one):
             assert np.unique(masks[one] - masks[other]).size == 1000
             assert np.unique(masks[one] + masks[other]).size == 1000
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda inbox: inbox | {1: inbox[1][:-1] + bytes([inbox[1][-1] ^ 1])}, "party 1"),
-        (lambda inbox: inbox | {1: inbox[1][:40]}, "party 1"),
-        (lambda inbox: inbox | {1: b""}, "party 1"),
-        (lambda inbox: inbox | {1: inbox[2], 2: inbox[1]}, "party 1"),
-        (lambda inbox: inbox | {9: inbox[1]}, r"\[9\]"),
-        (lambda inbox: inbox | {0: inbox[1]}, r"\[0\]"),
-    ],
-    ids=["tampered", "truncated", "empty", "swapped senders", "stranger", "from itself"],
-)
-def test_bad_inboxes_are_refused(change, message):
-    run = Round(context()).advertise().share()
-    with pytest.raises(ProtocolError, match=message):
-        run.parties[0].mask(change(run.inboxes[0]), ZEROS)
-
-
-def test_shares_meant_for_another_party_are_refused():
-    run = Round(context()).advertise().share()
-    with pytest.raises(ProtocolError, match="party 1"):
-        run.parties[0].mask(run.inboxes[0] | {1: run.inboxes[2][1]}, ZEROS)
-
-
-@pytest.mark.parametrize("changes", [{"index": 4}, {"attempt": 1}, {"run": "other"}, {"threshold": 3}], ids=str)
-def test_shares_of_another_round_are_refused_even_under_the_same_keys(changes):
-    """Same entropy on both sides; only the context differs."""
-    run, other = (Round(asked).advertise().share() for asked in (context(), context(**changes)))
-    with pytest.raises(ProtocolError, match="does not authenticate"):
-        run.parties[0].mask(run.inboxes[0] | {1: other.inboxes[0][1]}, ZEROS)
-
-
-def test_well_sealed_nonsense_is_refused(monkeypatch):
-    run = Round(context()).advertise()
-    with monkeypatch.context() as patch:
-        real = shamir.split_many
-        patch.setattr(
-            shamir, "split_many", lambda *given, label: [dict.fromkeys(held, b"\xff" * 64) for held in real(*given)]
-        )
-        _, sealed = run.parties[1].share(run.adverts)
-    state, _ = run.parties[0].share(run.adverts)
-    with pytest.raises(ProtocolError, match=r"share; expected numbers below.*party 1"):
-        state.mask({1: sealed[0]}, ZEROS)
-
-
-def test_a_low_order_mask_key_is_refused():
-    run = Round(context()).advertise()
-    adverts = run.adverts | {1: low_order(run.adverts[1], mask_public=bytes(32))}
-    inbox = {}
-    states = {}
-    for party in (0, 2):
-        states[party], sealed = run.parties[party].share(adverts)
-        inbox[party] = sealed
-    # Party 1 itself would not share over such a roster; a stand-in seals for it under its real sealing key.
-    honest = Round(context()).advertise()
-    _, sealed = honest.parties[1].share(honest.adverts)
-    with pytest.raises(ProtocolError, match="party 1, mask key"):
-        states[0].mask({1: sealed[0], 2: inbox[2][0]}, ZEROS)
-
-
-def test_too_few_sharing_is_refused():
-    run = Round(context(threshold=3)).advertise().share()
-    with pytest.raises(DropoutError, match="at least 3; got 2; at mask"):
-        run.parties[0].mask({1: run.inboxes[0][1]}, ZEROS)
-
-
-@pytest.mark.parametrize(
     "vector",
     [
-        np.zeros(4, np.int64),
+        np.zeros(0, np.int64),
         np.zeros((5, 1), np.int64),
         np.zeros(5),
+        [0, 0, 0, 0, 0],
         np.full(5, (2**63 - 1) // 4 + 1),
         np.full(5, -(2**63)),
     ],
-    ids=["short", "two axes", "float", "could wrap", "smallest"],
+    ids=["empty", "two axes", "float", "list", "could wrap", "smallest"],
 )
-def test_vectors_that_do_not_fit_are_refused(vector):
-    run = Round(context()).advertise().share()
+def test_vectors_that_do_not_fit_are_refused_and_the_round_is_over(vector):
+    ready = Run(setup()).ready().parties[0]
     with pytest.raises(PlanError):
-        run.parties[0].mask(run.inboxes[0], vector)
+        ready.mask(3, vector)
+    with pytest.raises(ReplayError):
+        ready.mask(3, ZEROS)
+    ready.mask(4, ZEROS)
+
+
+def test_rounds_that_were_not_set_up_are_refused():
+    with pytest.raises(ProtocolError, match=r"one of \[3, 4, 7\]; got 5"):
+        Run(setup()).ready().parties[0].mask(5, ZEROS)
 
 
 def test_the_input_is_left_alone():
-    run = Round(context()).advertise().share()
     vector = ZEROS.copy()
-    run.parties[0].mask(run.inboxes[0], vector)
+    Run(setup()).ready().parties[0].mask(3, vector)
     assert not vector.any()
 
 
 # Step 4
 
 
-def test_one_share_for_each_party_and_never_both():
-    run = Round(context(5)).advertise({0, 1, 2, 3}).share().mask({0, 1, 2})
-    for party in range(3):
-        shares = run.parties[party].unmask(run.survivors)
-        assert set(shares.self_seeds) == {0, 1, 2}
-        assert set(shares.mask_keys) == {3}
-
-
 @pytest.mark.parametrize(
     ("survivors", "error", "message"),
     [
-        ({0, 1}, DropoutError, "at least 3; got 2; at unmask"),
-        (set(), ProtocolError, "party 0 among them"),
-        ({1, 2, 3}, ProtocolError, "party 0 among them"),
-        ({0, 1, 2, 4}, ProtocolError, r"\[4\]"),
-        ({0, 1, 2, 9}, ProtocolError, r"\[9\]"),
+        ({0, 1}, DropoutError, "at least 3; got 2; at agree"),
+        (set(), MembershipError, r"\[0\]; at agree"),
+        ({1, 2, 3}, MembershipError, r"\[0\]; at agree"),
+        ({0, 1, 2, 4}, MembershipError, r"\[4\]"),
+        ({0, 1, 2, 9}, MembershipError, r"\[9\]"),
     ],
     ids=["too few", "nobody", "without me", "one that never shared", "stranger"],
 )
-@pytest.mark.parametrize("limits", [{"threshold": 3}, {"minimum_survivors": 3}], ids=str)
+@pytest.mark.parametrize("limits", [{"threshold": 3}, {"minimum_survivors": 3}, {"malicious": True}], ids=str)
 def test_bad_survivor_sets_are_refused(survivors, error, message, limits):
-    run = Round(context(5, **limits)).advertise().share({0, 1, 2, 3}).mask()
+    run = Run(setup(5, **limits)).advertise().share({0, 1, 2, 3}).receive()
+    masked, _ = run.parties[0].mask(3, ZEROS)
     with pytest.raises(error, match=message):
-        run.parties[0].unmask(frozenset(survivors))
+        masked.agree(frozenset(survivors))
+
+
+def test_in_semi_honest_mode_nothing_is_signed():
+    masked, _ = Run(setup()).ready().parties[0].mask(3, ZEROS)
+    assert masked.agree(frozenset(range(4)))[1] == b""
+
+
+def test_a_signature_is_over_round_sharers_and_survivors():
+    run = Run(setup(malicious=True)).ready()
+    masked, _ = run.parties[0].mask(4, ZEROS)
+    _, signature = masked.agree(frozenset({0, 1, 2}))
+    transcript, _ = check_adverts(run.setup, run.adverts, run.roster, "test")
+    statement = survivors_statement(of_round(transcript, 4), range(4), {0, 1, 2})
+    assert signature == identity(0).sign(statement)
+
+
+# Step 5
+
+
+def test_one_share_for_oneself_and_each_neighbour_and_never_both():
+    run = Run(setup(5)).advertise({0, 1, 2, 3}).share().receive()
+    one = run.open().mask({0, 1, 2}).agree()
+    for party in range(3):
+        shares = one.parties[party].unmask({})
+        assert (set(shares.self_seeds), set(shares.mask_keys)) == ({0, 1, 2}, {3})
+
+
+def test_in_a_sparse_graph_only_neighbours_shares_are_held():
+    run = Run(setup(**SPARSE)).ready()
+    one = run.open().mask(set(range(11))).agree()
+    graph = check_adverts(run.setup, run.adverts, None, "test")[1]
+    for party in range(11):
+        shares = one.parties[party].unmask({})
+        assert set(shares.self_seeds) == (graph[party] | {party}) - {11}
+        assert set(shares.mask_keys) == graph[party] & {11}
+
+
+def signed(run, index=3, survivors=frozenset(range(4))):
+    """Party to the state after it agreed to these survivors, and to its signature."""
+    agreed = {party: run.parties[party].mask(index, ZEROS)[0].agree(survivors) for party in sorted(survivors)}
+    return {party: pair[0] for party, pair in agreed.items()}, {party: pair[1] for party, pair in agreed.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda good: {}, DropoutError, "at least 3; got 0"),
+        (lambda good: {0: good[0], 1: good[1]}, DropoutError, "at least 3; got 2"),
+        (lambda good: good | {1: good[2]}, SignatureError, "at party 1"),
+        (lambda good: good | {2: bytes(64)}, SignatureError, "at party 2"),
+        (lambda good: good | {2: good[2][:63]}, SignatureError, "at party 2"),
+        (lambda good: good | {2: b""}, SignatureError, "at party 2"),
+        (lambda good: good | {7: good[2]}, MembershipError, r"\[7\]"),
+    ],
+    ids=["none", "too few", "copied", "zeros", "truncated", "empty", "stranger"],
+)
+def test_nothing_is_handed_out_without_enough_good_signatures(change, error, message):
+    states, signatures = signed(Run(setup(malicious=True)).ready())
+    with pytest.raises(error, match=message):
+        states[0].unmask(change(signatures))
+    with pytest.raises(ReplayError):
+        states[0].unmask(signatures)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: signed(Run(setup(malicious=True)).ready(), index=4)[1],
+        lambda: signed(Run(setup(malicious=True), salt=1).ready())[1],
+        lambda: signed(Run(setup(malicious=True, attempt=1)).ready())[1],
+        lambda: signed(Run(setup(malicious=True)).ready(), survivors=frozenset({0, 1, 2}))[1],
+        lambda: signed(
+            Run(setup(malicious=True)).advertise().share({0, 1, 2}).receive(), survivors=frozenset(range(3))
+        )[1],
+    ],
+    ids=["another round", "other keys", "another attempt", "other survivors", "other sharers"],
+)
+def test_signatures_over_anything_else_are_refused(other):
+    states, _ = signed(Run(setup(malicious=True)).ready())
+    with pytest.raises(SignatureError):
+        states[0].unmask(other())
+
+
+def test_a_split_view_of_the_survivors_unmasks_nobody():
+    """A coordinator tells 0 and 1 that 3 dropped, and 2 and 3 that all survived: neither set finds 3 signatures."""
+    run = Run(setup(malicious=True)).ready()
+    masked = {party: run.parties[party].mask(3, ZEROS)[0] for party in range(4)}
+    views = {0: {0, 1, 2}, 1: {0, 1, 2}, 2: {0, 1, 2, 3}, 3: {0, 1, 2, 3}}
+    states, signatures = {}, {}
+    for party, view in views.items():
+        states[party], signatures[party] = masked[party].agree(frozenset(view))
+    for state, signers in ((states[0], (0, 1)), (states[2], (2, 3))):
+        with pytest.raises(DropoutError, match="at least 3; got 2"):
+            state.unmask({signer: signatures[signer] for signer in signers})
 
 
 # One use each
 
 
 def test_each_state_works_once_whatever_it_is_asked_the_second_time():
-    run = Round(context()).advertise()
+    run = Run(setup()).advertise()
     advertised = run.parties[0]
     run.share()
     shared = run.parties[0]
-    run.mask()
-    masked = run.parties[0]
-    run.unmask()
+    run.receive()
+    ready = run.parties[0]
+    one = run.open(4).mask()
+    masked = one.parties[0]
+    one.agree()
+    agreed = one.parties[0]
+    one.unmask()
     for again in (
         lambda: advertised.share(run.adverts),
-        lambda: shared.mask(run.inboxes[0], ZEROS),
-        lambda: masked.unmask(frozenset({0, 1, 2})),
-        lambda: masked.unmask(run.survivors),
+        lambda: shared.receive(run.inboxes[0], frozenset(range(4))),
+        lambda: ready.mask(4, ZEROS),
+        lambda: ready.mask(3, ZEROS),
+        lambda: masked.agree(frozenset({0, 1, 2})),
+        lambda: masked.agree(one.survivors),
+        lambda: agreed.unmask({}),
     ):
-        with pytest.raises(ProtocolError, match="twice"):
+        with pytest.raises(ReplayError, match="twice"):
             again()
+    ready.mask(7, ZEROS)
 
 
-def test_a_refused_unmasking_is_not_tried_again():
-    run = Round(context()).advertise().share().mask()
-    with pytest.raises(ProtocolError, match="among them"):
-        run.parties[0].unmask(frozenset({1, 2, 3}))
-    with pytest.raises(ProtocolError, match="twice"):
-        run.parties[0].unmask(run.survivors)
+def test_a_refused_agreement_is_not_tried_again():
+    masked, _ = Run(setup()).ready().parties[0].mask(3, ZEROS)
+    with pytest.raises(MembershipError):
+        masked.agree(frozenset({1, 2, 3}))
+    with pytest.raises(ReplayError):
+        masked.agree(frozenset(range(4)))
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, pickle.dumps])
 def test_states_cannot_be_copied(duplicate):
-    run = Round(context()).advertise()
-    states = [run.parties[0], run.share().parties[0], run.mask().parties[0]]
+    run = Run(setup()).advertise()
+    states = [run.parties[0], run.share().parties[0], run.receive().parties[0]]
+    one = run.open().mask()
+    states += [one.parties[0], one.agree().parties[0]]
     for state in states:
         with pytest.raises(TypeError, match="cannot be copied"):
-            duplicate(state._held)
+            duplicate(state)
+
+
+def test_a_shallow_copy_is_spent_with_its_original():
+    ready = Run(setup()).ready().parties[0]
+    twin = copy.copy(ready)
+    ready.mask(3, ZEROS)
+    with pytest.raises(ReplayError):
+        twin.mask(3, ZEROS)
+
+
+def reachable(state):
+    """All that a state holds, at any depth."""
+    seen, new = {}, [state]
+    while new:
+        seen |= {id(item): item for item in new}
+        skipped = (type, ModuleType, FunctionType)
+        new = [item for item in gc.get_referents(*new) if id(item) not in seen and not isinstance(item, skipped)]
+    return list(seen.values())
+
+
+def own_secrets(asked, party, index):
+    """A party's seed and private mask key of one round."""
+    binding = of_round(asked.binding, index)
+    root = Secret(entropy(party))
+    return {root.derive(purpose, binding, party, party).reveal() for purpose in ("own self-mask seed", "own mask key")}
+
+
+def test_secrets_go_as_soon_as_they_are_not_needed():
+    run = Run(setup()).advertise()
+    asked, spent = run.setup, [run.parties[0]]
+    sealing = Secret(entropy(0)).derive("own seal key", asked.binding, 0, 0)
+    agreed = KeyPair(sealing).agree(run.adverts[1].seal_public, where="test")
+    assert sealing.reveal() in reachable(run.parties[0])
+
+    spent.append(run.share().parties[0])
+    held = reachable(run.parties[0])
+    assert agreed.reveal() in held
+    assert sealing.reveal() not in held
+
+    ready = run.receive().parties[0]
+    held = reachable(ready)
+    assert agreed.reveal() not in held
+    assert all(secret in held for index in asked.rounds for secret in own_secrets(asked, 0, index))
+
+    masked, _ = ready.mask(4, ZEROS)
+    assert not any(secret in reachable(masked) for index in asked.rounds for secret in own_secrets(asked, 0, index))
+    held = reachable(ready)
+    assert not any(secret in held for index in (3, 4) for secret in own_secrets(asked, 0, index))
+    assert all(secret in held for secret in own_secrets(asked, 0, 7))
+
+    state, _ = masked.agree(frozenset(range(4)))
+    share = state.unmask({}).self_seeds[1]
+    for state_ in (*spent, masked, state):
+        left = [item for item in reachable(state_) if isinstance(item, bytes)]
+        assert not any(share in item or entropy(0) in item for item in left)
 
 
 def test_nothing_shows_a_secret():
-    """Reprs of the states and of all that they reach hold no byte string of a secret."""
-    run = Round(context()).advertise()
-    states = [run.parties[0], run.share().parties[0], run.mask().parties[0]]
-    secrets = [
-        Secret(entropy(0)).derive(purpose, context(), 0, 0).reveal()
-        for purpose in ("own self-mask seed", "own mask key")
-    ]
-    for state in states:
-        reached = [state, *gc.get_referents(state), *gc.get_referents(state._held)]
-        shown = "".join(repr(item) for item in reached)
+    run = Run(setup(malicious=True)).advertise()
+    secrets = {secret for index in run.setup.rounds for secret in own_secrets(run.setup, 0, index)}
+    for step in (Run.share, Run.receive, Run.open):
+        ours = [item for item in reachable(run.parties[0]) if type(item).__module__.startswith(("client.", "common."))]
+        assert any(isinstance(item, Secret) for item in ours)
+        shown = "".join(repr(item) + str(item) for item in ours)
         assert not any(secret.hex() in shown or repr(secret)[2:-1] in shown for secret in secrets)
-
-
-def test_the_context_must_be_legal():
-    with pytest.raises(ConfigError):
-        context(1)
+        step(run)

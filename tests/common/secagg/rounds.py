@@ -73,9 +73,7 @@ class Run:
     def advertise(self, present=None):
         for party in _present(present, self.setup.parties):
             self.parties[party], self.adverts[party] = self.begin(party)
-        self.coordinator, self.adverts = coordinator_side.collect_adverts(
-            self.setup, self.adverts, roster=self.roster
-        )
+        self.coordinator, self.adverts = coordinator_side.collect_adverts(self.setup, self.adverts, roster=self.roster)
         return self
 
     def share(self, present=None):

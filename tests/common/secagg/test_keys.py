@@ -2,10 +2,10 @@ import hashlib
 import hmac
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from common.errors import InternalError, ProtocolError
+from common.errors import InternalError, PublicKeyError, SealError
 from common.secagg.keys import SEAL_OVERHEAD, KeyPair, Secret, check_public, mask_key, open_sealed, seal
-from common.secagg.messages import RoundContext
 
 LOW_ORDER = [
     bytes(32),
@@ -19,18 +19,7 @@ LOW_ORDER = [
 """The points of order 1, 2, 4 and 8 and their other encodings (Curve25519, Bernstein 2006)."""
 
 
-def context(**changes):
-    fields = {
-        "run": "run",
-        "index": 1,
-        "attempt": 0,
-        "parties": (0, 1, 2, 5),
-        "threshold": 2,
-        "minimum_survivors": 2,
-        "length": 3,
-    }
-    return RoundContext(**{**fields, **changes})
-
+BINDING, OTHER = b"b" * 32, b"o" * 32
 
 SECRET = Secret(bytes(range(32)))
 
@@ -49,71 +38,68 @@ def test_agreement_follows_rfc_7748():
 
 
 def test_derivation_follows_rfc_5869_with_all_names_in_its_info():
-    binding = context().binding
-    info = b"caucus secagg 1|mask|" + binding + (2).to_bytes(8, "big") + (5).to_bytes(8, "big")
+    info = b"caucus secagg 2|mask|" + BINDING + (2).to_bytes(8, "big") + (5).to_bytes(8, "big")
     extracted = hmac.digest(bytes(32), SECRET.reveal(), hashlib.sha256)
     expected = hmac.digest(extracted, info + b"\x01", hashlib.sha256)
-    assert SECRET.derive("mask", context(), 2, 5).reveal() == expected
+    assert SECRET.derive("mask", BINDING, 2, 5).reveal() == expected
 
 
 def test_every_name_changes_the_key():
     keys = [
-        SECRET.derive("mask", context(), 2, 5),
-        SECRET.derive("seal", context(), 2, 5),
-        SECRET.derive("mask", context(), 5, 2),
-        SECRET.derive("mask", context(), 1, 5),
-        SECRET.derive("mask", context(run="other"), 2, 5),
-        SECRET.derive("mask", context(index=2), 2, 5),
-        SECRET.derive("mask", context(attempt=1), 2, 5),
-        SECRET.derive("mask", context(threshold=3), 2, 5),
-        SECRET.derive("mask", context(minimum_survivors=3), 2, 5),
-        SECRET.derive("mask", context(length=4), 2, 5),
-        SECRET.derive("mask", context(parties=(0, 1, 2, 4, 5)), 2, 5),
-        Secret(bytes(32)).derive("mask", context(), 2, 5),
+        SECRET.derive("mask", BINDING, 2, 5),
+        SECRET.derive("seal", BINDING, 2, 5),
+        SECRET.derive("mask", BINDING, 5, 2),
+        SECRET.derive("mask", BINDING, 1, 5),
+        SECRET.derive("mask", OTHER, 2, 5),
+        Secret(bytes(32)).derive("mask", BINDING, 2, 5),
     ]
     assert len({key.reveal() for key in keys}) == len(keys)
 
 
 def test_both_sides_of_a_pair_get_one_mask_key():
     one, other = pair(1), pair(2)
-    assert (
-        mask_key(one, other.public, context(), 0, 5).reveal() == mask_key(other, one.public, context(), 5, 0).reveal()
-    )
+    assert mask_key(one, other.public, BINDING, 0, 5).reveal() == mask_key(other, one.public, BINDING, 5, 0).reveal()
 
 
 def test_sealed_messages_open_only_as_what_they_are():
     agreed, stranger = pair(1).agree(pair(2).public, where="test"), pair(1).agree(pair(3).public, where="test")
-    sealed = seal(agreed, context(), 0, 5, b"two shares")
+    sealed = seal(agreed, BINDING, 0, 5, b"two shares")
     assert len(sealed) == len(b"two shares") + SEAL_OVERHEAD
-    assert open_sealed(agreed, context(), 0, 5, sealed) == b"two shares"
+    assert open_sealed(agreed, BINDING, 0, 5, sealed) == b"two shares"
     wrong = [
-        (stranger, context(), 0, 5, sealed),
-        (agreed, context(), 5, 0, sealed),
-        (agreed, context(), 1, 5, sealed),
-        (agreed, context(), 0, 2, sealed),
-        (agreed, context(index=2), 0, 5, sealed),
-        (agreed, context(attempt=1), 0, 5, sealed),
-        (agreed, context(run="other"), 0, 5, sealed),
-        (agreed, context(), 0, 5, sealed[:-1]),
-        (agreed, context(), 0, 5, b""),
-        (agreed, context(), 0, 5, sealed + b"x"),
-        *((agreed, context(), 0, 5, _flipped(sealed, place)) for place in range(len(sealed))),
+        (stranger, BINDING, 0, 5, sealed),
+        (agreed, BINDING, 5, 0, sealed),
+        (agreed, BINDING, 1, 5, sealed),
+        (agreed, BINDING, 0, 2, sealed),
+        (agreed, OTHER, 0, 5, sealed),
+        (agreed, BINDING, 0, 5, sealed[:-1]),
+        (agreed, BINDING, 0, 5, b""),
+        (agreed, BINDING, 0, 5, sealed + b"x"),
+        *((agreed, BINDING, 0, 5, _flipped(sealed, place)) for place in range(len(sealed))),
     ]
     for case in wrong:
-        with pytest.raises(ProtocolError, match="does not authenticate"):
+        with pytest.raises(SealError, match="does not authenticate"):
             open_sealed(*case)
 
 
+@pytest.mark.parametrize("top_bit", [0, 0x80])
 @pytest.mark.parametrize("public", LOW_ORDER, ids=lambda public: public.hex()[:8])
-def test_low_order_points_are_refused(public):
-    with pytest.raises(ProtocolError, match="party 3"):
+def test_low_order_points_are_refused(public, top_bit):
+    public = public[:-1] + bytes([public[-1] | top_bit])
+    with pytest.raises(ValueError, match="shared key"):  # what the library itself says
+        X25519PrivateKey.from_private_bytes(bytes(range(32))).exchange(X25519PublicKey.from_public_bytes(public))
+    with pytest.raises(PublicKeyError, match="party 3"):
         check_public(public, where="party 3, advertise")
-    with pytest.raises(ProtocolError, match="party 3"):
-        mask_key(pair(1), public, context(), 0, 3)
+    with pytest.raises(PublicKeyError, match="party 3"):
+        mask_key(pair(1), public, BINDING, 0, 3)
 
 
 def test_good_points_pass():
-    check_public(pair(1).public, where="test")
+    """The smallest numbers that are no point of low order among them."""
+    for number in range(2, 20):
+        public = number.to_bytes(32, "little")
+        check_public(public, where="test")
+        pair(1).agree(public, where="test")
 
 
 def test_secrets_show_nothing():

@@ -3,75 +3,154 @@ import hashlib
 
 import pytest
 
-from common.errors import ConfigError, ProtocolError
-from common.secagg.messages import KeyAdvert, RoundContext, UnmaskShares
+from common.errors import ConfigError, ProtocolError, PublicKeyError
+from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
 
 FIELDS = {
     "run": "run",
-    "index": 1,
-    "attempt": 0,
-    "parties": (0, 1, 2, 5),
+    "attempt": 1,
+    "rounds": (0, 4),
+    "parties": (0, 1, 2, 5, 9),
     "threshold": 3,
     "minimum_survivors": 2,
-    "length": 3,
+    "degree": 4,
+    "corrupt": 1,
+    "roster_digest": b"r" * 32,
 }
+
+
+def changed(**changes):
+    return SetUp(**{**FIELDS, **changes})
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("run", ""),
-        ("index", -1),
-        ("index", 1.0),
-        ("index", 2**63),
         ("attempt", -1),
+        ("attempt", 1.0),
+        ("attempt", True),
+        ("attempt", 2**63),
+        ("rounds", ()),
+        ("rounds", (1, 0)),
+        ("rounds", (0, 0)),
+        ("rounds", (-1,)),
+        ("rounds", (2**63,)),
         ("parties", (0,)),
         ("parties", ()),
-        ("parties", (1, 0)),
-        ("parties", (0, 0)),
-        ("parties", (-1, 0)),
-        ("parties", (0, 2**20)),
+        ("parties", (1, 0, 2, 5, 9)),
+        ("parties", (0, 0, 2, 5, 9)),
+        ("parties", (-1, 0, 1, 2, 3)),
+        ("parties", (0, 1, 2, 3, 2**20)),
         ("threshold", 1),
-        ("threshold", 5),
+        ("threshold", 6),
         ("minimum_survivors", 1),
-        ("minimum_survivors", 5),
-        ("length", 0),
+        ("minimum_survivors", 6),
+        ("degree", 0),
+        ("degree", 5),
+        ("degree", 3),
+        ("corrupt", -1),
+        ("corrupt", 3),
+        ("roster_digest", b"r" * 31),
     ],
 )
-def test_rounds_that_cannot_be_run_are_refused(name, value):
+def test_set_ups_that_cannot_be_run_are_refused(name, value):
     with pytest.raises(ConfigError):
-        RoundContext(**{**FIELDS, name: value})
+        changed(**{name: value})
 
 
-def test_quorum_is_the_stricter_of_the_two():
-    assert RoundContext(**FIELDS).quorum == 3
-    assert RoundContext(**{**FIELDS, "minimum_survivors": 4}).quorum == 4
+def test_one_party_is_told_to_do_without():
+    with pytest.raises(ConfigError, match=r"at least 2; got 1\. Switch secure aggregation off"):
+        changed(parties=(3,))
+
+
+def test_a_threshold_above_the_holders_is_refused_with_the_numbers():
+    with pytest.raises(ConfigError, match=r"threshold; expected a whole number in \[2, 3\]; got 4"):
+        changed(degree=2, threshold=4)
+
+
+def test_on_the_full_graph_the_threshold_must_exceed_the_corrupt():
+    changed(threshold=3, corrupt=2)
+    with pytest.raises(ConfigError, match=r"corrupt; expected a whole number in \[0, 2\]; got 3"):
+        changed(threshold=3, corrupt=3)
+    changed(degree=2, threshold=2, corrupt=3)
+
+
+def test_mode_follows_from_the_roster():
+    assert changed().mode == "malicious"
+    assert changed(roster_digest=b"").mode == "semi-honest"
+    assert changed(roster_digest=b"").signers == 0
+
+
+@pytest.mark.parametrize("corrupt", range(5))
+@pytest.mark.parametrize("count", range(5, 9))
+def test_two_survivor_sets_never_both_find_enough_signers(count, corrupt):
+    """The honest sign once, the corrupt as often as they like; one signer fewer would not do."""
+    signers = changed(parties=tuple(range(count)), degree=count - 1, threshold=5, corrupt=corrupt).signers
+    honest = count - corrupt
+
+    def two_sets(needed):
+        return any(first + corrupt >= needed and honest - first + corrupt >= needed for first in range(honest + 1))
+
+    assert not two_sets(signers)
+    assert two_sets(signers - 1)
+
+
+def test_quorum_is_the_strictest_of_the_three():
+    assert changed(roster_digest=b"").quorum == 3
+    assert changed(roster_digest=b"", minimum_survivors=5).quorum == 5
+    assert changed(corrupt=2).quorum == 4
 
 
 def test_binding_is_a_hash_of_every_field():
-    numbers = [1, 0, 3, 2, 3, 0, 1, 2, 5]
-    expected = (3).to_bytes(8, "big") + b"run" + b"".join(number.to_bytes(8, "big") for number in numbers)
-    assert RoundContext(**FIELDS).binding == hashlib.sha256(expected).digest()
+    numbers = [3, 1, 3, 2, 4, 1, 32, 2, 0, 4, 0, 1, 2, 5, 9]
+    encoded = b"".join(number.to_bytes(8, "big") for number in numbers) + b"run" + b"r" * 32
+    assert changed().binding == hashlib.sha256(b"caucus secagg 2|set-up|" + encoded).digest()
 
 
-def test_contexts_are_equal_by_their_fields_and_frozen():
-    assert RoundContext(**FIELDS) == RoundContext(**FIELDS)
-    assert RoundContext(**FIELDS) != RoundContext(**{**FIELDS, "index": 2})
+def test_every_field_changes_the_binding():
+    others = {
+        "run": "ruN",
+        "attempt": 2,
+        "rounds": (0, 5),
+        "parties": (0, 1, 2, 5, 8),
+        "threshold": 4,
+        "minimum_survivors": 3,
+        "degree": 2,
+        "corrupt": 2,
+        "roster_digest": b"s" * 32,
+    }
+    bindings = {changed().binding} | {changed(**{name: value}).binding for name, value in others.items()}
+    assert others.keys() == FIELDS.keys()
+    assert len(bindings) == len(FIELDS) + 1
+
+
+def test_set_ups_are_equal_by_their_fields_and_frozen():
+    assert changed() == changed()
+    assert changed() != changed(attempt=2)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        RoundContext(**FIELDS).length = 4
+        changed().threshold = 2
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "x" * 32, None], ids=repr)
 def test_keys_of_other_sizes_are_refused(key):
-    with pytest.raises(ProtocolError, match="32 bytes"):
-        KeyAdvert(mask_public=key, seal_public=bytes(32))
-    with pytest.raises(ProtocolError, match="32 bytes"):
-        KeyAdvert(mask_public=bytes(32), seal_public=key)
+    with pytest.raises(PublicKeyError, match="32 bytes"):
+        KeyAdvert(seal_public=key, mask_publics=(bytes(32),))
+    with pytest.raises(PublicKeyError, match="32 bytes"):
+        KeyAdvert(seal_public=bytes(32), mask_publics=(bytes(32), key))
 
 
 def test_keys_of_the_right_size_are_kept():
-    advert = KeyAdvert(mask_public=bytes(32), seal_public=b"x" * 32)
-    assert (advert.mask_public, advert.seal_public) == (bytes(32), b"x" * 32)
+    assert KeyAdvert(seal_public=bytes(32), mask_publics=(b"x" * 32, b"y" * 32)).keys == (
+        bytes(32),
+        b"x" * 32,
+        b"y" * 32,
+    )
+
+
+def test_both_kinds_of_share_for_one_party_are_refused():
+    with pytest.raises(ProtocolError, match=r"both for \[2\]"):
+        UnmaskShares(self_seeds={1: b"", 2: b""}, mask_keys={2: b"", 3: b""})
 
 
 def test_shares_have_no_repr():

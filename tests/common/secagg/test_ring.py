@@ -53,8 +53,12 @@ def test_other_types_than_int64_are_refused_never_cast(dtype):
         ring.encode(np.array([1], dtype=dtype))
 
 
-def test_an_empty_vector_is_allowed():
-    assert ring.encode(np.array([], dtype=np.int64)).size == 0
+@pytest.mark.parametrize(
+    "values", [np.array([], np.int64), np.zeros((1, 1), np.int64), np.int64(1), [1], None], ids=repr
+)
+def test_what_is_no_vector_is_refused(values):
+    with pytest.raises(PlanError, match="one axis"):
+        ring.encode(values)
 
 
 @pytest.mark.parametrize(("parties", "largest"), [(0, 1), (1, -1)])

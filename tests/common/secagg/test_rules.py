@@ -1,9 +1,122 @@
+import dataclasses
+import hashlib
 import itertools
 
 import pytest
 
-from common.errors import DropoutError, ProtocolError
+from common.errors import DropoutError, MembershipError, PublicKeyError, SealError, SignatureError
 from common.secagg import rules
+from tests.common.secagg.rounds import Run, identity, roster, setup
+
+
+def checked(run, adverts, asked=None):
+    return rules.check_adverts(asked or run.setup, adverts, run.roster, "share")
+
+
+def test_transcript_is_a_hash_of_all_that_was_advertised():
+    run = Run(setup(2, rounds=(5, 6))).advertise()
+    text = b"".join(
+        b"caucus secagg 2|advert|"
+        + run.setup.binding
+        + party.to_bytes(8, "big")
+        + run.adverts[party].seal_public
+        + b"".join(run.adverts[party].mask_publics)
+        for party in (0, 1)
+    )
+    transcript, graph = checked(run, dict(reversed(run.adverts.items())))
+    assert transcript == hashlib.sha256(b"caucus secagg 2|adverts|" + text).digest()
+    assert graph == {0: {1}, 1: {0}}
+
+
+def test_transcript_changes_with_who_advertised_and_with_every_key():
+    run = Run(setup()).advertise()
+    others = [
+        {party: run.adverts[party] for party in (0, 1, 2)},
+        run.adverts | {1: dataclasses.replace(run.adverts[1], seal_public=b"\x09" * 32)},
+        run.adverts | {1: dataclasses.replace(run.adverts[1], mask_publics=run.adverts[1].mask_publics[::-1])},
+    ]
+    assert len({checked(run, adverts)[0] for adverts in (run.adverts, *others)}) == 4
+
+
+def test_the_graph_is_regular_symmetric_and_follows_from_the_transcript():
+    asked = setup(20, degree=6, threshold=4)
+    run, other = Run(asked).advertise(), Run(asked, salt=1).advertise()
+    graph = checked(run, run.adverts)[1]
+    assert {len(peers) for peers in graph.values()} == {6}
+    assert all(party in graph[peer] and party != peer for party in graph for peer in graph[party])
+    assert graph == checked(run, run.adverts)[1]
+    assert graph != checked(other, other.adverts)[1]
+
+
+def test_of_a_sparse_graph_s_parties_few_enough_are_all_neighbours():
+    run = Run(setup(20, degree=6, threshold=4)).advertise()
+    graph = checked(run, {party: run.adverts[party] for party in range(5)})[1]
+    assert graph == {party: set(range(5)) - {party} for party in range(5)}
+
+
+def test_a_signed_advert_is_good_for_its_party_set_up_and_keys_alone():
+    run = Run(setup(malicious=True)).advertise()
+    good = run.adverts[1]
+    checked(run, run.adverts)
+    for bad in (
+        dataclasses.replace(good, signature=b""),
+        dataclasses.replace(good, signature=run.adverts[2].signature),
+        dataclasses.replace(good, mask_publics=good.mask_publics[::-1]),
+        dataclasses.replace(good, seal_public=b"\x09" * 32),
+        dataclasses.replace(good, signature=identity(3).sign(rules.advert_statement(run.setup, 1, good))),
+    ):
+        with pytest.raises(SignatureError, match="at party 1, share"):
+            checked(run, run.adverts | {1: bad})
+    for asked in (setup(malicious=True, attempt=1), setup(malicious=True, threshold=3), setup(malicious=True, run="x")):
+        with pytest.raises(SignatureError, match="at party 0, share"):
+            checked(run, run.adverts, asked)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_an_advert_has_one_mask_key_for_each_round(count):
+    run = Run(setup()).advertise()
+    publics = (*run.adverts[1].mask_publics, b"\x09" * 32)[:count]
+    with pytest.raises(PublicKeyError, match=rf"expected 3 for masks; got {count}; at party 1, share"):
+        checked(run, run.adverts | {1: dataclasses.replace(run.adverts[1], mask_publics=publics)})
+
+
+def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
+    binding = rules.of_round(bytes(32), 3)
+    numbers = [3, 0, 1, 2, 2, 0, 2]
+    expected = b"caucus secagg 2|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in numbers)
+    assert rules.survivors_statement(binding, {2, 1, 0}, {2, 0}) == expected
+    others = {
+        rules.survivors_statement(rules.of_round(binding_, index), sharers, survivors)
+        for binding_ in (bytes(32), b"x" * 32)
+        for index in (3, 4)
+        for sharers in ({0, 1, 2}, {0, 1, 2, 3})
+        for survivors in ({0, 1}, {0, 1, 2})
+    }
+    assert len(others) == 16
+
+
+def test_enough_survivors_must_have_signed():
+    asked, held, statement = setup(4, malicious=True), roster(range(4)), b"statement"
+    signatures = {party: identity(party).sign(statement) for party in range(4)}
+
+    def check(signers, **changes):
+        chosen = {party: signatures[party] for party in signers}
+        rules.check_signatures(asked, held, statement, {0, 1, 2}, chosen | changes.get("bad", {}))
+
+    check({0, 1, 2})
+    with pytest.raises(DropoutError, match="at least 3; got 2; at survivors' signatures"):
+        check({0, 1})
+    with pytest.raises(MembershipError, match=r"\[3\]"):
+        check({0, 1, 3})
+    with pytest.raises(SignatureError, match="at party 2, survivors' signatures"):
+        check({0, 1, 2}, bad={2: signatures[1]})
+
+
+def test_ciphertexts_hold_two_shares_for_each_round():
+    rules.check_sealed(setup(), bytes(3 * 128 + 16), where="test")
+    for bad in (b"", bytes(3 * 128 + 15), bytes(4 * 128 + 16), "x" * 400, None):
+        with pytest.raises(SealError, match="expected 400 bytes"):
+            rules.check_sealed(setup(), bad, where="test")
 
 
 def test_masks_of_a_pair_cancel():
@@ -22,8 +135,15 @@ def test_two_shares_travel_as_one():
 
 def test_strangers_are_named():
     rules.check_members("mask", {1, 2}, [1, 2, 3])
-    with pytest.raises(ProtocolError, match=r"got \[7, 9\]; at mask"):
+    with pytest.raises(MembershipError, match=r"got \[7, 9\]; at mask"):
         rules.check_members("mask", [9, 1, 7], {1, 2, 3})
+
+
+def test_absent_ones_are_named_where_all_are_needed():
+    rules.check_exactly("share", [2, 1], {1, 2})
+    for found in ([1], [1, 2, 3]):
+        with pytest.raises(MembershipError, match=r"expected \[1, 2\]; got \[1.*at share"):
+            rules.check_exactly("share", found, {1, 2})
 
 
 def test_too_few_are_counted():
