@@ -11,6 +11,7 @@ from common.embedding import Encoder
 from common.privacy.ledger import Ledger
 from common.privacy.plan import calibrate
 from common.queries import Votes, VotesSpec
+from common.secagg.identity import Identity, Roster
 from server.ask import Federation
 from server.checkpoint import Checkpoint
 from server.network import FlowerNetwork
@@ -52,17 +53,26 @@ def query(seed=0, candidates=12, top=4, max_records=1):
     return Votes(spec=VotesSpec(top=top, max_records=max_records), vectors=ENCODER.encode(texts), labels=labels)
 
 
-def service(folder, party, private=None, limits=OPEN):
+IDENTITIES = {party: Identity(bytes([party + 1]) * 32) for party in range(5)}
+
+
+def roster(parties):
+    return Roster({party: IDENTITIES[party].public for party in range(parties)})
+
+
+def service(folder, party, private=None, limits=OPEN, known=None):
     return PartyService(
         party=party,
         private=records(party) if private is None else private,
         encoder=ENCODER,
         limits=limits,
         ledger=Ledger(folder / f"party-{party}.db"),
+        identity=IDENTITIES[party] if known else None,
+        roster=known,
     )
 
 
-def federation(folder, services, agreed, *, run="run", **faults):
+def federation(folder, services, agreed, *, run="run", known=None, **faults):
     grid = LocalGrid(relay(lambda context: services[context.node_config["partition-id"]]), len(services), **faults)
     return Federation(
         network=FlowerNetwork(grid, timeout=0.01),
@@ -70,6 +80,7 @@ def federation(folder, services, agreed, *, run="run", **faults):
         run=run,
         checkpoint=Checkpoint(folder / "state"),
         ledger=Ledger(folder / "coordinator.db"),
+        roster=known,
     )
 
 

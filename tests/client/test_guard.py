@@ -8,7 +8,7 @@ from client.session import RefusalError
 from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.queries import VotesSpec
-from tests.federations import plan
+from tests.federations import plan, roster
 
 
 def test_a_plan_within_all_limits_is_accepted():
@@ -54,3 +54,10 @@ def test_no_noise_needs_the_unsafe_switch_at_the_party():
 def test_limits_that_make_no_sense(wrong):
     with pytest.raises(ConfigError):
         Limits(**wrong)
+
+
+def test_a_party_may_insist_on_signed_survivors():
+    wary = Limits(malicious_coordinator=True)
+    with pytest.raises(RefusalError):
+        wary.check(plan(3))
+    wary.check(plan(3, roster=roster(3).digest.hex()))

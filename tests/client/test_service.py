@@ -14,7 +14,7 @@ from common import messages as m
 from common import wire
 from common.errors import ConfigError, ProtocolError
 from common.secagg import ring
-from tests.federations import CANARY, federation, plan, query, records, service, true_counts
+from tests.federations import CANARY, federation, plan, query, records, roster, service, true_counts
 
 PLAIN = plan(3, secure=False, threshold=1)
 
@@ -65,18 +65,23 @@ def test_what_is_not_for_this_party_or_comes_before_opening_is_refused(tmp_path)
     assert send(party, m.AskVotes(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
 
 
-@pytest.mark.parametrize(
-    ("ask", "reason"),
-    [
-        (m.AskKeys((0,), 24), m.Reason.TOO_FEW),
-        (m.AskKeys((0, 1, 7), 24), m.Reason.MALFORMED),
-        (m.AskKeys((1, 2, 3), 24), m.Reason.MALFORMED),
-        (m.AskKeys((0, 1, 2), 0), m.Reason.MALFORMED),
-    ],
-)
-def test_a_round_that_cannot_be_is_refused(tmp_path, ask, reason):
-    agreed = plan(4, max_dropouts=1, threshold=3)
-    assert send(opened(tmp_path, agreed), ask, agreed=agreed) == m.Refusal(reason)
+def test_a_set_up_that_nobody_else_takes_part_in_is_refused(tmp_path):
+    agreed = plan(3)
+    party = service(tmp_path, 0)
+    advert = send(party, m.Open(agreed.to_json()), agreed=agreed).advert
+    assert send(party, m.AskShares({0: advert}), agreed=agreed) == m.Refusal(m.Reason.TOO_FEW)
+
+
+def test_a_stranger_among_the_keys_is_refused(tmp_path):
+    agreed = plan(3)
+    party = service(tmp_path, 0)
+    advert = send(party, m.Open(agreed.to_json()), agreed=agreed).advert
+    assert send(party, m.AskShares({0: advert, 9: advert}), agreed=agreed) == m.Refusal(m.Reason.IDENTITY)
+
+
+def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
+    agreed = plan(3, roster=roster(3).digest.hex())
+    assert send(service(tmp_path, 0), m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.IDENTITY)
 
 
 def test_closing_forgets_the_run_and_its_noise_keys(tmp_path):
@@ -84,7 +89,7 @@ def test_closing_forgets_the_run_and_its_noise_keys(tmp_path):
     send(party, m.AskVotes(query()))
     assert send(party, m.Close()) == m.Closed()
     assert [entry.noise_key for entry in party._ledger.entries()] == [None]
-    assert send(party, m.AskVotes(query()), attempt=1) == m.Refusal(m.Reason.OUT_OF_ORDER)
+    assert send(party, m.AskVotes(query()), index=1) == m.Refusal(m.Reason.OUT_OF_ORDER)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -5,33 +5,42 @@ import pytest
 from client.session import RefusalError, Session, Step
 from common import messages as m
 from common.messages import Reason
-from tests.federations import plan, query
+from tests.federations import plan, query, roster
 
-PLANS = {secure: plan(3, secure=secure, threshold=2 if secure else 1) for secure in (True, False)}
+PLANS = {
+    "plain": plan(3, secure=False, threshold=1),
+    "trusting": plan(3),
+    "signed": plan(3, roster=roster(3).digest.hex()),
+}
 BODIES = {
-    "keys": m.AskKeys((0, 1, 2), 24),
     "shares": m.AskShares({}),
     "votes": m.AskVotes(query()),
+    "agree": m.AskAgree(frozenset({0, 1})),
     "unmask": m.AskUnmask(frozenset({0, 1})),
 }
-ROUND = ["keys", "shares", "votes", "unmask"]
+RUN = {
+    "plain": ["votes"],
+    "trusting": ["shares", "votes", "unmask"],
+    "signed": ["shares", "votes", "agree", "unmask"],
+}
 
 
-def envelope(body, index=0, attempt=0, *, secure=True, run="run", digest=None):
+def envelope(body, index=0, attempt=0, *, mode="trusting", run="run", digest=None):
     return m.Envelope(
         run=run,
         party=0,
-        plan_digest=digest or PLANS[secure].digest(),
+        plan_digest=digest or PLANS[mode].digest(),
         index=index,
         attempt=attempt,
         body=BODIES.get(body, body),
     )
 
 
-def session(*done, secure=True):
-    made = Session("run", PLANS[secure])
+def session(*done, mode="trusting", first=0):
+    opening = envelope(m.Open(b"", first), index=first, mode=mode)
+    made = Session.opened(opening, PLANS[mode], first)
     for body in done:
-        made.admit(envelope(body, secure=secure))
+        made.admit(envelope(body, index=first, mode=mode))
     return made
 
 
@@ -43,51 +52,55 @@ def refused(made, sent, reason):
     assert (made.at, made.step) == before
 
 
-def test_two_rounds_in_order():
-    made = session(*ROUND)
-    for body in ROUND:
-        made.admit(envelope(body, index=1))
-    assert (made.at, made.step) == ((1, 0), Step.BETWEEN)
+@pytest.mark.parametrize("mode", PLANS)
+def test_a_run_of_two_queries_in_order(mode):
+    made = session(*RUN[mode], mode=mode)
+    for body in RUN[mode]:
+        if body != "shares":
+            made.admit(envelope(body, index=1, mode=mode))
+    assert (made.at, made.step) == (1, Step.READY)
 
 
-@pytest.mark.parametrize(("done", "sent"), list(itertools.product(range(5), ROUND)))
-def test_every_other_order_is_refused(done, sent):
-    made = session(*ROUND[:done])
-    legal = done < 4 and sent == ROUND[done]
-    if legal:
-        made.admit(envelope(sent))
+@pytest.mark.parametrize(
+    ("mode", "done", "sent"),
+    [(mode, done, sent) for mode, done, sent in itertools.product(PLANS, range(5), BODIES) if done <= len(RUN[mode])],
+)
+def test_every_other_order_is_refused(mode, done, sent):
+    made = session(*RUN[mode][:done], mode=mode)
+    if done < len(RUN[mode]) and sent == RUN[mode][done]:
+        made.admit(envelope(sent, mode=mode))
     else:
-        refused(made, envelope(sent), Reason.OUT_OF_ORDER)
+        refused(made, envelope(sent, mode=mode), Reason.OUT_OF_ORDER)
 
 
-def test_a_failed_round_may_be_begun_again_as_a_later_attempt_only():
-    made = session("keys", "shares")
-    made.admit(envelope("keys", attempt=1))
-    refused(made, envelope("votes", attempt=0), Reason.OUT_OF_ORDER)
-    refused(made, envelope("shares", attempt=0), Reason.OUT_OF_ORDER)
-    refused(made, envelope("keys", attempt=0), Reason.OUT_OF_ORDER)
-    made.admit(envelope("shares", attempt=1))
+@pytest.mark.parametrize("mode", ["trusting", "signed"])
+def test_an_unfinished_round_may_be_left_but_not_gone_back_to(mode):
+    made = session("shares", "votes", mode=mode)
+    made.admit(envelope("votes", index=1, mode=mode))
+    for body in ("votes", "agree", "unmask"):
+        refused(made, envelope(body, index=0, mode=mode), Reason.OUT_OF_ORDER)
 
 
-def test_a_step_of_another_query_is_refused():
-    refused(session("keys"), envelope("shares", index=1), Reason.OUT_OF_ORDER)
+def test_nothing_of_another_set_up_is_taken():
+    refused(session(), envelope("shares", attempt=1), Reason.OUT_OF_ORDER)
+    refused(session("shares"), envelope("votes", attempt=1), Reason.OUT_OF_ORDER)
+
+
+def test_a_resumed_run_begins_at_its_first_query():
+    made = session(first=1)
+    made.admit(envelope("shares", index=1))
+    refused(made, envelope("votes", index=0), Reason.OUT_OF_ORDER)
+    made.admit(envelope("votes", index=1))
 
 
 @pytest.mark.parametrize("change", [{"run": "other"}, {"digest": bytes(32)}, {"index": 2}])
 def test_another_run_plan_or_query_is_unplanned(change):
-    refused(session(), envelope("keys", **change), Reason.UNPLANNED)
+    refused(session("shares"), envelope("votes", **change), Reason.UNPLANNED)
 
 
-def test_without_secure_aggregation_votes_stand_alone():
-    made = session("votes", secure=False)
-    refused(made, envelope("votes", secure=False), Reason.OUT_OF_ORDER)
-    for body in ("keys", "shares", "unmask"):
-        refused(made, envelope(body, index=1, secure=False), Reason.OUT_OF_ORDER)
-    made.admit(envelope("votes", index=1, secure=False))
-
-
-def test_votes_without_masks_are_refused_under_secure_aggregation():
-    refused(session(), envelope("votes"), Reason.OUT_OF_ORDER)
+def test_a_run_with_no_query_left_is_not_opened():
+    with pytest.raises(RefusalError):
+        session(first=2)
 
 
 def test_a_reply_is_no_request():

@@ -8,9 +8,11 @@ import pytest
 from common import messages as m
 from common import wire
 from common.errors import DropoutError, RefusedError
-from tests.federations import federation, plan, query, records, service, true_counts
+from common.secagg.identity import Identity
+from tests.federations import federation, plan, query, records, roster, service, true_counts
 
-STEPS = (m.AskKeys, m.AskShares, m.AskVotes, m.AskUnmask)
+STEPS = (m.Open, m.AskShares, m.AskVotes, m.AskUnmask)
+SIGNED_STEPS = (m.Open, m.AskShares, m.AskVotes, m.AskAgree, m.AskUnmask)
 NOISELESS = {"epsilon": float("inf")}
 
 
@@ -51,22 +53,67 @@ def test_one_party_alone_needs_no_masks(tmp_path):
     assert np.array_equal(parties.ask(0, query()), true_counts(query(), records(0)))
 
 
-@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize(
+    ("signed", "kind"), [(False, kind) for kind in STEPS] + [(True, kind) for kind in SIGNED_STEPS]
+)
 @pytest.mark.parametrize("lost", [0, 2])
-def test_a_party_that_drops_at_any_step_is_missed_and_nothing_else(tmp_path, kind, lost):
-    services = [service(tmp_path, party) for party in range(4)]
-    parties = federation(
-        tmp_path, services, plan(4, max_dropouts=1, threshold=3, **NOISELESS), on_request=losing(lost, kind)
-    )
+def test_a_party_that_drops_at_any_step_is_missed_and_nothing_else(tmp_path, signed, kind, lost):
+    known = roster(4) if signed else None
+    agreed = plan(4, max_dropouts=1, threshold=3, roster=known.digest.hex() if known else "", **NOISELESS)
+    services = [service(tmp_path, party, known=known) for party in range(4)]
+    parties = federation(tmp_path, services, agreed, known=known, on_request=losing(lost, kind))
     parties.open()
     # Whoever answered before dropping is in the sum: its vector was masked, sent and counted.
-    here = [party for party in range(4) if party != lost or kind is m.AskUnmask]
+    here = [party for party in range(4) if party != lost or kind in (m.AskAgree, m.AskUnmask)]
     expected = sum(true_counts(query(), records(party)) for party in here)
     assert np.array_equal(parties.ask(0, query()), expected)
     assert parties.survivors(0) == len(here)
 
 
-@pytest.mark.parametrize("kind", STEPS)
+def test_a_party_that_missed_one_query_takes_part_in_the_next(tmp_path):
+    def away(partition, message):
+        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        return () if partition == 2 and isinstance(envelope.body, m.AskVotes) and envelope.index == 0 else (message,)
+
+    services = [service(tmp_path, party) for party in range(3)]
+    parties = federation(tmp_path, services, plan(3, max_dropouts=1, **NOISELESS), on_request=away)
+    parties.open()
+    for index, here in ((0, (0, 1)), (1, (0, 1, 2))):
+        expected = sum(true_counts(query(index), records(party)) for party in here)
+        assert np.array_equal(parties.ask(index, query(index)), expected)
+
+
+def test_a_run_is_two_exchanges_and_two_for_each_query_or_three_signed(tmp_path):
+    for signed, phases in ((False, 2 + 2 * 2), (True, 2 + 2 * 3)):
+        seen = []
+        known = roster(3) if signed else None
+        folder = tmp_path / str(signed)
+        folder.mkdir()
+        services = [service(folder, party, known=known) for party in range(3)]
+        agreed = plan(3, roster=known.digest.hex() if known else "")
+        parties = federation(
+            folder, services, agreed, known=known, on_request=lambda p, message: seen.append(p) or (message,)
+        )
+        parties.open()
+        for index in range(2):
+            parties.ask(index, query(index))
+        assert seen.count(0) == phases
+
+
+@pytest.mark.parametrize("fault", ["another roster", "no roster", "another identity"])
+def test_a_party_with_another_view_of_who_is_who_takes_no_part(tmp_path, fault):
+    known = roster(4)
+    services = [service(tmp_path, party, known=known) for party in range(3)]
+    services.append(service(tmp_path, 3, known={"another roster": roster(5), "no roster": None}.get(fault, known)))
+    if fault == "another identity":
+        services[3]._identity = Identity(bytes([99]) * 32)
+    agreed = plan(4, max_dropouts=1, threshold=3, roster=known.digest.hex(), **NOISELESS)
+    parties = federation(tmp_path, services, agreed, known=known)
+    parties.open()
+    assert np.array_equal(parties.ask(0, query()), sum(true_counts(query(), records(party)) for party in range(3)))
+
+
+@pytest.mark.parametrize("kind", STEPS[2:])
 def test_more_dropouts_than_planned_give_a_refusal_and_never_a_sum(tmp_path, kind):
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3, threshold=3, **NOISELESS), on_request=losing(1, kind))

@@ -17,7 +17,13 @@ from protos import party_pb2
 PARTIES = st.integers(0, 1000)
 BY_PARTY = st.dictionaries(PARTIES, st.binary(max_size=40), max_size=4)
 KEYS = st.binary(min_size=32, max_size=32)
-ADVERTS = st.builds(KeyAdvert, mask_public=KEYS, seal_public=KEYS)
+ADVERTS = st.builds(
+    KeyAdvert,
+    seal_public=KEYS,
+    mask_publics=st.lists(KEYS, max_size=3).map(tuple),
+    signature=st.sampled_from([b"", bytes(64)]),
+)
+DELIVERIES = st.builds(m.Delivery, BY_PARTY, st.frozensets(PARTIES, max_size=4))
 
 
 @st.composite
@@ -31,18 +37,22 @@ def votes(draw):
 
 
 BODIES = st.one_of(
-    st.builds(m.Open, st.binary(max_size=50)),
-    st.builds(m.Opened, st.text(max_size=20)),
-    st.builds(m.AskKeys, st.frozensets(PARTIES, max_size=5).map(lambda p: tuple(sorted(p))), st.integers(0, 2**31)),
-    ADVERTS,
+    st.builds(m.Open, st.binary(max_size=50), st.integers(0, 2**31)),
+    st.builds(m.Opened, st.text(max_size=20), st.none() | ADVERTS),
     st.builds(m.AskShares, st.dictionaries(PARTIES, ADVERTS, max_size=3)),
     st.builds(m.Shares, BY_PARTY),
-    st.builds(m.AskVotes, votes(), BY_PARTY),
+    st.builds(m.AskVotes, votes(), st.none() | DELIVERIES),
+    st.builds(m.AskAgree, st.frozensets(PARTIES, max_size=5)),
+    st.builds(m.Agreement, st.binary(max_size=64)),
     st.builds(
         m.Answer, st.lists(st.integers(0, 2**64 - 1), max_size=9).map(lambda words: np.array(words, dtype=np.uint64))
     ),
-    st.builds(m.AskUnmask, st.frozensets(PARTIES, max_size=5)),
-    st.builds(UnmaskShares, self_seeds=BY_PARTY, mask_keys=BY_PARTY),
+    st.builds(m.AskUnmask, st.frozensets(PARTIES, max_size=5), BY_PARTY),
+    st.tuples(BY_PARTY, BY_PARTY).map(
+        lambda both: UnmaskShares(
+            self_seeds=both[0], mask_keys={party: share for party, share in both[1].items() if party not in both[0]}
+        )
+    ),
     st.builds(m.Close),
     st.builds(m.Closed),
     st.builds(m.Refusal, st.sampled_from(m.Reason)),
@@ -63,7 +73,7 @@ def same(a, b):
     if type(a) is not type(b):
         return False
     if isinstance(a, m.AskVotes):
-        return a.query.digest() == b.query.digest() and a.query.spec == b.query.spec and a.inbox == b.inbox
+        return a.query.digest() == b.query.digest() and a.query.spec == b.query.spec and a.delivery == b.delivery
     if isinstance(a, m.Answer):
         return np.array_equal(a.words, b.words)
     return a == b
@@ -107,7 +117,7 @@ def test_a_bulk_that_was_exchanged_is_refused():
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        (lambda p: setattr(p, "version", 2), "version"),
+        (lambda p: setattr(p, "version", 1), "version"),
         (lambda p: setattr(p, "plan_digest", b"short"), "digest"),
         (lambda p: p.ClearField("body"), "body"),
         (lambda p: setattr(p, "party", 1 << 25), "party"),
@@ -137,12 +147,17 @@ def test_parties_that_get_the_same_query_share_its_bytes():
     query = Votes(spec=VotesSpec(top=1), vectors=np.eye(2, dtype=np.float32), labels=np.zeros(2, dtype=np.int32))
     parcels = wire.pack_all(
         {
-            party: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=m.AskVotes(query, {9: bytes([party])}))
+            party: m.Envelope(
+                run="r",
+                party=party,
+                plan_digest=bytes(32),
+                body=m.AskVotes(query, m.Delivery({9: bytes([party])}, frozenset({9}))),
+            )
             for party in range(3)
         }
     )
     assert len({id(parcel.bulk) for parcel in parcels.values()}) == 1
-    assert [wire.unpack(parcel).body.inbox[9] for parcel in parcels.values()] == [b"\0", b"\1", b"\2"]
+    assert [wire.unpack(parcel).body.delivery.inbox[9] for parcel in parcels.values()] == [b"\0", b"\1", b"\2"]
 
 
 def test_a_parcel_finds_its_partition():
