@@ -76,7 +76,7 @@ class Embedded:
         read = hashlib.sha256("\x1f".join(self._texts).encode()).hexdigest()[:16]
         self.name = name
         settings = f"{name}/{share}/{focus}/{noise}/{experiment_seed}"
-        self.identity = f"embedded-{_VERSION}/{settings}/{read}/{getattr(encoder, 'digest', '')}"
+        self.identity = f"embedded/{settings}/{read}/{getattr(encoder, 'digest', '')}/{_VERSION}"
         self._encoder = encoder
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
