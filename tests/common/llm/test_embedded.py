@@ -90,6 +90,20 @@ def test_reply_is_a_function_of_the_request_alone(model):
     assert together == alone == other.generate(requests)
 
 
+def test_batches_larger_than_a_block(model):
+    told = []
+    requests = ask(300, n=1)
+    replies = model.generate(requests, arrived=lambda place, reply: told.append((place, reply)))
+    assert told == list(enumerate(replies))
+    assert replies[290] == model.generate([requests[290]])[0]
+
+
+def test_the_encoder_belongs_to_the_identity(model):
+    encoder = Hashed()
+    encoder.digest = "abc"
+    assert Embedded(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
+
+
 def test_reply_does_not_hang_on_the_process():
     code = (
         "from tests.common.llm.test_embedded import *;"

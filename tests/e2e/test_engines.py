@@ -1,0 +1,181 @@
+"""The engines agree: with noise off, one experiment seed gives one data set in process, on Ray and under `flwr run`."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.runs import SMALL, lines, read, texts, tiny
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+EXACT = (*SMALL, "privacy.epsilon=.inf")
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Of a user without any Flower configuration, offline."""
+    home = tmp_path / "flwr"
+    home.mkdir()
+    (home / "config.toml").write_text(
+        '[superlink]\ndefault = "local"\n\n[superlink.local]\naddress = ":local-in-memory:"\n'
+        "options.num-supernodes = 3\n"
+    )
+    return os.environ | {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "FLWR_HOME": str(home),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
+        "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+        "OMP_NUM_THREADS": "1",
+        "CAUCUS_TEST": str(tmp_path),
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on(tmp_path, environment):
+    """Whatever a test starts carries its folder in the environment: what is left of it is found, ended and reported."""
+    yield
+    deadline = time.monotonic() + 20
+    while left := descendants(tmp_path):
+        if time.monotonic() > deadline:
+            for process in left:
+                os.kill(process, signal.SIGKILL)
+            pytest.fail(f"{len(left)} processes ran on")
+        time.sleep(0.5)
+
+
+def descendants(folder):
+    """Processes that were started with this folder in their environment."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"CAUCUS_TEST={folder}\0".encode() in status.read_bytes():
+                found.append(int(status.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def simulate(environment, *arguments):
+    return subprocess.run(
+        [BIN / "caucus-simulate", *arguments], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def test_ray_gives_the_same_texts_as_one_process(environment, tmp_path):
+    here = tiny(tmp_path / "local", *EXACT)
+    ended = simulate(environment, *EXACT, "engine=flower", f"hydra.run.dir={tmp_path}/ray")
+    assert ended.returncode == 0, ended.stderr
+    there = tmp_path / "ray"
+    assert read(there, "run.json")["status"] == "complete"
+    assert texts(there) == texts(here)
+    assert [line["query"] for line in lines(there, "rounds.jsonl")] == [
+        line["query"] for line in lines(here, "rounds.jsonl")
+    ]
+    assert read(there, "metrics.json") == read(here, "metrics.json")
+    assert len(list(there.glob("parties/*.db"))) == 3
+
+
+def test_flwr_run_gives_the_same_texts_as_one_process(environment, tmp_path):
+    here = tiny(tmp_path / "local", *EXACT)
+    there, socket = tmp_path / "flwr-run", tmp_path / "s"
+    bundle = tmp_path / "project"
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        if not name.startswith("tests/"):
+            (bundle / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, bundle / name)
+    host = subprocess.Popen(
+        [sys.executable, "-m", "simulations.host", there, socket, *EXACT],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert host.stdout.readline() == "ready\n"
+        ended = subprocess.run(
+            [BIN / "flwr", "run", bundle, "local", "--stream", "--run-config", f'run-folder="{there}"'],
+            env=environment | {"CAUCUS_PARTY_SOCKET": f"unix:{socket}"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+    finally:
+        host.terminate()
+        host.wait(30)
+        for process in descendants(tmp_path):  # Flower leaves its SuperLink and its executor running
+            os.kill(process, signal.SIGTERM)
+    assert (there / "run.json").exists(), ended.stdout + ended.stderr
+    assert read(there, "run.json")["status"] == "complete", ended.stdout
+    assert texts(there) == texts(here)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("privacy.epsilon=0", "caucus-simulate: epsilon; expected a finite number > 0"),
+        ("client.max_epsilon=1", "caucus-simulate: too few parties take part; expected at least 3 of 3; got 0"),
+    ],
+)
+def test_a_run_that_fails_on_ray_ends_with_its_line_and_a_code(setting, said, environment, tmp_path):
+    ended = simulate(environment, *SMALL, setting, "engine=flower", f"hydra.run.dir={tmp_path}/run")
+    assert ended.returncode != 0
+    assert said in ended.stderr
+    assert said in ended.stderr.splitlines()[-1] + ended.stderr.splitlines()[-2]
+
+
+def test_a_run_that_was_killed_on_ray_resumes_and_leaves_no_process(environment, tmp_path):
+    folder = tmp_path / "run"
+    started = subprocess.Popen(
+        [BIN / "caucus-simulate", *EXACT, "engine=flower", f"hydra.run.dir={folder}"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / "state" / "answer-000.npy").exists():
+        assert time.monotonic() < deadline
+        assert started.poll() is None
+        time.sleep(0.05)
+    started.kill()
+    started.wait()
+    for process in descendants(tmp_path):  # as a power cut would
+        os.kill(process, signal.SIGKILL)
+    ended = simulate(environment, "--resume", str(folder))
+    assert ended.returncode == 0, ended.stderr
+    assert texts(folder) == texts(tiny(tmp_path / "local", *EXACT))
+
+
+@pytest.mark.parametrize(
+    "launcher", [[], ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]], ids=["serial", "joblib"]
+)
+def test_a_sweep_leaves_one_whole_folder_for_each_run(launcher, environment, tmp_path):
+    grid = ["federation.parties=1,3", "privacy.epsilon=1,4"]
+    ended = simulate(environment, "--multirun", *SMALL, *grid, *launcher, f"hydra.sweep.dir={tmp_path}/sweep")
+    assert ended.returncode == 0, ended.stderr
+    folders = sorted((tmp_path / "sweep").glob("[0-9]"))
+    found = [(read(at, "run.json")["parties"], read(at, "privacy.json")["epsilon"]) for at in folders]
+    assert found == [(1, 1.0), (1, 4.0), (3, 1.0), (3, 4.0)]
+    assert all(read(at, "run.json")["status"] == "complete" for at in folders)
+    assert len({read(at, "run.json")["run"] for at in folders}) == 4
+    assert all("done:" in (at / "run.log").read_text() for at in folders)
+
+
+@pytest.mark.parametrize(
+    "launcher", [[], ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]], ids=["serial", "joblib"]
+)
+def test_a_sweep_with_a_wrong_setting_fails_with_its_line(launcher, environment, tmp_path):
+    grid = ["federation.parties=1,3", "privacy.epsilon=4,0"]
+    ended = simulate(environment, "--multirun", *SMALL, *grid, *launcher, f"hydra.sweep.dir={tmp_path}/sweep")
+    assert ended.returncode != 0
+    assert "caucus-simulate: epsilon; expected a finite number > 0" in ended.stderr

@@ -1,0 +1,225 @@
+"""The coordinator's side of a query, against real party services without Flower between them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from client.guard import Limits
+from client.service import PartyService
+from client.votes import contribution
+from common import messages as m
+from common import wire
+from common.domain import Record, Task
+from common.errors import DropoutError, ProtocolError
+from common.privacy.ledger import Ledger
+from common.queries import Votes
+from server.ask import Federation
+from server.checkpoint import Checkpoint
+from server.methods.wasp import Wasp
+from server.planning import make_plan
+
+TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
+
+
+class Encoder:
+    digest = "e"
+
+    def encode(self, texts):
+        vectors = [np.random.default_rng(list(text.encode())).normal(size=8) for text in texts]
+        return np.array([v / np.linalg.norm(v) for v in vectors], dtype=np.float32).reshape(-1, 8)
+
+
+class Direct:
+    """A network without a wire: `change` may alter or drop (None) what comes back."""
+
+    def __init__(self, services):
+        self.services = services
+        self.sent = []
+        self.change = lambda party, parcel: parcel
+
+    def join(self, parcel, parties):
+        return self.exchange(dict.fromkeys(range(parties), parcel))
+
+    def exchange(self, parcels):
+        replies = {}
+        for party, parcel in parcels.items():
+            self.sent.append(type(wire.unpack(parcel).body).__name__)
+            reply = self.change(party, self.services[party].handle(parcel))
+            if reply is not None:
+                replies[party] = reply
+        return replies
+
+
+class World:
+    """Three parties and a coordinator; `coordinator()` makes a new one, as after a crash."""
+
+    def __init__(self, folder, *, secure=True, epsilon=4.0, parties=3, max_dropouts=0, limits=None):
+        self.folder = folder
+        self.plan = make_plan(
+            Wasp(rounds=3, top=4),
+            task=TASK,
+            encoder="e",
+            parties=parties,
+            max_dropouts=max_dropouts,
+            colluders=0,
+            secure=secure,
+            epsilon=epsilon,
+            delta=1e-5,
+            unit="sample",
+            max_records=1,
+        )
+        self.records = [[Record(f"r{party}{i}", "ab"[i % 2]) for i in range(6)] for party in range(parties)]
+        services = {
+            party: PartyService(
+                party=party,
+                private=self.records[party],
+                encoder=Encoder(),
+                limits=limits or Limits(max_epsilon=float("inf"), unsafe_no_noise=True),
+                ledger=Ledger(folder / f"{party}.db"),
+            )
+            for party in range(parties)
+        }
+        self.network = Direct(services)
+        self.query = Votes(
+            spec=self.plan.query(0).spec,
+            vectors=Encoder().encode([f"c{i}" for i in range(10)]),
+            labels=np.arange(10, dtype=np.int32) % 2,
+        )
+
+    def coordinator(self):
+        federation = Federation(
+            network=self.network,
+            plan=self.plan,
+            run="run",
+            checkpoint=Checkpoint(self.folder / "state"),
+            ledger=Ledger(self.folder / "ledger.db"),
+        )
+        federation.open()
+        self.network.sent.clear()
+        return federation
+
+    def truth(self, parties):
+        labels = list(TASK.labels)
+        return sum(
+            contribution(
+                self.query,
+                Encoder().encode([record.text for record in self.records[party]]),
+                np.array([labels.index(record.label) for record in self.records[party]], dtype=np.int32),
+            )
+            for party in parties
+        )
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_without_noise_the_total_is_the_sum_of_the_parties_votes(secure, tmp_path):
+    world = World(tmp_path, secure=secure, epsilon=float("inf"))
+    coordinator = world.coordinator()
+    np.testing.assert_array_equal(coordinator.ask(0, world.query), world.truth(range(3)))
+    assert coordinator.survivors(0) == 3
+    steps = ["AskKeys", "AskShares", "AskVotes", "AskUnmask"] if secure else ["AskVotes"]
+    assert world.network.sent == [step for step in steps for _ in range(3)]
+
+
+def test_an_answered_query_is_not_asked_again_and_is_closed(tmp_path):
+    world = World(tmp_path)
+    total = world.coordinator().ask(0, world.query)
+    again = world.coordinator()
+    np.testing.assert_array_equal(again.ask(0, world.query), total)
+    assert not world.network.sent
+    assert [entry.committed for entry in Ledger(tmp_path / "ledger.db").entries()] == [True]
+
+
+@pytest.mark.parametrize("lost", ["AskKeys", "AskShares", "AskVotes", "AskUnmask"])
+def test_a_round_that_fails_at_any_step_is_asked_again_with_the_same_noise(lost, tmp_path):
+    world = World(tmp_path)
+    coordinator = world.coordinator()
+
+    def drop(party, parcel):
+        asked = world.network.sent[-1]
+        return None if asked == lost and party > 0 else parcel
+
+    world.network.change = drop
+    with pytest.raises(DropoutError):
+        coordinator.ask(0, world.query)
+    world.network.change = lambda _, parcel: parcel
+    total = coordinator.ask(0, world.query)
+    np.testing.assert_array_equal(world.coordinator().ask(0, world.query), total)
+    for party in range(3):
+        (entry,) = Ledger(tmp_path / f"{party}.db").entries()
+        assert entry.index == 0
+
+
+def test_another_query_in_its_place_is_the_first_one_again(tmp_path):
+    world = World(tmp_path, epsilon=float("inf"))
+    coordinator = world.coordinator()
+    world.network.change = lambda *_: None
+    with pytest.raises(DropoutError):
+        coordinator.ask(0, world.query)
+    world.network.change = lambda _, parcel: parcel
+    other = replace(world.query, vectors=np.roll(world.query.vectors, 1, axis=0))
+    np.testing.assert_array_equal(coordinator.ask(0, other), world.truth(range(3)))
+
+
+def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
+    world = World(tmp_path, epsilon=float("inf"), parties=4, max_dropouts=1)
+    coordinator = world.coordinator()
+    world.network.change = lambda party, parcel: None if party == 2 and world.network.sent[-1] == "AskVotes" else parcel
+    np.testing.assert_array_equal(coordinator.ask(0, world.query), world.truth([0, 1, 3]))
+    assert coordinator.survivors(0) == 3
+
+
+def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
+    world = World(tmp_path, limits=Limits(max_epsilon=1.0))
+    with pytest.raises(DropoutError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, party 1"):
+        world.coordinator()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda envelope: replace(envelope, run="other"),
+        lambda envelope: replace(envelope, party=2),
+        lambda envelope: replace(envelope, attempt=envelope.attempt + 1),
+        lambda envelope: replace(envelope, index=1),
+        lambda envelope: replace(envelope, plan_digest=bytes(32)),
+        lambda envelope: replace(envelope, body=m.Closed()),
+    ],
+)
+def test_a_reply_that_is_out_of_place_is_no_reply(change, tmp_path):
+    world = World(tmp_path)
+    coordinator = world.coordinator()
+    world.network.change = lambda party, parcel: wire.pack(change(wire.unpack(parcel))) if party == 1 else parcel
+    with pytest.raises(DropoutError, match="party 1 out of place"):
+        coordinator.ask(0, world.query)
+
+
+def test_bytes_that_are_no_reply_are_named(tmp_path):
+    world = World(tmp_path)
+    coordinator = world.coordinator()
+    world.network.change = lambda party, parcel: m.Parcel(b"\xff\xff", b"") if party == 1 else parcel
+    with pytest.raises(DropoutError, match="party 1 unreadable reply"):
+        coordinator.ask(0, world.query)
+
+
+def test_an_answer_of_another_length_is_refused(tmp_path):
+    world = World(tmp_path, secure=False)
+    coordinator = world.coordinator()
+
+    def shorten(party, parcel):
+        envelope = wire.unpack(parcel)
+        return wire.pack(replace(envelope, body=m.Answer(envelope.body.words[:-1])))
+
+    world.network.change = shorten
+    with pytest.raises(ProtocolError, match="party 0"):
+        coordinator.ask(0, world.query)
+
+
+def test_closing_erases_every_noise_key(tmp_path):
+    world = World(tmp_path)
+    coordinator = world.coordinator()
+    coordinator.ask(0, world.query)
+    coordinator.close()
+    for party in range(3):
+        (entry,) = Ledger(tmp_path / f"{party}.db").entries()
+        assert (entry.committed, entry.noise_key) == (True, None)
