@@ -129,7 +129,7 @@ def _count(fraction: float, parties: int) -> int:
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
     """Conditions 1 and 2: chance for each threshold from 2 to the degree."""
     known: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
-    apart = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
+    apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
     return known + apart
 
 
