@@ -1,23 +1,159 @@
-"""The graph along which parties exchange shares and masks (Bell et al. 2020, section 3)."""
+"""The graph along which parties exchange shares and masks, and how dense it must be (Bell et al. 2020, sections 3, 4).
+
+A ring in random order in which each party is a neighbour of the k/2 before and the k/2 after it (a Harary graph).
+Below, L parties, C of them corrupt, D dropped at random; t shares recover a secret.
+"""
 
 import hashlib
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from common.domain import PartyId
+from common.errors import InternalError, PlanError
+from common.secagg.messages import KEY_BYTES, PROTOCOL
+from common.validate import in_range, positive
 
 
-def neighbours(parties: tuple[PartyId, ...], degree: int, seed: bytes) -> dict[PartyId, frozenset[PartyId]]:
-    """A ring in random order in which each party is a neighbour of the degree / 2 parties before and after it.
+def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[PartyId, frozenset[PartyId]]:
+    """Who exchanges shares and masks with whom.
 
     Args:
-        parties: Distinct.
-        degree: len(parties) - 1, which is the full graph, or an even number below.
-        seed: Public; parties with the same seed compute the same graph.
+        parties: Distinct, in any order.
+        degree: Neighbours of each. An odd number is rounded up; len(parties) - 1 or more is the full graph.
+        seed: 32 public bytes; parties with the same seed compute the same graph.
 
     Returns:
         Party to its neighbours.
+
+    Raises:
+        InternalError: If a party comes twice, or degree or seed is none.
     """
-    if degree == len(parties) - 1:
+    if len(set(parties)) != len(parties) or degree < 1 or len(seed) != KEY_BYTES:
+        raise InternalError(
+            "graph", expected=f"distinct parties, degree >= 1, seed of {KEY_BYTES} bytes", got=(degree, len(seed))
+        )
+    if degree >= len(parties) - 1:
         return {party: frozenset(parties) - {party} for party in parties}
-    ring = sorted(parties, key=lambda party: hashlib.sha256(seed + party.to_bytes(8, "big")).digest())
-    steps = [step for step in range(-(degree // 2), degree // 2 + 1) if step]
+    # Sorting by independent uniform labels makes every order equally likely; two equal ones have a chance of 2^-256.
+    ring = sorted(parties, key=lambda party: _label(seed, party))
+    half = (degree + 1) // 2
+    steps = [*range(-half, 0), *range(1, half + 1)]
     return {party: frozenset(ring[(place + step) % len(ring)] for step in steps) for place, party in enumerate(ring)}
+
+
+def parameters(
+    parties: int, *, corrupt: float, dropped: float, security_bits: int, correctness_bits: int, malicious: bool
+) -> tuple[int, int]:
+    """The smallest degree k, and for it the lowest threshold t, that are secure and seldom fail.
+
+    Secure: the chances over the random order of what follows add up to 2^-security_bits at most. Each is a union bound
+    over hypergeometric tails, since the corrupt were chosen before the order.
+
+    Semi-honest coordinator (Bell et al., section 3):
+
+    1. t or more neighbours of a party are corrupt, and know its secrets: L · P[X >= t], X of k draws, C of L - 1.
+    2. The honest survivors fall apart, so their sums come out one by one. There must be a run of k/2 corrupt or dropped
+       parties: L · P[X = k/2], X of k/2 draws, C + D of L.
+
+    Malicious coordinator, which chooses who drops and tells different parties different things, but obtains one signed
+    survivor set (see the page of `common.secagg`). Corrupt parties give it both shares that they hold of one owner:
+
+    3. A party's k neighbours and itself hold k + 1 shares of each kind, c of them with corrupt neighbours. Both kinds
+       can reach t, or an odd one out can be unmasked without an honest peer that masked it, only if k + 1 + c >= 2 t:
+       L · P[X >= 2 t - k - 1], X of k draws, C of L - 1. Bell et al., section 4, but there parties hold no share of
+       their own, so k + c >= 2 t. It implies 1.
+    4. Part of the survivors is unmasked alone. What separates a part from the others on a ring are two disjoint runs
+       of k/2 places without an honest party that unmasks. The party next to a run has k/2 neighbours on its other side
+       and itself, so its seed comes out only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
+       what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so the
+       chance is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious coordinator
+       have sums over several large parts; here each part would have too little noise.
+
+    Correct: with a chance of 2^-correctness_bits at most, fewer than t neighbours of some party survive:
+    L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section 3).
+
+    Nobody can do worse than chance on the full graph, which is the answer if no sparser one will do: t = C + 1.
+
+    Args:
+        parties: L.
+        corrupt: Largest fraction of parties that pool what they see with the coordinator; C is rounded up.
+        dropped: Largest fraction of parties that drop out of a round; D is rounded up.
+        security_bits: 40 is customary; add log2 of the graphs that a malicious coordinator can try.
+        correctness_bits: 30 is customary.
+        malicious: Whether the coordinator may break the protocol.
+
+    Returns:
+        Degree k, even or L - 1, and threshold t.
+
+    Raises:
+        ConfigError: If a number is out of its range.
+        PlanError: If no graph will do: fewer than 2 honest survivors, or too few to sign.
+    """
+    in_range(2, 2**20, parties=parties)
+    in_range(0, 1, corrupt=corrupt, dropped=dropped)
+    positive(security_bits=security_bits, correctness_bits=correctness_bits)
+    bad, gone = _count(corrupt, parties), _count(dropped, parties)
+    # Two survivor sets with so many signatures each would need two from an honest party.
+    least = (parties + bad) // 2 + 1 if malicious else bad + 2
+    if parties - gone < least:
+        raise PlanError(
+            "corrupt and dropped parties",
+            expected=f"at least {least} survivors of {parties} parties, as {bad} may be corrupt",
+            got=f"{parties - gone}",
+            where="malicious coordinator" if malicious else "semi-honest coordinator",
+            do="Assume fewer corrupt parties, or fewer dropouts",
+        )
+    for degree in range(2, parties - 1, 2):
+        threshold = np.arange(2, degree + 1)
+        breach = _cuttable(parties, bad, degree) if malicious else _separable(parties, bad, gone, degree)
+        stuck = parties * _tails(parties - 1, gone, degree)[degree + 1 - threshold]
+        good = threshold[(breach <= 2.0**-security_bits) & (stuck <= 2.0**-correctness_bits)]
+        if good.size:
+            return degree, int(good[0])
+    return parties - 1, max(2, bad + 1)
+
+
+def _label(seed: bytes, party: PartyId) -> bytes:
+    return hashlib.sha256(PROTOCOL + b"|graph|" + seed + party.to_bytes(8, "big")).digest()
+
+
+def _count(fraction: float, parties: int) -> int:
+    # 0.07 · 100 is a little above 7.
+    return math.ceil(fraction * parties - 1e-9)
+
+
+def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
+    """Conditions 1 and 2: chance for each threshold from 2 to the degree."""
+    known: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
+    apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
+    return known + apart
+
+
+def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
+    """Conditions 3 and 4: chance for each threshold from 2 to the degree."""
+    threshold = np.arange(2, degree + 1)
+    both = parties * _tails(parties - 1, bad, degree)[np.maximum(2 * threshold - degree - 1, 0)]
+    run = _tails(parties, bad, degree // 2)[np.maximum(threshold - degree // 2 - 1, 0)]
+    return both + parties**2 / 2 * run**2
+
+
+def _tails(population: int, marked: int, draws: int) -> NDArray[np.float64]:
+    """(draws + 2,): P[X >= x] for x = 0, 1, ..., where X of `draws` without replacement are `marked`."""
+    count = np.arange(max(0, draws + marked - population), min(draws, marked) + 1)
+    chances = np.zeros(draws + 2)
+    chances[count] = np.exp(
+        _log_choose(marked, count)
+        + _log_choose(population - marked, draws - count)
+        - _log_choose(population, np.array(draws))
+    )
+    # Smallest terms first.
+    return np.cumsum(chances[::-1])[::-1]
+
+
+def _log_choose(total: int, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    logs: NDArray[np.float64] = gammaln(total + 1) - gammaln(chosen + 1) - gammaln(total - chosen + 1)
+    return logs

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from common.domain import PartyId
-from common.errors import ConfigError, ProtocolError, PublicKeyError
+from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
 
 PROTOCOL = b"caucus secagg 2"
 """Name and version: part of whatever is signed, hashed or derived."""
@@ -125,10 +125,13 @@ class KeyAdvert:
 
         Raises:
             PublicKeyError: If a key is not 32 bytes.
+            SignatureError: If the signature is no bytes.
         """
         for key in self.keys:
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
                 raise PublicKeyError("public key", expected=f"{KEY_BYTES} bytes", got="something else")
+        if not isinstance(self.signature, bytes):
+            raise SignatureError("signature", expected="bytes", got=type(self.signature).__name__)
 
     @property
     def keys(self) -> tuple[bytes, ...]:

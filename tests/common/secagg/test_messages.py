@@ -3,7 +3,7 @@ import hashlib
 
 import pytest
 
-from common.errors import ConfigError, ProtocolError, PublicKeyError
+from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
 from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
 
 FIELDS = {
@@ -138,6 +138,11 @@ def test_keys_of_other_sizes_are_refused(key):
         KeyAdvert(seal_public=key, mask_publics=(bytes(32),))
     with pytest.raises(PublicKeyError, match="32 bytes"):
         KeyAdvert(seal_public=bytes(32), mask_publics=(bytes(32), key))
+
+
+def test_signatures_are_bytes():
+    with pytest.raises(SignatureError, match="got NoneType"):
+        KeyAdvert(seal_public=bytes(32), mask_publics=(bytes(32),), signature=None)
 
 
 def test_keys_of_the_right_size_are_kept():
