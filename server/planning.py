@@ -125,6 +125,8 @@ def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _
         correctness_bits=secagg.correctness_bits,
         malicious=secagg.mode == "malicious",
     )
+    if degree == parties - 1:
+        threshold = max(threshold, parties // 2 + 1)
     return _Graph(degree=degree, threshold=threshold, corrupt=corrupt)
 
 

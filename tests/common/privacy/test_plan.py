@@ -18,7 +18,10 @@ NUMBERS = {
 
 
 def _plan(**changes):
-    return Plan(**{**NUMBERS, "queries": (QUERY,), **changes})
+    values = {**NUMBERS, "queries": (QUERY,), **changes}
+    if values["secure"] and type(values["parties"]) is int:
+        values.setdefault("degree", max(values["parties"] - 1, 0))
+    return Plan(**values)
 
 
 def _calibrated(**changes):
