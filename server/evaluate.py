@@ -18,17 +18,17 @@ log = logging.getLogger("caucus.evaluate")
 def metrics(candidates: Sequence[Candidate], held_out: Sequence[Record]) -> dict[str, Any]:
     """`metrics.json`: a small model trained on the synthetic texts and tested on real ones.
 
-    A simulation adds `real_private`, the same model trained on the private records.
+    A simulation adds `real_private`, the same model trained on the private records. Without held-out texts nothing is
+    measured and nothing is claimed: it is empty.
     """
-    result: dict[str, Any] = {
+    if not held_out:
+        return {}
+    return {
         "definition": DEFINITION,
         "test_records": len(held_out),
-        "synthetic": None,
+        "synthetic": score([Record(candidate.text, candidate.label) for candidate in candidates], held_out),
         "real_private": None,
     }
-    if held_out:
-        result["synthetic"] = score([Record(candidate.text, candidate.label) for candidate in candidates], held_out)
-    return result
 
 
 def score(train: Sequence[Record], test: Sequence[Record]) -> dict[str, Any]:

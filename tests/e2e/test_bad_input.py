@@ -115,6 +115,13 @@ def test_a_class_with_fewer_candidates_than_votes_is_stated(tmp_path):
     assert not last["notes"]
 
 
+def test_without_a_test_file_nothing_is_measured_and_the_report_says_so(tmp_path):
+    task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.test")]
+    folder = tiny(tmp_path / "run", *task, *SHORT)
+    assert read(folder, "metrics.json") == {}
+    assert "Not measured in this run." in (folder / "report.html").read_text("utf-8")
+
+
 def test_repeated_rows_are_stated_and_vote(tmp_path, caplog):
     rows = [A, B, A, A, ("zq three", "b")]
     folder = tiny(tmp_path / "run", *labelled(tmp_path / "data", train=rows), *SHORT)

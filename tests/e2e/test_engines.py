@@ -93,28 +93,23 @@ def test_flwr_run_gives_the_same_texts_as_one_process(environment, tmp_path):
         if not name.startswith("tests/"):
             (bundle / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, bundle / name)
-    host = subprocess.Popen(
-        [sys.executable, "-m", "simulations.host", there, socket, *EXACT],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    try:
-        assert host.stdout.readline() == "ready\n"
-        ended = subprocess.run(
-            [BIN / "flwr", "run", bundle, "local", "--stream", "--run-config", f'run-folder="{there}"'],
-            env=environment | {"CAUCUS_PARTY_SOCKET": f"unix:{socket}"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-    finally:
-        host.terminate()
-        host.wait(30)
-        for process in descendants(tmp_path):  # Flower leaves its SuperLink and its executor running
-            os.kill(process, signal.SIGTERM)
+    command = [sys.executable, "-m", "simulations.host", there, socket, *EXACT]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=ROOT) as host:
+        try:
+            assert host.stdout.readline() == "ready\n"
+            ended = subprocess.run(
+                [BIN / "flwr", "run", bundle, "local", "--stream", "--run-config", f'run-folder="{there}"'],
+                env=environment | {"CAUCUS_PARTY_SOCKET": f"unix:{socket}"},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=300,
+            )
+        finally:
+            host.terminate()
+            host.wait(30)
+            for process in descendants(tmp_path):  # Flower leaves its SuperLink and its executor running
+                os.kill(process, signal.SIGTERM)
     assert (there / "run.json").exists(), ended.stdout + ended.stderr
     assert read(there, "run.json")["status"] == "complete", ended.stdout
     assert texts(there) == texts(here)

@@ -1,7 +1,7 @@
 """kill -9 at any event of a run, then resume: nothing is lost, and nothing is asked or paid twice.
 
 Events are the two sides of every call in `killing.POINTS`, some hundreds in one small run. Each killed run is a forked
-child of this process. The quick tests take a spread of events, the slow one all of them.
+child of this process. The quick tests take a spread of events, the slow one a quarter of them.
 """
 
 import hashlib
@@ -127,8 +127,9 @@ def test_without_noise_a_killed_run_ends_as_if_nothing_had_happened(part, exact,
 
 
 @pytest.mark.slow
-def test_a_run_survives_a_kill_at_every_event(noisy, tmp_path):
-    for event in range(noisy):
+def test_a_run_survives_a_kill_at_every_fourth_event(noisy, tmp_path):
+    # Noise decides how many requests a run makes: the last events of one run may be beyond the end of another.
+    for event in range(0, noisy - 20, 4):
         (tmp_path / str(event)).mkdir()
         survives(tmp_path / str(event), event)
 

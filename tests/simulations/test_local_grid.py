@@ -73,3 +73,12 @@ def test_a_repeated_request_reaches_the_party_twice():
     net, _ = network(parties, on_request=lambda _, message: (message, message))
     assert sorted(net.join(opening(), 1)) == [0]
     assert parties[0].seen == 2
+
+
+def test_a_node_whose_reply_cannot_be_read_is_missing_and_stops_nobody():
+    class Broken(Counter):
+        def handle(self, parcel):
+            return m.Parcel(b"\xff\xff\xff", b"")
+
+    net, _ = network([Counter(0), Broken(1), Counter(2)])
+    assert sorted(net.join(opening(), 3)) == [0, 2]

@@ -1,0 +1,112 @@
+"""The loop on a method and models of the test's own: what it writes, when, and what it refuses to go on with."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from common.domain import Record
+from common.errors import CheckpointError, ProviderError
+from common.llm.base import Reply
+from server.methods.wasp import Wasp
+from server.run import Setup, for_json, run
+from tests.server.test_ask import TASK, Encoder, World
+
+
+class Model:
+    """Writes texts that differ; fails from the `last`-th call on."""
+
+    name, identity = "m", "model/m"
+
+    def __init__(self, last=math.inf):
+        self.calls, self.last = 0, last
+
+    def generate(self, requests, *, arrived=None):
+        self.calls += 1
+        if self.calls >= self.last:
+            raise ProviderError("away")
+        return [
+            Reply(texts=tuple(f"t{request.seed}-{i}" for i in range(request.n)), input_tokens=1, output_tokens=1)
+            for request in requests
+        ]
+
+
+@pytest.fixture
+def setup(tmp_path):
+    world = World(tmp_path, epsilon=math.inf)
+    return Setup(
+        run="run",
+        folder=tmp_path,
+        method=Wasp(samples=24, rounds=3, top=4, shots=2),
+        plan=world.plan,
+        network=world.network,
+        providers={"m": Model()},
+        encoder=Encoder(),
+        task=TASK,
+        held_out=[Record(f"h{i}", "ab"[i % 2]) for i in range(6)],
+        experiment_seed=0,
+        simulation=True,
+    )
+
+
+def about(setup):
+    return json.loads((setup.folder / "run.json").read_text())
+
+
+def test_a_run_goes_through_its_rounds_and_closes(setup):
+    state = run(setup)
+    assert (state.round, len(state.candidates), len(state.rounds)) == (3, 24, 3)
+    assert about(setup)["status"] == "complete"
+    assert setup.network.sent.count("Open") == setup.network.sent.count("Close") == 3
+    assert setup.network.sent.count("AskVotes") == 2 * 3
+    assert (setup.folder / "report.html").exists()
+
+
+def test_all_texts_are_voted_on_again_but_embedded_once(setup, monkeypatch):
+    embedded = []
+    encode = Encoder.encode
+    monkeypatch.setattr(Encoder, "encode", lambda self, texts: embedded.extend(texts) or encode(self, texts))
+    run(setup)
+    written = [text for text in embedded if text.startswith("t")]
+    assert len(written) == len(set(written)) == 24
+
+
+def test_a_run_that_fails_is_partial_and_goes_on_from_its_last_whole_step(setup):
+    with pytest.raises(ProviderError):
+        run(replace(setup, providers={"m": Model(last=4)}))  # two labels a round
+    assert about(setup)["status"] == "partial"
+    assert len((setup.folder / "synthetic.jsonl").read_text().splitlines()) == 8
+    setup.network.sent.clear()
+    again = Model()
+    state = run(replace(setup, providers={"m": again}))
+    assert len(state.candidates) == 24
+    assert again.calls == 4
+    assert setup.network.sent.count("AskVotes") == 3
+    assert about(setup)["status"] == "complete"
+
+
+def test_another_run_plan_or_choice_of_models_is_refused_from_the_first_step_on(setup):
+    with pytest.raises(ProviderError):
+        run(replace(setup, providers={"m": Model(last=1)}))
+    for change, what in (
+        ({"run": "other"}, "run"),
+        ({"plan": replace(setup.plan, delta=1e-6)}, "privacy plan"),
+        ({"providers": {"k": Model()}}, "language models"),
+    ):
+        with pytest.raises(CheckpointError, match=f"^{what}; expected as this run was started; got another"):
+            run(replace(setup, **change))
+    assert run(setup).round == 3
+
+
+def test_without_held_out_texts_there_is_no_distance_and_no_score(setup):
+    state = run(replace(setup, held_out=[]))
+    assert [line["fid"] for line in state.rounds] == [None] * 3
+    assert json.loads((setup.folder / "metrics.json").read_text()) == {}
+    assert "Not measured in this run." in (setup.folder / "report.html").read_text()
+
+
+def test_infinity_is_a_string_in_json_wherever_it_stands():
+    assert for_json({"a": math.inf, "b": [1, (math.inf,)], "c": "x"}) == {"a": "inf", "b": [1, ["inf"]], "c": "x"}
+    assert np.isfinite(for_json(1.5))
