@@ -69,6 +69,7 @@ class Federation:
         self._ledger = ledger
         self._roster = roster
         self._attempt = -1
+        self._failed = False
         self._joined: frozenset[PartyId] = frozenset()
         self._ready: secagg.Ready | None = None
         self._inboxes: dict[PartyId, m.Delivery] = {}
@@ -83,7 +84,7 @@ class Federation:
         first = next((i for i in range(self._plan.total_queries) if self._checkpoint.answer(i) is None), None)
         if first is None:
             return  # resumed after the last query: nothing private is left to ask
-        self._attempt += 1
+        self._attempt, self._failed = self._attempt + 1, False
         self._refused.clear()
         opening = self._envelope(0, m.Open(self._plan.to_json(), first), index=first)
         replies = self._network.join(wire.pack(opening), self._plan.parties)
@@ -125,6 +126,8 @@ class Federation:
             self._ledger.commit(self._run, index)  # we may have died between the two commits
             return answered
 
+        if self._failed:
+            self.open()
         query = self._checkpoint.reserve(index, query)
         entry = self._ledger.reserve(
             run=self._run,
@@ -143,12 +146,14 @@ class Federation:
                 do="Bring them back and resume; sums over different parties would give too much away",
             )
         self._refused.clear()
+        self._failed = True  # until it has not
         aggregate = self._masked_total if self._plan.secure else self._plain_total
         total, survivors = aggregate(index, query, roster)
         self._ledger.survivors(self._run, index, survivors)
 
         self._checkpoint.commit(index, total)
         self._ledger.commit(self._run, index)
+        self._failed = False
         return total
 
     def survivors(self, index: int) -> int:

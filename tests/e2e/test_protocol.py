@@ -92,7 +92,7 @@ def test_a_run_is_two_exchanges_and_two_for_each_query_or_three_signed(tmp_path)
         services = [service(folder, party, known=known) for party in range(3)]
         agreed = plan(3, roster=known.digest.hex() if known else "")
         parties = federation(
-            folder, services, agreed, known=known, on_request=lambda p, message: seen.append(p) or (message,)
+            folder, services, agreed, known=known, on_request=lambda p, message, seen=seen: seen.append(p) or (message,)
         )
         parties.open()
         for index in range(2):

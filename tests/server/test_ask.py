@@ -17,7 +17,7 @@ from common.queries import Votes
 from server.ask import Federation
 from server.checkpoint import Checkpoint
 from server.methods.wasp import Wasp
-from server.planning import make_plan
+from server.planning import Secagg, make_plan
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 
@@ -63,7 +63,7 @@ class World:
             parties=parties,
             max_dropouts=max_dropouts,
             colluders=0,
-            secure=secure,
+            secagg=Secagg(mode="semi_honest" if secure else "none", corrupt=0.0),
             epsilon=epsilon,
             delta=1e-5,
             unit="sample",
@@ -117,7 +117,7 @@ def test_without_noise_the_total_is_the_sum_of_the_parties_votes(secure, tmp_pat
     coordinator = world.coordinator()
     np.testing.assert_array_equal(coordinator.ask(0, world.query), world.truth(range(3)))
     assert coordinator.survivors(0) == 3
-    steps = ["AskKeys", "AskShares", "AskVotes", "AskUnmask"] if secure else ["AskVotes"]
+    steps = ["AskVotes", "AskUnmask"] if secure else ["AskVotes"]
     assert world.network.sent == [step for step in steps for _ in range(3)]
 
 
@@ -130,7 +130,7 @@ def test_an_answered_query_is_not_asked_again_and_is_closed(tmp_path):
     assert [entry.committed for entry in Ledger(tmp_path / "ledger.db").entries()] == [True]
 
 
-@pytest.mark.parametrize("lost", ["AskKeys", "AskShares", "AskVotes", "AskUnmask"])
+@pytest.mark.parametrize("lost", ["AskVotes", "AskUnmask"])
 def test_a_round_that_fails_at_any_step_is_asked_again_with_the_same_noise(lost, tmp_path):
     world = World(tmp_path)
     coordinator = world.coordinator()

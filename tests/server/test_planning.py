@@ -9,7 +9,7 @@ from common.llm.base import Request
 from common.privacy.ledger import Ledger
 from common.privacy.plan import verify
 from server.methods.wasp import Wasp
-from server.planning import describe, forecast, make_plan
+from server.planning import Secagg, describe, forecast, make_plan
 
 TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})
 
@@ -21,7 +21,7 @@ def planned(**changes):
         "parties": 3,
         "max_dropouts": 0,
         "colluders": 0,
-        "secure": True,
+        "secagg": Secagg(),
         "epsilon": 4.0,
         "delta": 1e-5,
         "unit": "sample",
@@ -45,6 +45,19 @@ def test_the_defaults_plan_the_noise_that_the_readme_states():
 )
 def test_the_threshold_is_above_half_and_above_the_colluders(parties, colluders, threshold):
     assert planned(parties=parties, colluders=colluders).threshold == threshold
+
+
+def test_more_parties_than_the_full_graph_serves_get_a_sparse_one():
+    facts = describe(planned(parties=200, secagg=Secagg(full_graph_up_to=150)))
+    assert 20 < facts["neighbours"] < 150
+    assert facts["threshold"] <= facts["neighbours"]
+    assert facts["corrupt"] == 60
+
+
+def test_a_coordinator_that_is_trusted_with_nothing_is_in_the_plan():
+    facts = describe(planned(parties=4, secagg=Secagg(mode="malicious", roster=32 * "ab")))
+    assert facts["aggregation"] == "secure, malicious coordinator"
+    assert not any(gap.startswith("A malicious coordinator") for gap in facts["not_covered"])
 
 
 def test_one_party_alone_has_no_masks_and_says_so(caplog):

@@ -209,7 +209,8 @@ def test_round_trip_and_digest():
     changed = [
         {"method": "other"}, {"labels": ("b", "a")}, {"encoder": "other"}, {"parties": 11}, {"max_dropouts": 2},
         {"colluders": 2}, {"threshold": 8}, {"secure": False}, {"epsilon": 2.5}, {"delta": 2e-5}, {"unit": "user"},
-        {"max_records_per_party": 1000}, {"queries": (dataclasses.replace(QUERY, times=3),)},
+        {"max_records_per_party": 1000}, {"degree": 8}, {"corrupt": 1},
+        {"roster": 32 * "ab"}, {"queries": (dataclasses.replace(QUERY, times=3),)},
         {"queries": (dataclasses.replace(QUERY, sigma=1561.0),)},
         {"queries": (dataclasses.replace(QUERY, spec=VotesSpec(top=7)),)},
     ]  # fmt: skip
@@ -242,3 +243,20 @@ def test_a_plan_from_elsewhere_that_is_not_one_is_refused(spoil):
     spoil(plain)
     with pytest.raises((PlanError, ConfigError)):
         Plan.from_dict(plain)
+
+
+def test_a_sparse_graph_has_a_threshold_among_its_neighbours():
+    sparse = _plan(degree=6, threshold=5)
+    assert Plan.from_dict(sparse.to_dict()) == sparse
+    for wrong in ({"degree": 6, "threshold": 8}, {"degree": 7, "threshold": 5}, {"degree": 0, "threshold": 5}):
+        with pytest.raises(PlanError, match=r"threshold|degree"):
+            _plan(**wrong)
+
+
+def test_signed_survivors_need_more_than_half_of_parties_and_corrupt_ones():
+    assert _plan(roster=32 * "ab", corrupt=6).malicious
+    assert not _plan().malicious
+    with pytest.raises(PlanError, match="at least 10"):
+        _plan(roster=32 * "ab", corrupt=8, colluders=8, threshold=9)
+    with pytest.raises(PlanError, match="64 hex digits"):
+        _plan(roster="ab")
