@@ -35,9 +35,7 @@ def world(votes, models=("m", "k"), seed=0):
         return votes(index, len(labels))
 
     def write(orders, writer, *, round_number):
-        return generate(
-            providers, orders, writer, round_number=round_number, texts_per_request=3, experiment_seed=seed
-        )
+        return generate(providers, orders, writer, round_number=round_number, texts_per_request=3, experiment_seed=seed)
 
     tools = Tools(
         task=TASK,
