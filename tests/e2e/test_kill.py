@@ -113,15 +113,15 @@ def survives(folder, event, *overrides):
     return run, diary
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(7))
 def test_a_run_with_noise_survives_a_kill(part, noisy, tmp_path):
-    survives(tmp_path, (2 * part + 1) * noisy // 20)
+    survives(tmp_path, (2 * part + 1) * noisy // 14)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(3))
 def test_without_noise_a_killed_run_ends_as_if_nothing_had_happened(part, exact, tmp_path):
     count, reference = exact
-    run, diary = survives(tmp_path, (part + 1) * count // 5, "privacy.epsilon=.inf")
+    run, diary = survives(tmp_path, (part + 1) * count // 4, "privacy.epsilon=.inf")
     assert texts(run) == texts(reference / "run")
     assert set(map(tuple, diary.read("request"))) == set(map(tuple, Diary(reference / "diary").read("request")))
 
