@@ -27,7 +27,7 @@ Each state is spent by its transition, even by one that raises, and cannot be co
 party that restarts has lost its secrets and takes part again from the next set-up on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +38,7 @@ from common.errors import MembershipError, PublicKeyError
 from common.secagg import ring, shamir
 from common.secagg.identity import Identity, Roster, check_roster, sign
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed, seal
-from common.secagg.masks import add_mask
+from common.secagg.masks import Sign, add_masks
 from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
 from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
@@ -216,12 +216,8 @@ class Ready:
             PlanError: If the vector has another type or no axis, or a value that could make the sum wrap.
         """
         held = self._rounds.take(index)
-        party = self._me.party
         masked = ring.encode(vector, parties=len(self._me.setup.parties))
-        add_mask(masked, held.seed.reveal(), 1)
-        for peer in held.shares.keys() - {party}:
-            key = mask_key(held.mask_keys, held.publics[peer], held.binding, party, peer)
-            add_mask(masked, key.reveal(), sign_of_mask(party, peer))
+        add_masks(masked, held.masks(self._me.party))
         return Masked(self._me, _Shares(binding=held.binding, sharers=held.sharers, pairs=held.shares)), masked
 
 
@@ -337,6 +333,13 @@ class _Round:
     publics: Mapping[PartyId, bytes]
     shares: dict[PartyId, bytes]
     sharers: frozenset[PartyId] = frozenset()
+
+    def masks(self, party: PartyId) -> Iterator[tuple[bytes, Sign]]:
+        """Key and sign of the self-mask and of the mask shared with each neighbour that shared."""
+        yield self.seed.reveal(), 1
+        for peer in self.shares.keys() - {party}:
+            key = mask_key(self.mask_keys, self.publics[peer], self.binding, party, peer)
+            yield key.reveal(), sign_of_mask(party, peer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -28,7 +28,7 @@ one that succeeds spends it. A coordinator that restarts sets up anew, with the 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,7 +39,7 @@ from common.errors import ProtocolError, PublicKeyError, ReplayError
 from common.secagg import ring, shamir
 from common.secagg.identity import Roster, check_roster
 from common.secagg.keys import KeyPair, Secret, mask_key
-from common.secagg.masks import add_mask
+from common.secagg.masks import Sign, add_masks
 from common.secagg.messages import KeyAdvert, SealedShares, SetUp, UnmaskShares
 from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
@@ -276,13 +276,8 @@ class Unmasking:
                 )
 
         self._held.take()
-        for seed in seeds.values():
-            add_mask(held.words, seed.reveal(), -1)
-        for party, pair in pairs.items():
-            for peer in graph[party] & survivors:
-                key = mask_key(pair, held.publics[peer], held.binding, party, peer)
-                # What the dropped party would have added is just what would have cancelled the survivor's mask.
-                add_mask(held.words, key.reveal(), sign_of_mask(party, peer))
+        add_masks(held.words, ((seed.reveal(), -1) for seed in seeds.values()))
+        add_masks(held.words, _left_over(held, pairs))
         return ring.decode(held.words)
 
 
@@ -306,6 +301,14 @@ class _Total:
     publics: Mapping[PartyId, bytes]
     words: NDArray[np.uint64]
     survivors: set[PartyId] = field(default_factory=set)
+
+
+def _left_over(held: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
+    """Key and sign of what a dropped party would have added: it just cancels what its survivors did add."""
+    for party, pair in pairs.items():
+        for peer in held.common.graph[party] & held.survivors:
+            key = mask_key(pair, held.publics[peer], held.binding, party, peer)
+            yield key.reveal(), sign_of_mask(party, peer)
 
 
 def _recover(

@@ -31,10 +31,10 @@ Bell et al., section 3, with k and t from `graph.parameters`, for dropouts that 
    2 q - L > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors
    comes out, so nothing does but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active
    adversaries, random oracle).
-5. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two. A party at the edge of a cut
-   has no honest survivor among the k/2 neighbours on one side, so t > k/2 + 1 + (corrupt neighbours on one side) keeps
-   its seed, and with it the sums on both sides, hidden. In place of the overlap in 4: 2 t > k + 1 + (corrupt
-   neighbours). Both must hold for every party, with overwhelming probability over the graph.
+5. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
+   U2. `graph.parameters` bounds the chance of a graph where that helps. It counts on all L parties; who lets a
+   coordinator leave out parties from the start (`SetUp.minimum_survivors` of L must remain) gives it the corrupt
+   fraction among those that remain.
 6. The graph's seed, the transcript, can be ground: who sees the honest keys first may try other keys for corrupt
    parties, or leave parties out. After W tries a graph that is bad with probability δ is found with at most W·δ. Honest
    keys are fresh, so it cannot begin before them. Ask `graph.parameters` for 40 + log2 W bits, or use the full graph,

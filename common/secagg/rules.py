@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Literal
 
 from common.domain import PartyId
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError
 from common.secagg.graph import neighbours
 from common.secagg.identity import Roster, verify
 from common.secagg.keys import SEAL_OVERHEAD, check_public
+from common.secagg.masks import Sign
 from common.secagg.messages import PROTOCOL, KeyAdvert, SetUp
 from common.secagg.shamir import SHARE_BYTES
 
@@ -118,7 +118,7 @@ def point_of(party: PartyId) -> int:
     return party + 1
 
 
-def sign_of_mask(party: PartyId, peer: PartyId) -> Literal[1, -1]:
+def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
     """How `party` adds the mask that it shares with `peer`; the peer does the opposite, so that the two cancel."""
     return 1 if party < peer else -1
 

@@ -176,15 +176,20 @@ def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
 
 
 def _basis(points: Sequence[int]) -> NDArray[np.float64]:
-    """(1, points) float64: Lagrange's weights at 0, the product over j ≠ i of x_j / (x_j - x_i) modulo p."""
+    """(1, points) float64: Lagrange's weights at 0, the product over j ≠ i of x_j / (x_j - x_i) modulo p.
+
+    That is the product of all x_j, over x_i times the product over j ≠ i of x_j - x_i.
+    """
     base = np.array(points, dtype=np.int64)
-    above = np.ones_like(base)
-    below = np.ones_like(base)
+    below = base.copy()
+    above = 1
     for place, point in enumerate(points):
-        others = np.arange(base.size) != place
-        above = np.where(others, above * point, above) % PRIME
-        below = np.where(others, below * (point - base), below) % PRIME
-    weights = [top * pow(bottom, -1, PRIME) % PRIME for top, bottom in zip(above.tolist(), below.tolist(), strict=True)]
+        gaps = point - base
+        gaps[place] = 1
+        below *= gaps
+        below %= PRIME
+        above = above * point % PRIME
+    weights = [above * pow(bottom, -1, PRIME) % PRIME for bottom in below.tolist()]
     return np.array([weights], dtype=np.float64)
 
 

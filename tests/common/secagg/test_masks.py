@@ -35,6 +35,18 @@ def test_adding_then_subtracting_leaves_the_vector():
     assert np.array_equal(changed, vector)
 
 
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 130])
+def test_masks_added_together_are_those_added_one_by_one(count):
+    keys = [hashlib.sha256(bytes([number])).digest() for number in range(count)]
+    signs = [1 if number % 3 else -1 for number in range(count)]
+    one_by_one = np.arange(2**15 + 3, dtype=np.uint64)
+    together = one_by_one.copy()
+    for key, sign in zip(keys, signs, strict=True):
+        masks.add_mask(one_by_one, key, sign)
+    masks.add_masks(together, zip(keys, signs, strict=True))
+    assert np.array_equal(together, one_by_one)
+
+
 def test_keystream_is_what_is_added():
     vector = np.zeros(4, dtype=np.uint64)
     masks.add_mask(vector, KEY, 1)
