@@ -121,6 +121,8 @@ class PartyService:
         body = envelope.body
         if isinstance(body, m.Open):
             return self._open(envelope, body)
+        if isinstance(body, m.Close):
+            return self._close(envelope)
         if self._session is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
@@ -139,13 +141,15 @@ class PartyService:
                     self._agree(envelope, survivors)
                 agreed, self._round = _in(self._round, secagg.Agreed), None
                 return agreed.unmask(signatures)
-            case m.Close():
-                for entry in self._ledger.entries(envelope.run):
-                    self._ledger.commit(envelope.run, entry.index)
-                self._session = self._records = self._setup = self._round = None
-                return m.Closed()
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)
+
+    def _close(self, envelope: m.Envelope) -> m.Closed:
+        # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
+        for entry in self._ledger.entries(envelope.run):
+            self._ledger.commit(envelope.run, entry.index)
+        self._session = self._records = self._setup = self._round = None
+        return m.Closed()
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
         plan = _read_plan(body.plan)

@@ -76,8 +76,6 @@ class Session:
         if (envelope.run, envelope.plan_digest) != (self.run, self.plan.digest()):
             raise RefusalError(m.Reason.UNPLANNED, "message of another run or plan")
         match envelope.body:
-            case m.Close():
-                return
             case m.AskShares():
                 legal, step = self.step is Step.OPENED and envelope.index == self.at + 1, Step.READY
             case m.AskVotes():

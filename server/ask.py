@@ -81,10 +81,11 @@ class Federation:
         Raises:
             DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
         """
-        first = next((i for i in range(self._plan.total_queries) if self._checkpoint.answer(i) is None), None)
-        if first is None:
-            return  # resumed after the last query: nothing private is left to ask
         self._attempt, self._failed = self._attempt + 1, False
+        first = next((i for i in range(self._plan.total_queries) if self._checkpoint.answer(i) is None), None)
+        if first is None:  # resumed after the last answer: the parties may still hold its noise keys
+            self._network.join(wire.pack(self._envelope(0, m.Close(), index=0)), self._plan.parties)
+            return
         self._refused.clear()
         opening = self._envelope(0, m.Open(self._plan.to_json(), first), index=first)
         replies = self._network.join(wire.pack(opening), self._plan.parties)

@@ -281,7 +281,7 @@ a private text.</p>
 
 <section id="utility">
 <h2>Utility against real data</h2>
-{% if metrics %}
+{% if metrics and metrics.synthetic %}
 <p>{{ metrics.definition }}</p>
 {% call table("Trained on the texts, tested on " ~ metrics.test_records | number ~ " real records",
   ["trained on", "records", "accuracy", "macro-F1"]) %}

@@ -150,7 +150,7 @@ def kill_before(folder, name, times=1):
 
 
 def test_a_kill_twice_in_one_query_is_still_one_query(tmp_path):
-    run = kill_before(tmp_path, "client.secagg.Masked.unmask", times=2)
+    run = kill_before(tmp_path, "client.secagg.Agreed.unmask", times=2)
     again = Diary(tmp_path / "again")
 
     def work():

@@ -83,7 +83,7 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
         (["llm.use=[nobody]"], "llm.use; expected some of broad, narrow, noisy"),
         (["llm.use=[]"], "llm.use"),
         (["privacy.unit=patient"], "unit; expected one of sample, user"),
-        (["secagg.mode=tree"], "secagg.mode; expected one of full_graph, none"),
+        (["secagg.mode=tree"], "secagg.mode; expected one of semi_honest, malicious, none"),
         (["no.such=1"], "no"),
         (["privacy.epsilon"], "privacy.epsilon"),
     ],
