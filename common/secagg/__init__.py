@@ -43,11 +43,12 @@ Bell et al., section 3, with k and t from `graph.parameters`, for dropouts that 
 Both modes assume decisional Diffie-Hellman, a secure PRG and authenticated encryption (X25519 with HKDF-SHA256, AES-256
 in counter mode, AES-256-GCM); the malicious one also unforgeable signatures (Ed25519).
 
-**Forward secrecy.** A round's seed, private mask key and peers' shares are dropped when it is unmasked, or when a later
-one is masked; sealing keys as soon as the shares are in. Who takes a party's whole memory later, and has recorded all
-that was ever sent, learns nothing of rounds dropped by then, unless t holders of some party's shares lost theirs before
-they dropped them. Rounds still to come are lost with the memory. Dropped means unreachable: the interpreter does not
-overwrite what it frees. Identities open nothing; who steals one can sign in future set-ups.
+**Forward secrecy.** A party's own seed and private mask key of a round are dropped when it, or a later one, is masked;
+its peers' shares when it is unmasked, or when its state is let go of, at the latest for the next round's; sealing keys
+as soon as the shares are in. Who takes a party's whole memory later, and has recorded all that was ever sent, learns
+nothing of rounds dropped by then, unless t holders of some party's shares lost theirs before they dropped them. Rounds
+still to come are lost with the memory. Dropped means unreachable: the interpreter does not overwrite what it frees.
+Identities open nothing; who steals one can sign in future set-ups.
 
 **Not covered.** A party that lies about its vector: masks hide nonsense as well as truth. Whoever wants a round to
 fail can make it fail, never make it wrong unnoticed but by lying about a vector. Timing, sizes, who takes part. Two

@@ -37,12 +37,16 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[Par
             "graph", expected=f"distinct parties, degree >= 1, seed of {KEY_BYTES} bytes", got=(degree, len(seed))
         )
     if degree >= len(parties) - 1:
-        return {party: frozenset(parties) - {party} for party in parties}
+        everybody = frozenset(parties)
+        return {party: everybody - {party} for party in parties}
     # Sorting by independent uniform labels makes every order equally likely; two equal ones have a chance of 2^-256.
     ring = sorted(parties, key=lambda party: _label(seed, party))
     half = (degree + 1) // 2
-    steps = [*range(-half, 0), *range(1, half + 1)]
-    return {party: frozenset(ring[(place + step) % len(ring)] for step in steps) for place, party in enumerate(ring)}
+    around = ring[-half:] + ring + ring[:half]
+    return {
+        party: frozenset(around[place : place + half] + around[place + half + 1 : place + 2 * half + 1])
+        for place, party in enumerate(ring)
+    }
 
 
 def parameters(

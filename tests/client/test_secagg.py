@@ -206,8 +206,9 @@ def test_parties_that_saw_different_keys_cannot_open_each_other_s_shares():
     ],
     ids=["stranger", "without me", "too few"],
 )
-def test_bad_lists_of_sharers_are_refused(sharers, error, message):
-    run = Run(setup(threshold=3)).advertise().share()
+@pytest.mark.parametrize("limits", [{"threshold": 3}, {"minimum_survivors": 3}, {"malicious": True}], ids=str)
+def test_bad_lists_of_sharers_are_refused(sharers, error, message, limits):
+    run = Run(setup(**limits)).advertise().share()
     inbox = {sender: run.inboxes[0][sender] for sender in sharers & {1, 2, 3}}
     with pytest.raises(error, match=message):
         run.parties[0].receive(inbox, frozenset(sharers))

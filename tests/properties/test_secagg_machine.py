@@ -256,7 +256,7 @@ TestFederation = Settings.TestCase
 
 @pytest.mark.slow
 def test_federation_at_length():
-    run_state_machine_as_test(Federation, settings=settings(max_examples=5_000, stateful_step_count=60, deadline=None))
+    run_state_machine_as_test(Federation, settings=settings(max_examples=1_000, stateful_step_count=60, deadline=None))
 
 
 @pytest.mark.parametrize("malicious", [False, True])

@@ -1,0 +1,250 @@
+"""How long secure aggregation takes: each party and the coordinator, beside the limit of the machine and Flower's own.
+
+    OMP_NUM_THREADS=1 python -m simulations.bench_secagg [--parties 10 50 100 1000] [--lengths 10000 100000 1000000]
+
+All in one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked, except that
+of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one of these for
+each party. The limit is the keystream and its addition, over preallocated memory, of as many masks. The prediction adds
+up a party's primitives as measured in this run: two key agreements, derivations and seals for each neighbour, two
+secrets split, and the masks; for keys that serve one round.
+"""
+
+import argparse
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import GCM
+from numpy.typing import NDArray
+
+from common.rng import secure_bytes
+from common.secagg import shamir
+from common.secagg.graph import parameters
+from common.secagg.keys import KeyPair, Secret, seal
+from simulations.caucus_secagg import Federation, Group, RoundCost
+from simulations.cpu import fastest
+from simulations.flower_secagg import FlowerCost, FlowerParties
+
+_CHUNK = 2**15
+_SAMPLE = 5
+_LARGE = 200
+"""Parties from which a sample masks whole vectors."""
+
+_FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
+"""Parties and degree, to shares and threshold of Flower's parties on the same graph."""
+
+_HEADER = (
+    f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
+    f" | {'add':>9}{'unmask':>9} | {'F mask':>8}{'ratio':>7}{'F unmask':>10}{'ratio':>7}\n"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print limits, tables and targets."""
+    parser = argparse.ArgumentParser(prog="bench_secagg", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100, 1000])
+    parser.add_argument("--lengths", type=int, nargs="+", default=[10**4, 10**5, 10**6])
+    options = parser.parse_args(arguments)
+    # Collections would walk the states of all parties at once, which no real process holds.
+    gc.disable()
+    limits = Limits()
+    _say(limits.lines(options.lengths))
+    targets: list[str] = []
+    _say(
+        "\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask. F: Flower's SecAgg+.\n"
+    )
+    _say(_HEADER)
+    for count in options.parties:
+        for group in groups(count):
+            targets += bench(group, options.lengths, limits)
+    gc.enable()
+    _say("\n" + "".join(targets))
+
+
+def groups(parties: int) -> list[Group]:
+    """The graphs on which so many parties are timed."""
+    usual = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
+    if parties == 50:
+        return [usual, Group(parties=50, degree=12, threshold=8)]
+    if parties == 100:
+        return [usual, Group(parties=100, degree=99, threshold=60, malicious=True)]
+    if parties < _LARGE:
+        return [usual]
+    degree, threshold = parameters(
+        parties, corrupt=0.3, dropped=0.1, security_bits=40, correctness_bits=30, malicious=False
+    )
+    return [Group(parties=parties, degree=degree, threshold=threshold)]
+
+
+def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
+    """Print the lines of one group; return its targets."""
+    cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
+    # The first case has keys of its own, for the cost of a set-up that serves one round.
+    one = Federation(group, 1)
+    more = Federation(group, len(cases) - 1)
+    shares = _FLOWER.get((group.parties, group.degree))
+    flower = FlowerParties(group.parties, *shares) if shares else None
+    targets = []
+    for place, (length, gone) in enumerate(cases):
+        sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
+        federation, index = (more, place - 1) if place else (one, 0)
+        ours = federation.round(index, length, gone, sample=sample)
+        case = Case(
+            group=group,
+            length=length,
+            gone=gone,
+            ours=ours,
+            total=one.party_ms + ours.mask + ours.unmask,
+            limit=limits.masks(group.degree + 1, length),
+            predicted=limits.predicted(group, length),
+            flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
+        )
+        _say(case.line())
+        targets += case.targets()
+    _say(
+        f"{group.name:22} set-up for 1 round: party {one.party_ms:.2f}, coordinator {one.coordinator_ms:.1f}; "
+        f"for {len(cases) - 1}: {more.party_ms:.2f}, {more.coordinator_ms:.1f}"
+        + (f"; Flower's party {flower.share_ms:.1f}" if flower else "")
+        + "\n"
+    )
+    return targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What one round cost, in CPU milliseconds.
+
+    Attributes:
+        group: Who took part.
+        length: Words in each vector.
+        gone: How many dropped out.
+        ours: Each step.
+        total: Of a party, its set-up for one round included.
+        limit: Of its masks.
+        predicted: Of the party in total.
+        flower: Of Flower's, on the same graph.
+    """
+
+    group: Group
+    length: int
+    gone: int
+    ours: RoundCost
+    total: float
+    limit: float
+    predicted: float
+    flower: FlowerCost | None
+
+    def line(self) -> str:
+        """One line of the table."""
+        ours, flower = self.ours, self.flower
+        beside = (
+            f"{flower.mask:8.1f}{flower.mask / ours.mask:7.1f}"
+            f"{flower.combine:10.1f}{flower.combine / ours.combine:7.1f}"
+            if flower
+            else f"{'-':>8}{'-':>7}{'-':>10}{'-':>7}"
+        )
+        return (
+            f"{self.group.name:22}{self.length:9}{self.gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{self.total:9.2f}"
+            f"{ours.mask / self.limit:8.2f}{self.total / self.predicted:8.2f} | {ours.add:9.1f}{ours.combine:9.1f} | "
+            f"{beside}\n"
+        )
+
+    def targets(self) -> list[str]:
+        """Lines on what was to be reached, and whether it was."""
+        lines = []
+        if self.length == 10**6:
+            lines.append(self._target("times the limit, to mask", self.ours.mask / self.limit, at_most=1.5))
+        if self.length == 10**5 and self.group.parties == 100:
+            lines.append(self._target("times the prediction, a party in total", self.total / self.predicted, at_most=2))
+        if self.flower and self.group.parties == 50 and self.group.degree == 49:
+            ratio = self.ours.combine / self.flower.combine
+            lines.append(self._target("times Flower's, to unmask", ratio, at_most=1 / 20))
+        return lines
+
+    def _target(self, what: str, value: float, *, at_most: float) -> str:
+        verdict = "hit   " if value <= at_most else "MISSED"
+        return f"{verdict} {value:.3f} of {at_most} {what} ({self.group.name}, {self.length} words, {self.gone} gone)\n"
+
+
+@dataclass(slots=True)
+class Limits:
+    """What the machine can do, measured in this run: CPU milliseconds.
+
+    Attributes:
+        agree: One key agreement.
+        derive: One derived key.
+        seal: One pair of shares sealed, its key included.
+    """
+
+    agree: float = field(init=False)
+    derive: float = field(init=False)
+    seal: float = field(init=False)
+    _mask: dict[int, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Measure."""
+        binding = bytes(32)
+        one, other = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
+        agreed = one.agree(other.public, where="benchmark")
+        self.agree = _each(lambda: one.agree(other.public, where="benchmark"))
+        self.derive = _each(lambda: agreed.derive("mask", binding, 0, 1))
+        self.seal = _each(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
+
+    def masks(self, count: int, length: int) -> float:
+        """Keystream and addition of so many masks of so many words."""
+        if length not in self._mask:
+            vector = np.zeros(length, dtype=np.uint64)
+            zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
+            words: NDArray[np.uint64] = np.frombuffer(piece, dtype="<u8")
+            repeats = max(1, 2 * 10**5 // length)
+            self._mask[length] = fastest(9, lambda: _add_raw(vector, zeros, piece, words, repeats)) / repeats
+        return count * self._mask[length]
+
+    def predicted(self, group: Group, length: int) -> float:
+        """A party's whole work in a round whose keys serve it alone."""
+        points = range(1, group.degree + 2)
+        split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
+        return (
+            2 * group.degree * (self.agree + self.seal)
+            + group.degree * self.derive
+            + split
+            + self.masks(group.degree + 1, length)
+        )
+
+    def lines(self, lengths: Sequence[int]) -> str:
+        """All of it, in words."""
+        masks = [(length, self.masks(1, length)) for length in lengths]
+        return (
+            f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"
+            "keystream and addition of one mask: "
+            + ", ".join(f"{length} words {cost:.4f} ms ({8e-6 * length / cost:.1f} GB/s)" for length, cost in masks)
+            + "\n"
+        )
+
+
+def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: NDArray[np.uint64], times: int) -> None:
+    view = memoryview(zeros)
+    for _ in range(times):
+        stream = Cipher(AES(zeros[:32]), GCM(zeros[:12])).encryptor()
+        for start in range(0, vector.size, _CHUNK):
+            part = vector[start : start + _CHUNK]
+            stream.update_into(view[: part.nbytes], piece)
+            np.add(part, words[: part.size], out=part)
+
+
+def _each(action: Callable[[], object]) -> float:
+    """CPU milliseconds of the fastest of 5 times 200."""
+    return fastest(5, lambda: [action() for _ in range(200)]) / 200
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
