@@ -1,17 +1,21 @@
 """One private answer, end to end: the mirror of `server/ask.py`.
 
 1. Check that the query is the planned one.
-2. Contribute: integer counts from this party's records alone.
-3. Bound: no count may exceed what the ring was planned for.
-4. Reserve: the charge is on disk before anything leaves.
-5. Noise: this party's share, from the key that stands with the charge.
+2. Reserve: its charge is on disk before a private record is touched, and the answers before it are closed.
+3. Contribute: integer counts from this party's records alone.
+4. Bound: no count exceeds what the ring was planned for.
+5. Noise: this party's one share, from the key that stands with the charge.
 
 What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`).
 
 A round that was interrupted may be asked again. The ledger then returns the first charge with its noise key, so counts
 and noise are the same to the last bit: the coordinator learns nothing new and nothing is paid. Fresh noise would be a
-second look at the same records. The key lives until the next query of the run: the coordinator asks that one only after
-it has put this one's total on its own disk, so nobody honest will ask for this one again.
+second look at the same records.
+
+The key lives until the next query of the run, or the run's end, is asked for. An honest coordinator asks for either
+only once this query's total is on its own disk, from where it reads it ever after; so wherever it crashes, what it asks
+again is never closed here, and what is closed here it never asks again. A party that was away when the next query was
+asked keeps the key until it answers one, or until the end.
 """
 
 import numpy as np
@@ -45,17 +49,13 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
 
     Raises:
         RefusalError: The query is not the planned one.
-        RefusedError: The ledger holds another query at this place.
+        RefusedError: The ledger holds another query at this place, or has closed it.
     """
     planned = plan.query(index)
-    if query.spec != planned.spec or (len(query.labels) and query.labels.max() >= len(plan.labels)):
+    if query.spec != planned.spec or query.labels.max() >= len(plan.labels):
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
-
-    kept = _first_of_unit(records, plan)
-    counts = votes.contribution(query, kept.vectors, kept.labels)
-
-    if counts.max(initial=0) > planned.spec.largest(plan.max_records_per_party):
-        raise InternalError("contribution", expected="counts within the planned bound", got="a larger one")
+    if query.vectors.shape[1] != records.vectors.shape[1]:
+        raise RefusalError(Reason.UNPLANNED, "dimensions", expected=records.vectors.shape[1], got=query.vectors.shape)
 
     entry = ledger.reserve(
         run=run,
@@ -65,18 +65,26 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
         release=plan.answer_release(index),
         noise_key=secure_bytes(32),
     )
-    for earlier in ledger.entries(run):
-        if earlier.index < index and not earlier.committed:
-            ledger.commit(run, earlier.index)
+    close(ledger, run, before=index)
+
+    # At user level the party is the user: all its records have one owner.
+    owners = [0] * len(records.labels) if plan.unit == "user" else None
+    counts = votes.contribution(query, records.vectors, records.labels, owners)
+
+    # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone
+    # another takes its place. And a refusal would tell the coordinator how many records there are.
+    counts = np.minimum(counts, planned.spec.largest(plan.max_records_per_party))
 
     share_sigma = plan.share_sigma(planned)
     if share_sigma == 0:
         return counts
-    assert entry.noise_key is not None  # the ledger refuses a closed answer
+    if entry.noise_key is None:
+        raise InternalError("ledger entry", expected="one with a noise key", got="one without")
     return counts + discrete_gaussian(share_sigma, len(counts), entry.noise_key)
 
 
-def _first_of_unit(records: Embedded, plan: Plan) -> Embedded:
-    """At user level the party is the user: at most `max_records` of its records, the first in its file, take part."""
-    limit = plan.query(0).spec.max_records if plan.unit == "user" else plan.max_records_per_party
-    return Embedded(vectors=records.vectors[:limit], labels=records.labels[:limit])
+def close(ledger: Ledger, run: str, *, before: int) -> None:
+    """Erase the noise keys of the run's queries below that number: they can never be answered again."""
+    for entry in ledger.entries(run):
+        if entry.index < before and not entry.committed:
+            ledger.commit(run, entry.index)

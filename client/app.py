@@ -4,17 +4,21 @@ This is code that the coordinator pushes, so it is trusted with nothing: it sees
 see and has no access to records, keys or ledger.
 """
 
+import logging
 import os
 from collections.abc import Callable
 
 import grpc
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.common.constant import ErrorCode
 
 from client.service import METHOD, UNLIMITED, Party
 from common import wire
-from common.errors import ConfigError, ProtocolError
+from common.errors import CaucusError, ConfigError, ProtocolError
 from common.messages import Parcel
+
+log = logging.getLogger("caucus.relay")
 
 SOCKET = "CAUCUS_PARTY_SOCKET"
 """Environment variable at the party: where its own service listens. Never taken from a message."""
@@ -29,15 +33,21 @@ class Channel:
     """
 
     def __init__(self, address: str, partition: int) -> None:
+        self._address = address
         self._partition = partition
-        self._call = grpc.insecure_channel(address, options=UNLIMITED).unary_unary(METHOD, None, None)
 
     def handle(self, parcel: Parcel) -> Parcel:
-        """Pass one parcel on and bring the answer back."""
+        """Pass one parcel on and bring the answer back.
+
+        Raises:
+            ProtocolError: There is no service, or none that knows this partition.
+        """
         try:
-            reply: bytes = self._call(wire.pack_parcel(parcel, self._partition))
+            # A connection for each call: Flower's client processes serve one message, and a lasting channel would wait
+            # up to two minutes before it tried again to reach a service that was restarted.
+            with grpc.insecure_channel(self._address, options=UNLIMITED) as channel:
+                reply: bytes = channel.unary_unary(METHOD, None, None)(wire.pack_parcel(parcel, self._partition))
         except grpc.RpcError:
-            # Flower sends an exception's text to the coordinator: this is all that it may hold.
             raise ProtocolError("party service", expected="an answer", got="none") from None
         return wire.unpack_parcel(reply)[0]
 
@@ -48,7 +58,13 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
 
     @client_app.query()
     def handle(message: Message, context: Context) -> Message:
-        answer = connect(context).handle(_parcel(message.content))
+        try:
+            answer = connect(context).handle(_parcel(message.content))
+        except Exception as error:  # noqa: BLE001 Flower would send its text to the coordinator
+            log.warning(
+                "no answer from the party service: %s", error if isinstance(error, CaucusError) else type(error)
+            )
+            return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION), reply_to=message)
         content = RecordDict(
             {
                 "envelope": ConfigRecord({"bytes": answer.envelope}),

@@ -1,5 +1,6 @@
 """The sole reader of private files, and the only form in which the rest of the party sees private data."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from common.data.load import read_records
 from common.domain import Record
 from common.embedding import Encoder
-from common.errors import DataError
+
+log = logging.getLogger("caucus.party")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,14 @@ def read(path: Path, labels: Sequence[str]) -> list[Record]:
 def embed(records: Sequence[Record], labels: Sequence[str], encoder: Encoder) -> Embedded:
     """Embed records once for a run; the labels are the public ones of its plan.
 
-    Raises:
-        DataError: A record has a label that the plan does not know. The label is private and not named.
+    Records of other labels do not vote. Refusing the plan for them would tell the coordinator, without noise, which
+    labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
     """
     number = {label: position for position, label in enumerate(labels)}
-    unknown = sum(record.label not in number for record in records)
-    if unknown:
-        raise DataError("private records", expected=f"labels among {list(labels)}", got="another label")
+    voting = [record for record in records if record.label in number]
+    if len(voting) < len(records):
+        log.warning("some private records have a label that the plan does not know: they do not vote")
     return Embedded(
-        vectors=encoder.encode([record.text for record in records]),
-        labels=np.array([number[record.label] for record in records], dtype=np.int32),
+        vectors=encoder.encode([record.text for record in voting]),
+        labels=np.array([number[record.label] for record in voting], dtype=np.int32),
     )

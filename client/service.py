@@ -8,6 +8,7 @@ nothing but what the coordinator may see. The same object serves in process (sim
 import json
 import logging
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -46,6 +47,8 @@ log = logging.getLogger("caucus.party")
 METHOD = "/caucus.Party/Handle"
 UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 NO_PLAN = bytes(32)
+LONGEST_NAME = 200
+"""Of a run: it is written into logs and the ledger."""
 
 State = TypeVar("State")
 
@@ -146,20 +149,22 @@ class PartyService:
 
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
-        for entry in self._ledger.entries(envelope.run):
-            self._ledger.commit(envelope.run, entry.index)
+        answer.close(self._ledger, envelope.run, before=sys.maxsize)
         self._session = self._records = self._setup = self._round = None
         return m.Closed()
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
+        if not (0 < len(envelope.run) <= LONGEST_NAME and envelope.run.isprintable()):
+            raise ProtocolError("name of the run", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
         plan = _read_plan(body.plan)
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
         if plan.encoder != self._encoder.digest:
-            raise RefusalError(m.Reason.ENCODER, "encoder", expected=self._encoder.digest, got=plan.encoder)
+            raise RefusalError(m.Reason.ENCODER, "encoder", expected=self._encoder.digest, got="another")
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
-        self._limits.check(plan)
+        earlier = [entry.release for entry in self._ledger.entries() if entry.run != envelope.run]
+        self._limits.check(plan, earlier)
         session = Session.opened(envelope, plan, body.first)
         self._records = records.embed(self._private, plan.labels, self._encoder)
         self._setup, advert = self._begin(session) if plan.secure else (None, None)

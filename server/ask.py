@@ -138,18 +138,11 @@ class Federation:
             release=self._plan.answer_release(index),
         )
         roster = self._joined if entry.survivors is None else entry.survivors & self._joined
-        if entry.survivors is not None and roster != entry.survivors:
-            raise DropoutError(
-                "parties of the interrupted round",
-                expected=f"the same {sorted(entry.survivors)}",
-                got=sorted(roster),
-                where=f"query {index}",
-                do="Bring them back and resume; sums over different parties would give too much away",
-            )
+        self._same(index, entry.survivors, roster)
         self._refused.clear()
         self._failed = True  # until it has not
         aggregate = self._masked_total if self._plan.secure else self._plain_total
-        total, survivors = aggregate(index, query, roster)
+        total, survivors = aggregate(index, query, roster, entry.survivors)
         self._ledger.survivors(self._run, index, survivors)
 
         self._checkpoint.commit(index, total)
@@ -163,7 +156,7 @@ class Federation:
         return len(entry.survivors or ())
 
     def _masked_total(
-        self, index: int, query: Votes, roster: frozenset[PartyId]
+        self, index: int, query: Votes, roster: frozenset[PartyId], first: frozenset[PartyId] | None
     ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
         assert self._ready is not None
         masking = self._ready.open(index, query.length)
@@ -173,6 +166,7 @@ class Federation:
             masking.add(party, masked.words)
             self._inboxes.pop(party, None)
         agreeing, survivors = masking.close()
+        self._same(index, first, survivors)
 
         # From here on a share may leave a party: if we die now, only these survivors may be summed again.
         self._ledger.survivors(self._run, index, survivors)
@@ -187,10 +181,11 @@ class Federation:
         return unmasking.combine(shares), survivors
 
     def _plain_total(
-        self, index: int, query: Votes, roster: frozenset[PartyId]
+        self, index: int, query: Votes, roster: frozenset[PartyId], first: frozenset[PartyId] | None
     ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
         asked: Mapping[PartyId, m.Request] = dict.fromkeys(sorted(roster), m.AskVotes(query))
         answers = self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index)
+        self._same(index, first, frozenset(answers))
         total = np.zeros(query.length, dtype=np.uint64)
         for party, answer in answers.items():
             if answer.words.shape != total.shape:
@@ -236,6 +231,16 @@ class Federation:
         for party, why in self._refused.items():
             log.warning("party %d %s", party, why)
         return bodies
+
+    def _same(self, index: int, first: frozenset[PartyId] | None, now: frozenset[PartyId]) -> None:
+        if first is not None and now != first:
+            raise DropoutError(
+                "parties of the interrupted round",
+                expected=f"the same {sorted(first)}",
+                got=sorted(now),
+                where=f"query {index}",
+                do="Bring them back and resume; sums over different parties would give too much away",
+            )
 
     def _enough(self, step: str, parties: Collection[PartyId], needed: int) -> None:
         if len(parties) < needed:

@@ -75,7 +75,7 @@ def service(folder, party, private=None, limits=OPEN, known=None):
 def federation(folder, services, agreed, *, run="run", known=None, **faults):
     grid = LocalGrid(relay(lambda context: services[context.node_config["partition-id"]]), len(services), **faults)
     return Federation(
-        network=FlowerNetwork(grid, timeout=0.01),
+        network=FlowerNetwork(grid, timeout=0),
         plan=agreed,
         run=run,
         checkpoint=Checkpoint(folder / "state"),

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from client import answer
-from client.records import Embedded, embed, read
+from client.records import embed
 from client.session import RefusalError
-from common.domain import Record
-from common.errors import DataError, RefusedError
+from common.errors import RefusedError
 from common.privacy.ledger import Ledger
-from common.queries import VotesSpec
+from common.queries import Votes, VotesSpec
 from tests.federations import ENCODER, LABELS, plan, query, records, true_counts
 
 
@@ -82,22 +81,37 @@ def test_at_user_level_only_the_first_records_of_the_party_vote(ledger):
     assert np.array_equal(counts, true_counts(query(max_records=2), records(0, 9)[:2]))
 
 
-def test_records_are_read_and_embedded(tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("text,label\nhello there,b\n", encoding="utf-8")
-    mine = embed(read(path, LABELS), LABELS, ENCODER)
-    assert mine.labels.tolist() == [1]
-    assert mine.vectors.shape == (1, 32)
-    assert embed([], LABELS, ENCODER).vectors.shape == (0, 32)
+def test_records_beyond_the_rings_bound_cut_counts_off_and_take_no_place_from_others(ledger):
+    # At sample level one record more or less must move the answer by its own votes at most, also at the bound.
+    agreed = plan(3, epsilon=math.inf, max_records_per_party=3)
+    full, most = true_counts(query(), records(0, 30)), agreed.queries[0].spec.largest(3)
+    assert full.max() > most
+    counts = ask(ledger, agreed, query(), private=records(0, 30))
+    assert np.array_equal(counts, np.minimum(full, most))
+    less = ask(Ledger(ledger._path.with_name("other.db")), agreed, query(), private=records(0, 30)[1:])
+    assert (np.abs(counts - less) <= true_counts(query(), records(0, 1))).all()
 
 
-def test_a_label_that_the_plan_lacks_is_not_named():
-    with pytest.raises(DataError) as caught:
-        embed([Record("t", "secretlabel")], LABELS, ENCODER)
-    assert "secretlabel" not in str(caught.value)
+def test_a_query_about_another_space_costs_nothing(ledger):
+    wider = np.eye(12, 64, dtype=np.float32)
+    with pytest.raises(RefusalError, match="dimensions"):
+        ask(ledger, plan(3), Votes(spec=VotesSpec(top=4), vectors=wider, labels=query().labels))
+    assert not ledger.entries()
 
 
-def test_embedded_records_have_no_repr():
-    mine = Embedded(vectors=np.full((1, 2), 0.123, dtype=np.float32), labels=np.array([77], dtype=np.int32))
-    assert "0.123" not in repr(mine)
-    assert "77" not in repr(mine)
+def test_the_charge_is_on_disk_before_records_are_touched(ledger, monkeypatch):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(answer.votes, "contribution", crash)
+    with pytest.raises(KeyboardInterrupt):
+        ask(ledger, plan(3), query())
+    assert len(Ledger(ledger._path).entries()) == 1
+
+
+def test_closing_erases_earlier_keys_of_this_run_alone(ledger):
+    for run in ("run", "walk"):
+        for index in range(2):
+            ask(ledger, plan(3), query(index), index=index, run=run)
+    answer.close(ledger, "run", before=2)
+    assert [(e.run, e.index) for e in ledger.entries() if e.noise_key] == [("walk", 1)]

@@ -5,7 +5,7 @@ import pytest
 
 from client.guard import Limits
 from client.session import RefusalError
-from common.errors import ConfigError, PlanError
+from common.errors import ConfigError
 from common.messages import Reason
 from common.queries import VotesSpec
 from tests.federations import plan, roster
@@ -21,6 +21,7 @@ def test_a_plan_within_all_limits_is_accepted():
         {"max_epsilon": 3.9},
         {"max_delta": 9e-6},
         {"max_top": 3},
+        {"max_total_epsilon": 3.9},
         {"min_noise_parties": 4},
         {"min_unit_records": 2},
     ],
@@ -38,8 +39,9 @@ def test_users_are_protected_as_one_where_the_party_wants_it():
 def test_a_small_epsilon_written_over_too_little_noise_is_refused():
     honest = plan(3)
     (asked,) = honest.queries
-    with pytest.raises(PlanError, match="noise in the plan"):
+    with pytest.raises(RefusalError, match="noise in the plan") as caught:
         Limits().check(replace(honest, queries=(replace(asked, sigma=asked.sigma * 0.9),)))
+    assert caught.value.reason is Reason.OVER_LIMIT
 
 
 def test_no_noise_needs_the_unsafe_switch_at_the_party():
@@ -50,10 +52,46 @@ def test_no_noise_needs_the_unsafe_switch_at_the_party():
     Limits(max_epsilon=math.inf, unsafe_no_noise=True).check(plan(3, epsilon=math.inf))
 
 
-@pytest.mark.parametrize("wrong", [{"max_epsilon": 0.0}, {"max_epsilon": math.nan}, {"max_delta": 1.0}, {"max_top": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"max_epsilon": 0.0}, {"max_epsilon": math.nan}, {"max_delta": 1.0}, {"max_top": 0}, {"max_total_epsilon": 0.0}],
+)
 def test_limits_that_make_no_sense(wrong):
     with pytest.raises(ConfigError):
         Limits(**wrong)
+
+
+def test_epsilon_must_hold_against_as_many_colluders_as_the_party_fears():
+    # Three shares of noise, of which two stay unknown: sigma is smaller by sqrt(2/3), and epsilon above 4.
+    Limits(max_epsilon=8.0, colluders=1).check(plan(3))
+    with pytest.raises(RefusalError, match="against 1 colluders"):
+        Limits(max_epsilon=4.0, colluders=1).check(plan(3))
+    Limits(max_epsilon=4.0, colluders=1).check(plan(4, colluders=1))
+    # More colluders than there are others, and a party that adds all the noise itself and needs nobody.
+    Limits(max_epsilon=4.0, colluders=9).check(plan(3, secure=False, threshold=1))
+
+
+def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
+    users = plan(3, unit="user", spec=VotesSpec(top=4, max_records=3))
+    with pytest.raises(RefusalError, match="records protected together"):
+        Limits(min_unit_records=4).check(users)
+
+
+def test_all_runs_together_stay_within_the_partys_total():
+    agreed = plan(3)
+    limits = Limits(max_total_epsilon=8.0)
+    limits.check(agreed)
+    # k equal runs are one Gaussian of sensitivity sqrt(k): epsilon 4 at delta 1e-5 becomes 6.1 for two, 7.9 for three.
+    limits.check(agreed, agreed.releases() * 2)
+    with pytest.raises(RefusalError, match="epsilon of all runs") as caught:
+        limits.check(agreed, agreed.releases() * 3)
+    assert caught.value.reason is Reason.OVER_LIMIT
+    Limits().check(agreed, agreed.releases() * 1000)
+
+
+def test_a_run_without_noise_leaves_nothing_for_a_later_one():
+    with pytest.raises(RefusalError, match="epsilon of all runs"):
+        Limits(max_total_epsilon=100.0).check(plan(3), plan(3, epsilon=math.inf).releases())
 
 
 def test_a_party_may_insist_on_signed_survivors():

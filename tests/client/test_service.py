@@ -43,7 +43,7 @@ def test_the_plain_answer_is_the_counts_and_this_partys_whole_noise(tmp_path):
         (lambda plan: {"body": m.Open(b"\xff")}, m.Reason.MALFORMED),
         (lambda plan: {"plan_digest": bytes(32)}, m.Reason.UNPLANNED),
         (lambda plan: {"agreed": replace(plan, encoder="other")}, m.Reason.ENCODER),
-        (lambda plan: {"agreed": replace(plan, labels=("a",))}, m.Reason.INTERNAL),
+        (lambda plan: {"run": "a\nb"}, m.Reason.MALFORMED),
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused_with_a_coarse_reason(tmp_path, spoil, reason):

@@ -1,0 +1,88 @@
+import logging
+
+import pytest
+
+from client.app import SOCKET, Channel, app, relay
+from client.service import serve
+from common import messages as m
+from common import wire
+from common.errors import DropoutError
+from server.network import FlowerNetwork
+from simulations.local_grid import LocalGrid
+from tests.federations import CANARY, federation, plan, query, service
+
+PLAIN = plan(3, secure=False, threshold=1)
+OPENING = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
+
+
+def join(client_app, parties=1):
+    """What the coordinator sees of one exchange: replies by party, and the errors that came in their place."""
+    errors = []
+
+    def watch(_, message):
+        if message.has_error():
+            errors.append((message.error.code, message.error.reason))
+        return (message,)
+
+    grid = LocalGrid(client_app, parties, on_reply=watch)
+    return FlowerNetwork(grid, timeout=0).join(OPENING, parties), errors
+
+
+def test_a_service_that_is_down_is_a_missing_reply_without_a_word(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv(SOCKET, f"unix:{tmp_path / CANARY}")
+    replies, errors = join(app)
+    assert not replies
+    assert errors == [(2, None)]
+    assert CANARY not in caplog.text
+
+
+def test_without_an_address_the_node_says_so_in_its_own_log_alone(monkeypatch, caplog):
+    monkeypatch.delenv(SOCKET, raising=False)
+    assert join(app) == ({}, [(2, None)])
+    assert SOCKET in caplog.text
+
+
+def test_whatever_the_relay_meets_its_text_stays_behind(caplog):
+    caplog.set_level(logging.DEBUG)
+
+    class Broken:
+        def handle(self, parcel):
+            raise ValueError(CANARY)
+
+    assert join(relay(lambda _: Broken())) == ({}, [(2, None)])
+    assert CANARY not in caplog.text
+    assert "ValueError" in caplog.text
+
+
+def test_the_relay_finds_its_own_service_and_passes_bytes_on_unchanged(tmp_path, monkeypatch):
+    address = f"unix:{tmp_path / 'socket'}"
+    monkeypatch.setenv(SOCKET, address)
+    parties = {number: service(tmp_path, number) for number in range(3)}
+    server = serve(parties, address)
+    try:
+        replies, errors = join(app, 3)
+    finally:
+        server.stop(None).wait()
+    assert not errors
+    assert replies == {number: parties[number].handle(OPENING) for number in range(3)}
+
+
+def test_a_service_that_comes_back_is_found_again(tmp_path):
+    address = f"unix:{tmp_path / 'socket'}"
+    served = {0: service(tmp_path, 0), 1: service(tmp_path, 1), 2: service(tmp_path, 2)}
+    server = serve(served, address)
+    channels = [Channel(address, number) for number in range(3)]
+    agreed = plan(3)
+    parties = federation(tmp_path, channels, agreed)
+    parties.open()
+    parties.ask(0, query(0))
+    server.stop(None).wait()
+    with pytest.raises(DropoutError):
+        parties.ask(1, query(1))
+    server = serve({number: service(tmp_path, number) for number in range(3)}, address)
+    try:
+        # The round failed, so the next try sets up anew, which is all that a restarted service needs.
+        parties.ask(1, query(1))
+        assert parties.survivors(1) == 3
+    finally:
+        server.stop(None).wait()
