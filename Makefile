@@ -1,6 +1,7 @@
 # make demo      the main job on the embedded defaults
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
+# make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -11,7 +12,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow protos vectors
+.PHONY: demo test check test-slow bench-secagg protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -26,6 +27,9 @@ check: $(INSTALLED)
 
 test-slow: $(INSTALLED)
 	$(BIN)/pytest -m slow
+
+bench-secagg: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_secagg
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto
