@@ -44,7 +44,7 @@ class Secagg:
     corrupt: float = 0.3
     dropped: float = 0.1
     security_bits: int = 40
-    correctness_bits: int = 40
+    correctness_bits: int = 30
 
     def __post_init__(self) -> None:
         validate.one_of(("semi_honest", "malicious", "none"), **{"secagg.mode": self.mode})
@@ -119,7 +119,8 @@ def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _
         return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
     degree, threshold = graph_parameters(
         parties,
-        corrupt=corrupt / parties,
+        # A coordinator may leave out honest parties from the start, never more than the plan lets drop.
+        corrupt=min(1.0, corrupt / max(1, parties - max_dropouts)),
         dropped=max(secagg.dropped, max_dropouts / parties),
         security_bits=secagg.security_bits,
         correctness_bits=secagg.correctness_bits,

@@ -28,11 +28,6 @@ _ZEROS = memoryview(bytes(_WORD * _CHUNK))
 Sign = Literal[1, -1]
 
 
-def add_mask(vector: NDArray[np.uint64], key: bytes, sign: Sign) -> None:
-    """Add `sign` times the mask of `key` to `vector` in place. See `add_masks`."""
-    add_masks(vector, [(key, sign)])
-
-
 def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -> None:
     """Add masks to `vector` in place, in 256 KiB of extra memory, and faster than one after the other.
 

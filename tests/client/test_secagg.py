@@ -23,7 +23,7 @@ from common.errors import (
 )
 from common.secagg import shamir
 from common.secagg.keys import KeyPair, Secret, mask_key
-from common.secagg.masks import add_mask
+from common.secagg.masks import add_masks
 from common.secagg.rules import check_adverts, of_round, survivors_statement
 from tests.common.secagg.rounds import LENGTH, Run, entropy, identity, roster, setup, vectors
 
@@ -252,10 +252,10 @@ def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(asked):
     for party in asked.parties:
         assert pairs[party].public == run.adverts[party].mask_publics[1]
         expected = vectors(asked, 4)[party].view(np.uint64).copy()
-        add_mask(expected, roots[party].derive("own self-mask seed", own, party, party).reveal(), 1)
+        add_masks(expected, [(roots[party].derive("own self-mask seed", own, party, party).reveal(), 1)])
         for peer in graph[party]:
             key = mask_key(pairs[peer], pairs[party].public, shared, peer, party)
-            add_mask(expected, key.reveal(), 1 if party < peer else -1)
+            add_masks(expected, [(key.reveal(), 1 if party < peer else -1)])
         assert np.array_equal(masked[party], expected)
 
 

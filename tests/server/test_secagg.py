@@ -239,10 +239,10 @@ def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
     assert pair.public == run.adverts[3].mask_publics[0]
     for peer in (0, 1, 2):
         key = secagg.mask_key(pair, held.publics[peer], held.binding, 3, peer)
-        masks.add_mask(late, key.reveal(), 1)
+        masks.add_masks(late, [(key.reveal(), 1)])
     only_self_mask = np.zeros(1000, np.uint64)
     seed = Secret(entropy(3)).derive("own self-mask seed", of_round(run.setup.binding, 3), 3, 3)
-    masks.add_mask(only_self_mask, seed.reveal(), 1)
+    masks.add_masks(only_self_mask, [(seed.reveal(), 1)])
     assert np.array_equal(late, only_self_mask)
 
 

@@ -22,16 +22,16 @@ def oracle(key, length):
 @pytest.mark.parametrize("length", [1, 7, 2**15 - 1, 2**15, 2**15 + 1, 3 * 2**15 + 5])
 def test_mask_is_the_keystream_whatever_the_pieces(length):
     vector = np.zeros(length, dtype=np.uint64)
-    masks.add_mask(vector, KEY, 1)
+    masks.add_masks(vector, [(KEY, 1)])
     assert np.array_equal(vector, oracle(KEY, length))
 
 
 def test_adding_then_subtracting_leaves_the_vector():
     vector = np.arange(70_000, dtype=np.uint64) * np.uint64(2**50)
     changed = vector.copy()
-    masks.add_mask(changed, KEY, 1)
+    masks.add_masks(changed, [(KEY, 1)])
     assert not np.array_equal(changed, vector)
-    masks.add_mask(changed, KEY, -1)
+    masks.add_masks(changed, [(KEY, -1)])
     assert np.array_equal(changed, vector)
 
 
@@ -42,19 +42,19 @@ def test_masks_added_together_are_those_added_one_by_one(count):
     one_by_one = np.arange(2**15 + 3, dtype=np.uint64)
     together = one_by_one.copy()
     for key, sign in zip(keys, signs, strict=True):
-        masks.add_mask(one_by_one, key, sign)
+        masks.add_masks(one_by_one, [(key, sign)])
     masks.add_masks(together, zip(keys, signs, strict=True))
     assert np.array_equal(together, one_by_one)
 
 
 def test_keystream_is_what_is_added():
     vector = np.zeros(4, dtype=np.uint64)
-    masks.add_mask(vector, KEY, 1)
+    masks.add_masks(vector, [(KEY, 1)])
     assert masks.keystream(KEY, 32) == vector.astype("<u8").tobytes()
 
 
 def test_an_empty_vector_stays_empty():
-    masks.add_mask(np.zeros(0, dtype=np.uint64), KEY, 1)
+    masks.add_masks(np.zeros(0, dtype=np.uint64), [(KEY, 1)])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_empty_vector_stays_empty():
 )
 def test_other_arrays_are_refused(vector):
     with pytest.raises(InternalError):
-        masks.add_mask(vector, KEY, 1)
+        masks.add_masks(vector, [(KEY, 1)])
 
 
 def test_all_bytes_of_a_masked_vector_are_uniform():
@@ -71,7 +71,7 @@ def test_all_bytes_of_a_masked_vector_are_uniform():
     False-alarm rate 1e-6 in total (Bonferroni over 8), had the key been drawn at random.
     """
     vector = np.full(100_000, 12345, dtype=np.uint64)
-    masks.add_mask(vector, hashlib.sha256(b"uniform").digest(), 1)
+    masks.add_masks(vector, [(hashlib.sha256(b"uniform").digest(), 1)])
     for position in vector.view(np.uint8).reshape(-1, 8).T:
         counts = np.bincount(position, minlength=256)
         assert stats.chisquare(counts).pvalue > 1e-6 / 8
@@ -80,6 +80,6 @@ def test_all_bytes_of_a_masked_vector_are_uniform():
 def test_the_whole_ring_is_used():
     """The top 2^-10 of the ring must be hit: 100 000 draws miss it with probability e^-97."""
     vector = np.zeros(100_000, dtype=np.uint64)
-    masks.add_mask(vector, KEY, 1)
+    masks.add_masks(vector, [(KEY, 1)])
     assert vector.max() >= 2**64 - 2**54
     assert np.unique(vector).size == vector.size
