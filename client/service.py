@@ -27,8 +27,8 @@ from common.errors import (
     CaucusError,
     ConfigError,
     DropoutError,
-    InternalError,
     MembershipError,
+    PlanError,
     ProtocolError,
     RefusedError,
     SignatureError,
@@ -130,27 +130,31 @@ class PartyService:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
             raise ProtocolError("receiver", expected=self._party, got=envelope.party)
-        self._session.admit(envelope)
+        following = self._session.after(envelope)
+        reply: m.Reply
         match body:
             case m.AskShares(adverts):
                 self._setup, sealed = _in(self._setup, secagg.Advertised).share(adverts)
-                return m.Shares(sealed)
+                reply = m.Shares(sealed)
             case m.AskVotes(query, delivery):
-                return self._answer(envelope, query, delivery)
+                reply = self._answer(envelope, query, delivery, following.plan)
             case m.AskAgree(survivors):
-                return m.Agreement(self._agree(envelope, survivors))
+                reply = m.Agreement(self._agree(envelope, survivors))
             case m.AskUnmask(survivors, signatures):
-                if not self._session.plan.malicious:
+                if not following.plan.malicious:
                     self._agree(envelope, survivors)
-                agreed, self._round = _in(self._round, secagg.Agreed), None
-                return agreed.unmask(signatures)
+                reply = _in(self._round, secagg.Agreed).unmask(signatures)
+                self._round = None
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)
+        self._session = following
+        return reply
 
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
         answer.close(self._ledger, envelope.run, before=sys.maxsize)
-        self._session = self._records = self._setup = self._round = None
+        if self._session and self._session.run == envelope.run:
+            self._session = self._records = self._setup = self._round = None
         return m.Closed()
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
@@ -166,9 +170,10 @@ class PartyService:
         earlier = [entry.release for entry in self._ledger.entries() if entry.run != envelope.run]
         self._limits.check(plan, earlier)
         session = Session.opened(envelope, plan, body.first)
+        setup, advert = self._begin(session) if plan.secure else (None, None)
         self._records = records.embed(self._private, plan.labels, self._encoder)
-        self._setup, advert = self._begin(session) if plan.secure else (None, None)
-        self._session, self._round = session, None
+        # Nothing can fail any more: a refused Open leaves the run before it as it was.
+        self._session, self._setup, self._round = session, setup, None
         return m.Opened(self._encoder.digest, advert)
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
@@ -182,10 +187,10 @@ class PartyService:
             roster=self._roster if signed else None,
         )
 
-    def _answer(self, envelope: m.Envelope, query: Votes, delivery: m.Delivery | None) -> m.Answer:
-        plan = _in(self._session, Session).plan
+    def _answer(self, envelope: m.Envelope, query: Votes, delivery: m.Delivery | None, plan: Plan) -> m.Answer:
         if delivery and isinstance(self._setup, secagg.Shared):
             self._setup = self._setup.receive(delivery.inbox, delivery.sharers)
+        ready = _in(self._setup, secagg.Ready) if plan.secure else None
         counts = answer.answer(
             query,
             run=envelope.run,
@@ -194,15 +199,16 @@ class PartyService:
             records=_in(self._records, records.Embedded),
             ledger=self._ledger,
         )
-        if not plan.secure:
+        if not ready:
             return m.Answer(ring.encode(counts))
-        self._round, words = _in(self._setup, secagg.Ready).mask(envelope.index, counts)
+        self._round, words = ready.mask(envelope.index, counts)
         return m.Answer(words)
 
     def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:
-        self._round, signature = _in(self._round, secagg.Masked).agree(survivors)
-        # The ledger remembers the survivors: two sums of one query over different sets could be subtracted.
+        agreed, signature = _in(self._round, secagg.Masked).agree(survivors)
+        # On disk before anything leaves: two sums of one query over different parties could be subtracted.
         self._ledger.survivors(envelope.run, envelope.index, survivors)
+        self._round = agreed
         return signature
 
 
@@ -247,7 +253,7 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> gr
 def _read_plan(data: bytes) -> Plan:
     try:
         return Plan.from_dict(json.loads(data))
-    except (ValueError, CaucusError) as error:
+    except (ValueError, ArithmeticError, RecursionError, CaucusError) as error:
         raise ProtocolError("plan", expected="one that this version can read and that is consistent") from error
 
 
@@ -261,7 +267,7 @@ def _reason(error: Exception) -> m.Reason:
             return m.Reason.TOO_FEW
         case SignatureError() | MembershipError():
             return m.Reason.IDENTITY
-        case ProtocolError():
+        case ProtocolError() | ConfigError() | PlanError():
             return m.Reason.MALFORMED
         case _:
             return m.Reason.INTERNAL
@@ -274,5 +280,6 @@ def _for_log(error: Exception) -> str:
 
 def _in(value: object, kind: type[State]) -> State:
     if not isinstance(value, kind):
-        raise InternalError("state of the round", expected=kind.__name__, got=type(value).__name__)
+        # A message that was refused for its content has spent the state that it was for.
+        raise RefusalError(m.Reason.OUT_OF_ORDER, "state", expected=kind.__name__, got=type(value).__name__)
     return value

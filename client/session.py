@@ -1,4 +1,4 @@
-"""Keeps the order of a run at one party: refuses what is out of order, replayed or unplanned. No I/O.
+"""The order of a run at one party: what is out of order, replayed or unplanned is refused. No I/O.
 
     Open ──> opened ──AskShares──> ready ──AskVotes──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                           └───── AskUnmask, semi-honest ────────────^
@@ -9,10 +9,12 @@ Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
 2. Query numbers only grow. A round may be left unfinished, by a query with a larger number: its shares never leave.
    Which queries were paid is the ledger's business: it outlives this session and the process.
-3. A new Open forgets every round's secrets, so masks that were not lifted never will be.
+3. An accepted Open forgets every round's secrets, so masks that were not lifted never will be.
+4. A session never changes. Each message leads to the next one, and the party goes there only once it has answered:
+   whatever it refuses, for its order or for its content, leaves it where it was.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from common import messages as m
@@ -37,7 +39,7 @@ class Step(Enum):
     AGREED = auto()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """The run that this party takes part in.
 
@@ -67,14 +69,15 @@ class Session:
         step = Step.OPENED if plan.secure else Step.READY
         return cls(run=envelope.run, plan=plan, attempt=envelope.attempt, at=first - 1, step=step)
 
-    def admit(self, envelope: m.Envelope) -> None:
-        """Check one message against the invariants and advance.
+    def after(self, envelope: m.Envelope) -> "Session":
+        """The session once this message is answered.
 
         Raises:
-            RefusalError: Nothing has changed.
+            RefusalError: It must not be answered.
         """
         if (envelope.run, envelope.plan_digest) != (self.run, self.plan.digest()):
             raise RefusalError(m.Reason.UNPLANNED, "message of another run or plan")
+        at = self.at
         match envelope.body:
             case m.AskShares():
                 legal, step = self.step is Step.OPENED and envelope.index == self.at + 1, Step.READY
@@ -82,7 +85,7 @@ class Session:
                 if envelope.index >= self.plan.total_queries:
                     raise RefusalError(m.Reason.UNPLANNED, "query number", got=envelope.index)
                 legal = self.step is not Step.OPENED and envelope.index > self.at
-                step = Step.ANSWERED if self.plan.secure else Step.READY
+                at, step = envelope.index, Step.ANSWERED if self.plan.secure else Step.READY
             case m.AskAgree():
                 legal, step = self.plan.malicious and self._here(envelope, Step.ANSWERED), Step.AGREED
             case m.AskUnmask():
@@ -97,9 +100,7 @@ class Session:
                 expected=f"what follows {self.step.name} of query {self.at}, set-up {self.attempt}",
                 got=f"it for query {envelope.index}, set-up {envelope.attempt}",
             )
-        self.step = step
-        if isinstance(envelope.body, m.AskVotes):
-            self.at = envelope.index
+        return replace(self, at=at, step=step)
 
     def _here(self, envelope: m.Envelope, step: Step) -> bool:
         return self.step is step and envelope.index == self.at
