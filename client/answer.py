@@ -4,18 +4,19 @@
 2. Reserve: its charge is on disk before a private record is touched, and the answers before it are closed.
 3. Contribute: integer counts from this party's records alone.
 4. Bound: no count exceeds what the ring was planned for.
-5. Noise: this party's one share, from the key that stands with the charge.
+5. Noise: this party's one share, from the operating system's entropy.
+6. Keep: the noised answer is on disk before it leaves.
 
 What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`).
 
-A round that was interrupted may be asked again. The ledger then returns the first charge with its noise key, so counts
-and noise are the same to the last bit: the coordinator learns nothing new and nothing is paid. Fresh noise would be a
-second look at the same records.
+A round that was interrupted may be asked again. It then gets the answer that was kept, to the last bit: the coordinator
+learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would be a second look at
+the same records; the same noise over changed records would show what changed.
 
-The key lives until the next query of the run, or the run's end, is asked for. An honest coordinator asks for either
-only once this query's total is on its own disk, from where it reads it ever after; so wherever it crashes, what it asks
-again is never closed here, and what is closed here it never asks again. A party that was away when the next query was
-asked keeps the key until it answers one, or until the end.
+The answer is kept until the next query of the run, or the run's end, is asked for. An honest coordinator asks for
+either only once this query's total is on its own disk, from where it reads it ever after; so wherever it crashes, what
+it asks again is never closed here, and what is closed here it never asks again. A party that was away when the next
+query was asked keeps the answer until it answers one, or until the end.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from client import votes
 from client.records import Embedded
 from client.session import RefusalError
-from common.errors import InternalError
+from common.errors import RefusedError
 from common.messages import Reason
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
@@ -63,9 +64,12 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
         plan_digest=plan.digest(),
         query_digest=query.digest(),
         release=plan.answer_release(index),
-        noise_key=secure_bytes(32),
     )
     close(ledger, run, before=index)
+    if entry.committed:
+        raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
+    if entry.answer is not None:
+        return _words(entry.answer)
 
     # At user level the party is the user: all its records have one owner.
     owners = [0] * len(records.labels) if plan.unit == "user" else None
@@ -78,13 +82,16 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
     share_sigma = plan.share_sigma(planned)
     if share_sigma == 0:
         return counts
-    if entry.noise_key is None:
-        raise InternalError("ledger entry", expected="one with a noise key", got="one without")
-    return counts + discrete_gaussian(share_sigma, len(counts), entry.noise_key)
+    noised = counts + discrete_gaussian(share_sigma, len(counts), secure_bytes(32))
+    return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))
 
 
 def close(ledger: Ledger, run: str, *, before: int) -> None:
-    """Erase the noise keys of the run's queries below that number: they can never be answered again."""
+    """Erase the answers to the run's queries below that number: they can never be given again."""
     for entry in ledger.entries(run):
         if entry.index < before and not entry.committed:
             ledger.commit(run, entry.index)
+
+
+def _words(answer: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(answer, dtype="<i8").astype(np.int64)

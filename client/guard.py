@@ -10,6 +10,7 @@ from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.privacy.accountant import Release, epsilon_by_norm
 from common.privacy.plan import Plan, epsilon_against, verify
+from common.setup import log2_breach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Limits:
             company, not for safety: where U is 1 this party adds all the noise itself.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
+        security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
     """
 
@@ -38,6 +40,7 @@ class Limits:
     min_noise_parties: int = 1
     min_unit_records: int = 1
     malicious_coordinator: bool = False
+    security_bits: int = 40
     unsafe_no_noise: bool = False
 
     def __post_init__(self) -> None:
@@ -74,6 +77,14 @@ class Limits:
                 raise RefusalError(Reason.OVER_LIMIT, f"plan's {name}", expected=f"at least {limit}", got=value)
         if self.malicious_coordinator and not plan.malicious:
             raise RefusalError(Reason.OVER_LIMIT, "secure aggregation", expected="signed", got="a trusted coordinator")
+        if plan.secure and plan.largest_coalition < min(self.colluders, plan.parties - 1):
+            raise RefusalError(
+                Reason.OVER_LIMIT, "coalition", expected=f"{self.colluders} or more", got=plan.largest_coalition
+            )
+        if plan.secure and log2_breach(plan) > -self.security_bits:
+            raise RefusalError(
+                Reason.OVER_LIMIT, "graph", expected=f"2^-{self.security_bits} or safer", got=f"degree {plan.degree}"
+            )
         # The plan's claim is recomputed: a coordinator that writes a small epsilon over a small sigma is refused.
         try:
             spent = verify(plan)

@@ -44,6 +44,7 @@ from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
     PAIR_BYTES,
     Graph,
+    about,
     advert_statement,
     check_adverts,
     check_enough,
@@ -200,12 +201,15 @@ class Ready:
         self._me = me
         self._rounds = OnceEach(rounds, step="mask")
 
-    def mask(self, index: int, vector: NDArray[np.int64]) -> tuple["Masked", NDArray[np.uint64]]:
+    def mask(
+        self, index: int, vector: NDArray[np.int64], *, subject: bytes = b""
+    ) -> tuple["Masked", NDArray[np.uint64]]:
         """Step 3: mask this round's vector; forget this party's secrets of it, and of all rounds before it.
 
         Args:
             index: The round.
             vector: (length,) int64, noise included. Its length is the plan's business.
+            subject: What the vector answers. Vectors of parties that were asked different things do not add up.
 
         Returns:
             The round's next state; and the masked vector, (length,) uint64, uniform to whoever lacks the masks.
@@ -217,8 +221,9 @@ class Ready:
         """
         held = self._rounds.take(index)
         masked = ring.encode(vector, parties=len(self._me.setup.parties))
-        add_masks(masked, held.masks(self._me.party))
-        return Masked(self._me, _Shares(binding=held.binding, sharers=held.sharers, pairs=held.shares)), masked
+        asked = about(held.binding, subject)
+        add_masks(masked, held.masks(self._me.party, asked))
+        return Masked(self._me, _Shares(asked=asked, sharers=held.sharers, pairs=held.shares)), masked
 
 
 class Masked:
@@ -247,7 +252,7 @@ class Masked:
         check_members("agree", survivors, held.sharers)
         check_members("agree", {self._me.party}, survivors)
         check_enough("agree", len(survivors), self._me.setup.quorum)
-        statement = survivors_statement(held.binding, held.sharers, survivors)
+        statement = survivors_statement(held.asked, held.sharers, survivors)
         return Agreed(self._me, held, survivors, statement), sign(self._me.identity, statement)
 
 
@@ -334,11 +339,11 @@ class _Round:
     shares: dict[PartyId, bytes]
     sharers: frozenset[PartyId] = frozenset()
 
-    def masks(self, party: PartyId) -> Iterator[tuple[bytes, Sign]]:
+    def masks(self, party: PartyId, asked: bytes) -> Iterator[tuple[bytes, Sign]]:
         """Key and sign of the self-mask and of the mask shared with each neighbour that shared."""
         yield self.seed.reveal(), 1
         for peer in self.shares.keys() - {party}:
-            key = mask_key(self.mask_keys, self.publics[peer], self.binding, party, peer)
+            key = mask_key(self.mask_keys, self.publics[peer], asked, party, peer)
             yield key.reveal(), sign_of_mask(party, peer)
 
 
@@ -357,6 +362,6 @@ class _Sharing:
 class _Shares:
     """Between steps 3 and 5: by owner, itself included, the share of its seed and then that of its mask key."""
 
-    binding: bytes
+    asked: bytes
     sharers: frozenset[PartyId]
     pairs: Mapping[PartyId, bytes]

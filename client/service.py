@@ -201,7 +201,7 @@ class PartyService:
         )
         if not ready:
             return m.Answer(ring.encode(counts))
-        self._round, words = ready.mask(envelope.index, counts)
+        self._round, words = ready.mask(envelope.index, counts, subject=query.digest())
         return m.Answer(words)
 
     def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:

@@ -1,6 +1,9 @@
 """The set-up of secure aggregation that a plan calls for: each side makes it for itself, so nobody can weaken it."""
 
+import math
+
 from common.privacy.plan import Plan
+from common.secagg import graph
 from common.secagg.messages import SetUp
 
 
@@ -24,3 +27,21 @@ def set_up(plan: Plan, run: str, *, attempt: int, first: int) -> SetUp:
         corrupt=plan.corrupt,
         roster_digest=bytes.fromhex(plan.roster),
     )
+
+
+def log2_breach(plan: Plan) -> float:
+    """Binary logarithm of a bound on the chance that the plan's graph lets a mask be lifted; -inf on the full graph.
+
+    Each party computes it for itself: degree and threshold come from the coordinator.
+    """
+    if plan.degree == plan.parties - 1:
+        return -math.inf
+    chance = graph.breach(
+        plan.parties,
+        corrupt=min(1.0, plan.corrupt / plan.survivors),
+        dropped=plan.max_dropouts / plan.parties,
+        degree=plan.degree,
+        threshold=plan.threshold,
+        malicious=plan.malicious,
+    )
+    return math.log2(chance) if chance > 0 else -math.inf

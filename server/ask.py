@@ -159,7 +159,7 @@ class Federation:
         self, index: int, query: Votes, roster: frozenset[PartyId], first: frozenset[PartyId] | None
     ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
         assert self._ready is not None
-        masking = self._ready.open(index, query.length)
+        masking = self._ready.open(index, query.length, subject=query.digest())
         asked: Mapping[PartyId, m.Request]
         asked = {party: m.AskVotes(query, self._inboxes.get(party)) for party in sorted(roster)}
         for party, masked in self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index).items():

@@ -167,6 +167,7 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         "aggregation": _aggregation(plan),
         "neighbours": plan.degree,
         "corrupt": plan.corrupt,
+        "largest_coalition": plan.largest_coalition,
         "against_colluders": [
             {"colluders": colluders, "epsilon": planning.epsilon_against(plan, colluders)}
             for colluders in range(plan.parties)

@@ -44,6 +44,7 @@ from common.secagg.messages import KeyAdvert, SealedShares, SetUp, UnmaskShares
 from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
     Graph,
+    about,
     check_adverts,
     check_enough,
     check_exactly,
@@ -139,22 +140,25 @@ class Ready:
         self._common = common
         self._rounds = OnceEach({index: place for place, index in enumerate(common.setup.rounds)}, step="open")
 
-    def open(self, index: int, length: int) -> "Masking":
+    def open(self, index: int, length: int, *, subject: bytes = b"") -> "Masking":
         """Begin a round.
 
         Args:
             index: The round.
             length: Words in each vector.
+            subject: What the vectors answer; every party must have been asked just that.
 
         Raises:
             ReplayError: If this round, or a later one, was opened before.
             ProtocolError: If the set-up has no such round.
         """
         place = self._rounds.take(index)
+        binding = of_round(self._common.transcript, index)
         return Masking(
             _Total(
                 common=self._common,
-                binding=of_round(self._common.transcript, index),
+                binding=binding,
+                asked=about(binding, subject),
                 publics={party: self._common.adverts[party].mask_publics[place] for party in sorted(self.sharers)},
                 words=np.zeros(length, dtype=np.uint64),
             )
@@ -227,7 +231,7 @@ class Agreeing:
         """
         held = self._held.get()
         setup = held.common.setup
-        statement = survivors_statement(held.binding, held.publics.keys(), held.survivors)
+        statement = survivors_statement(held.asked, held.publics.keys(), held.survivors)
         check_signatures(setup, held.common.roster, statement, held.survivors, signatures)
         self._held.take()
         return Unmasking(held), dict(sorted(signatures.items())[: setup.signers])
@@ -298,6 +302,7 @@ class _Total:
 
     common: _Common
     binding: bytes
+    asked: bytes
     publics: Mapping[PartyId, bytes]
     words: NDArray[np.uint64]
     survivors: set[PartyId] = field(default_factory=set)
@@ -307,7 +312,7 @@ def _left_over(held: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple
     """Key and sign of what a dropped party would have added: it just cancels what its survivors did add."""
     for party, pair in pairs.items():
         for peer in held.common.graph[party] & held.survivors:
-            key = mask_key(pair, held.publics[peer], held.binding, party, peer)
+            key = mask_key(pair, held.publics[peer], held.asked, party, peer)
             yield key.reveal(), sign_of_mask(party, peer)
 
 

@@ -144,8 +144,12 @@ def _how(privacy: Mapping[str, Any]) -> str:
     return (
         f"How: {privacy['mechanism']}. Each party adds one part in {share} of the noise (as variance) to its votes. "
         f"Secure aggregation shows the coordinator only the sum over all parties that stayed, at least "
-        f"{privacy['assumed_survivors']} of {privacy['parties']}. That sum holds the whole noise {trusted}. The "
-        "coordinator is assumed to follow the protocol, whatever it tries to learn from what it sees."
+        f"{privacy['assumed_survivors']} of {privacy['parties']}. That sum holds the whole noise {trusted}. "
+        + (
+            "The coordinator is trusted with nothing: parties sign their keys and whose answers are in the sum."
+            if privacy["aggregation"] == "secure, malicious coordinator"
+            else "The coordinator is assumed to follow the protocol, whatever it tries to learn from what it sees."
+        )
     )
 
 
@@ -162,7 +166,7 @@ def _spent(privacy: Mapping[str, Any]) -> list[str]:
 
 
 def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
-    colluders, threshold = privacy["assumed_colluders"], privacy["threshold"]
+    colluders, more_than = privacy["assumed_colluders"], privacy["largest_coalition"] + 1
     own = "with that party's own share of the noise alone" if noisy else "without noise"
     against = {row["colluders"]: show_epsilon(row["epsilon"]) for row in privacy["against_colluders"]}
     if privacy["aggregation"] == "secure, malicious coordinator":
@@ -190,8 +194,8 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
     return [
         *items,
         (
-            f"More colluding parties than planned: the plan allows for {colluders}.{more} If {threshold} or more "
-            f"parties collude with the coordinator, they can open the masks of the others and see each answer {own}."
+            f"More colluding parties than planned: the plan allows for {colluders}.{more} If {more_than} or more "
+            f"parties collude with the coordinator, they may open the masks of the others and see each answer {own}."
         ),
         (
             f"More dropouts than planned: if fewer than {privacy['assumed_survivors']} parties stay, the round is "
@@ -216,7 +220,8 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
         "Traffic: the coordinator and the network see which parties took part, when, and how much they sent.",
         (
             "Side channels at a party: its disks, memory, logs and staff are its own to protect. How long it takes to "
-            "answer can hint at how many records it has."
+            "answer depends on its records, without noise: it tells about how many there are, and a coordinator that "
+            "chooses its candidates for the purpose can learn from it whether a certain record is there."
         ),
     ]
 

@@ -3,19 +3,20 @@
 An entry is one answer, named by run and index. It is charged when it is reserved, before anything private is touched,
 so that a crash can lose an answer but never a charge:
 
-    reserve ─▶ [answer, survivors recorded] ─▶ commit: the noise key is erased, the answer can never be given again
+    reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ commit: the answer is erased and can never be given again
 
 What the ledger upholds:
 
-1. Nothing is removed or rewritten but an entry's noise key, erased by `commit` (the database itself refuses).
+1. Nothing is removed or rewritten but an entry's answer, erased by `commit` (the database itself refuses).
 2. One run, one plan: a run that goes on under another plan is refused.
-3. One answer for each run and index. The same query again gets the entry with its *original* noise key, so that an
-   interrupted round is answered with the very same noise and nothing is paid: nothing new is learned. Another query
-   there is refused; so is the same one after its key was erased, because fresh noise would be a second answer.
+3. One answer for each run and index: the noised vector that was kept before anything left. The same query again gets
+   that very vector, whatever has become of the records since, so an interrupted round is answered at no cost: nothing
+   new is learned. A key for the noise would not do: with other records the same noise would show the difference.
+   Another query there is refused; so is the same one after it was closed.
 4. One set of survivors for each entry: sums over two sets could be subtracted.
 
-The noise key is erased from the database by SQLite's secure_delete; copies that a file system or a solid-state disk
-keeps of overwritten blocks are beyond it.
+The answer is erased from the database by SQLite's secure_delete; copies that a file system or a solid-state disk keeps
+of overwritten blocks are beyond it. A ledger restored from a backup has forgotten what was paid since.
 """
 
 import json
@@ -31,7 +32,6 @@ from common.domain import PartyId
 from common.errors import InternalError, RefusedError
 from common.privacy import accountant
 from common.privacy.accountant import Release
-from common.privacy.samplers import KEY_BYTES
 
 _BUSY_SECONDS = 30
 
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS entries (
     plan_digest BLOB NOT NULL,
     query_digest BLOB NOT NULL,
     release TEXT NOT NULL,
-    noise_key BLOB,
+    answer BLOB,
     survivors TEXT,
     committed INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, position)
@@ -52,12 +52,12 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS no_rewrite BEFORE UPDATE ON entries
 WHEN NEW.run IS NOT OLD.run OR NEW.position IS NOT OLD.position OR NEW.plan_digest IS NOT OLD.plan_digest
   OR NEW.query_digest IS NOT OLD.query_digest OR NEW.release IS NOT OLD.release
-  OR (NEW.noise_key IS NOT NULL AND NEW.noise_key IS NOT OLD.noise_key)
+  OR (NEW.answer IS NOT NULL AND (OLD.answer IS NOT NULL OR OLD.committed) AND NEW.answer IS NOT OLD.answer)
   OR (OLD.survivors IS NOT NULL AND NEW.survivors IS NOT OLD.survivors) OR NEW.committed < OLD.committed
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
 
-_COLUMNS = "run, position, plan_digest, query_digest, release, noise_key, survivors, committed"
+_COLUMNS = "run, position, plan_digest, query_digest, release, answer, survivors, committed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Entry:
         plan_digest: Digest of the agreed plan.
         query_digest: Digest of the query as asked.
         release: What it costs.
-        noise_key: 32 secret bytes that the noise is drawn from; None once erased, and in the coordinator's ledger.
+        answer: The noised answer, from when it was kept until it is closed; none in the coordinator's ledger.
         survivors: Parties that unmasking shares were given for, if any were yet.
         committed: Whether the round is over.
     """
@@ -80,7 +80,7 @@ class Entry:
     plan_digest: bytes
     query_digest: bytes
     release: Release
-    noise_key: bytes | None = field(default=None, repr=False)
+    answer: bytes | None = field(default=None, repr=False)
     survivors: frozenset[PartyId] | None = None
     committed: bool = False
 
@@ -105,7 +105,6 @@ class Ledger:
         plan_digest: bytes,
         query_digest: bytes,
         release: Release,
-        noise_key: bytes | None = None,
     ) -> Entry:
         """Charges one answer, or finds it charged before.
 
@@ -115,21 +114,15 @@ class Ledger:
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
             release: What this one answer costs.
-            noise_key: A fresh key, from a party that is about to answer. It is kept only if the entry is new: draw
-                noise from the returned entry's key, never from this one.
 
         Returns:
             The entry as it stands.
 
         Raises:
-            RefusedError: If run and index stand for something else, the run has another plan, or a key was asked for
-                and the entry's own has been erased.
+            RefusedError: If run and index stand for something else, or the run has another plan.
         """
-        if noise_key is not None and len(noise_key) != KEY_BYTES:
-            raise InternalError("noise key", expected=f"{KEY_BYTES} bytes", got=f"{len(noise_key)} bytes")
         asked = Entry(
             run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release,
-            noise_key=noise_key,
         )  # fmt: skip
         with self._transaction() as database:
             plans = database.execute("SELECT DISTINCT plan_digest FROM entries WHERE run = ?", (run,)).fetchall()
@@ -138,16 +131,31 @@ class Ledger:
             kept = _find(database, run, index)
             if kept is None:
                 database.execute(
-                    "INSERT INTO entries (run, position, plan_digest, query_digest, release, noise_key) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
-                    (run, index, plan_digest, query_digest, json.dumps(asdict(release)), noise_key),
+                    "INSERT INTO entries (run, position, plan_digest, query_digest, release) VALUES (?, ?, ?, ?, ?)",
+                    (run, index, plan_digest, query_digest, json.dumps(asdict(release))),
                 )
                 return asked
         if (kept.query_digest, kept.release) != (query_digest, release):
             raise RefusedError("another query was answered here", where=f"run {run}, answer {index}")
-        if noise_key is not None and kept.noise_key is None:
-            raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
         return kept
+
+    def keep(self, run: str, index: int, answer: bytes) -> bytes:
+        """Keeps a noised answer before it leaves; the first that is kept is the answer from then on.
+
+        Returns:
+            The answer to give.
+
+        Raises:
+            RefusedError: If the entry is closed.
+        """
+        with self._transaction() as database:
+            kept = _reserved(database, run, index)
+            if kept.committed:
+                raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
+            if kept.answer is not None:
+                return kept.answer
+            database.execute("UPDATE entries SET answer = ? WHERE run = ? AND position = ?", (answer, run, index))
+        return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
         """Records, before unmasking shares leave, the only set of parties whose sum this entry may open.
@@ -166,11 +174,11 @@ class Ledger:
                 raise RefusedError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def commit(self, run: str, index: int) -> None:
-        """Closes an entry: erases its noise key. Again is nothing new."""
+        """Closes an entry: erases its answer. Again is nothing new."""
         with self._transaction() as database:
             _reserved(database, run, index)
             database.execute(
-                "UPDATE entries SET committed = 1, noise_key = NULL WHERE run = ? AND position = ?", (run, index)
+                "UPDATE entries SET committed = 1, answer = NULL WHERE run = ? AND position = ?", (run, index)
             )
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
@@ -218,7 +226,7 @@ def _find(database: sqlite3.Connection, run: str, index: int) -> Entry | None:
 
 
 def _entry(row: tuple[str, int, bytes, bytes, str, bytes | None, str | None, int]) -> Entry:
-    run, index, plan_digest, query_digest, release, noise_key, survivors, committed = row
+    run, index, plan_digest, query_digest, release, answer, survivors, committed = row
     values = json.loads(release)
     return Entry(
         run=run,
@@ -226,7 +234,7 @@ def _entry(row: tuple[str, int, bytes, bytes, str, bytes | None, str | None, int
         plan_digest=plan_digest,
         query_digest=query_digest,
         release=Release(**{**values, "shifts": tuple(values["shifts"])}),
-        noise_key=noise_key,
+        answer=answer,
         survivors=None if survivors is None else frozenset(json.loads(survivors)),
         committed=bool(committed),
     )

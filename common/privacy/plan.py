@@ -127,7 +127,16 @@ class Plan:
     @property
     def malicious(self) -> bool:
         """Whether secure aggregation holds against a coordinator that departs from the protocol."""
-        return bool(self.roster)
+        return self.secure and bool(self.roster)
+
+    @property
+    def largest_coalition(self) -> int:
+        """Colluders that can pool all they see without lifting a mask.
+
+        Fewer than the threshold; and no more than planned for, where signatures or a sparse graph count on that.
+        """
+        trusting = not self.malicious and self.degree == self.parties - 1
+        return self.threshold - 1 if trusting else min(self.threshold - 1, self.corrupt)
 
     @property
     def noise_parties(self) -> int:
@@ -220,7 +229,7 @@ def calibrate(
     spec: VotesSpec,
     times: int,
     degree: int | None = None,
-    corrupt: int = 0,
+    corrupt: int | None = None,
     roster: str = "",
     max_records_per_party: int = 2**20,
 ) -> Plan:
@@ -234,13 +243,14 @@ def calibrate(
         PlanError: If the values do not go together.
     """
     neighbours = (parties - 1 if degree is None else degree) if secure else 0
+    pooling = (colluders if corrupt is None else corrupt) if secure else 0
 
     def plan(sigma: float, noise: float) -> Plan:
         query = PlannedQuery(name=name, spec=spec, times=times, sigma=sigma)
         return Plan(
             method=method, labels=labels, encoder=encoder, parties=parties, max_dropouts=max_dropouts,
             colluders=colluders, threshold=threshold, secure=secure, epsilon=noise, delta=delta, unit=unit,
-            queries=(query,), degree=neighbours, corrupt=corrupt, roster=roster,
+            queries=(query,), degree=neighbours, corrupt=pooling, roster=roster,
             max_records_per_party=max_records_per_party,
         )  # fmt: skip
 
@@ -271,8 +281,8 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     """Epsilon of one party's answers if the coordinator and that many other parties pool what they know.
 
     In the worst accepted case, the fewest survivors. Their sum hides the party behind its own share of noise and those
-    of the survivors that do not collude; from `threshold` colluders on they can lift its mask, and without secure
-    aggregation there is none: its own share alone.
+    of the survivors that do not collude; a coalition larger than secure aggregation is planned for may lift its mask,
+    and without secure aggregation there is none: its own share alone.
 
     Args:
         plan: The plan.
@@ -280,7 +290,7 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     """
     if not 0 <= colluders < plan.parties:
         raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)
-    alone = not plan.secure or colluders >= plan.threshold
+    alone = not plan.secure or colluders > plan.largest_coalition
     shares = 1 if alone else plan.survivors - colluders
     if shares == plan.noise_parties:
         return accountant.epsilon(plan.releases(), plan.delta)
@@ -311,7 +321,14 @@ def _check_parties(plan: Plan) -> None:
             do="Allow fewer dropouts.",
         )  # fmt: skip
     if not plan.secure:
+        if plan.roster or plan.degree or plan.corrupt:
+            raise PlanError("roster, degree, corrupt", expected="none without secure aggregation", got="some")
         return
+    if plan.corrupt < plan.colluders:
+        raise PlanError(
+            "corrupt parties", expected=f"at least the {plan.colluders} colluders that the noise allows for",
+            got=plan.corrupt, do="Assume as many corrupt parties as colluders.",
+        )  # fmt: skip
     if plan.parties < 2:
         raise PlanError(
             "parties under secure aggregation", expected="at least 2", got=plan.parties,
@@ -324,6 +341,11 @@ def _check_parties(plan: Plan) -> None:
             f"= {plan.noise_parties}",
             do="Allow fewer dropouts or assume fewer colluders.",
         )  # fmt: skip
+    _check_masks(plan)
+
+
+def _check_masks(plan: Plan) -> None:
+    """Graph, threshold and signatures."""
     full = plan.parties - 1
     if plan.degree != full and (plan.degree % 2 or not 2 <= plan.degree < full):
         raise PlanError(

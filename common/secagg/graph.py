@@ -121,6 +121,24 @@ def parameters(
     return parties - 1, max(2, bad + 1)
 
 
+def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
+    """Bound on the chance that a sparse graph is not secure, by the conditions of `parameters`; 1 out of their range.
+
+    Args:
+        parties: L.
+        corrupt: Fraction that pools what it sees; C is rounded up.
+        dropped: Fraction that drops out; D is rounded up.
+        degree: k, even and below L - 1.
+        threshold: t.
+        malicious: Whether the coordinator may break the protocol.
+    """
+    if not 2 <= threshold <= degree:
+        return 1.0
+    bad, gone = _count(corrupt, parties), _count(dropped, parties)
+    chances = _cuttable(parties, bad, degree) if malicious else _separable(parties, bad, gone, degree)
+    return min(1.0, float(chances[threshold - 2]))
+
+
 def _label(seed: bytes, party: PartyId) -> bytes:
     return hashlib.sha256(PROTOCOL + b"|graph|" + seed + party.to_bytes(8, "big")).digest()
 

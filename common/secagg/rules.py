@@ -71,8 +71,13 @@ def of_round(binding: bytes, index: int) -> bytes:
     return hashlib.sha256(PROTOCOL + b"|round|" + binding + index.to_bytes(8, "big")).digest()
 
 
+def about(binding: bytes, subject: bytes) -> bytes:
+    """32 bytes that bind a round to what is asked in it: masks of parties asked for different things never cancel."""
+    return hashlib.sha256(PROTOCOL + b"|about|" + binding + hashlib.sha256(subject).digest()).digest()
+
+
 def survivors_statement(binding: bytes, sharers: Collection[PartyId], survivors: Collection[PartyId]) -> bytes:
-    """What a party signs before it unmasks: who shared and who survived, in the round of `binding` (`of_round`)."""
+    """What a party signs before it unmasks: who shared and who survived, in the round of `binding` (`about`)."""
     lists = [number for group in (sharers, survivors) for number in (len(group), *sorted(group))]
     return PROTOCOL + b"|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in lists)
 

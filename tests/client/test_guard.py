@@ -99,3 +99,20 @@ def test_a_party_may_insist_on_signed_survivors():
     with pytest.raises(RefusalError):
         wary.check(plan(3))
     wary.check(plan(3, roster=roster(3).digest.hex()))
+
+
+def test_a_coalition_that_the_party_fears_must_be_in_the_plan():
+    signed = plan(4, colluders=1, corrupt=1, roster=roster(4).digest.hex())
+    Limits(max_epsilon=4.0, colluders=1).check(signed)
+    with pytest.raises(RefusalError, match="coalition"):
+        Limits(colluders=2).check(signed)
+
+
+def test_a_sparse_graph_is_checked_by_the_party_itself():
+    sparse = plan(60, degree=4, threshold=3, corrupt=6)
+    with pytest.raises(RefusalError, match="graph"):
+        Limits().check(sparse)
+    dense = plan(200, degree=60, threshold=40, corrupt=60, spec=VotesSpec(top=8))
+    Limits().check(dense)
+    with pytest.raises(RefusalError, match="graph"):
+        Limits(security_bits=200).check(dense)

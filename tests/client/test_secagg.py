@@ -24,7 +24,7 @@ from common.errors import (
 from common.secagg import shamir
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import add_masks
-from common.secagg.rules import check_adverts, of_round, survivors_statement
+from common.secagg.rules import about, check_adverts, of_round, survivors_statement
 from tests.common.secagg.rounds import LENGTH, Run, entropy, identity, roster, setup, vectors
 
 ZEROS = np.zeros(LENGTH, dtype=np.int64)
@@ -246,7 +246,7 @@ def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(asked):
     run = Run(asked).ready()
     masked = run.open(4).mask().masked
     transcript, graph = check_adverts(asked, run.adverts, run.roster, "test")
-    own, shared = of_round(asked.binding, 4), of_round(transcript, 4)
+    own, shared = of_round(asked.binding, 4), about(of_round(transcript, 4), b"")
     roots = {party: Secret(entropy(party)) for party in asked.parties}
     pairs = {party: KeyPair(root.derive("own mask key", own, party, party)) for party, root in roots.items()}
     for party in asked.parties:
@@ -352,7 +352,7 @@ def test_a_signature_is_over_round_sharers_and_survivors():
     masked, _ = run.parties[0].mask(4, ZEROS)
     _, signature = masked.agree(frozenset({0, 1, 2}))
     transcript, _ = check_adverts(run.setup, run.adverts, run.roster, "test")
-    statement = survivors_statement(of_round(transcript, 4), range(4), {0, 1, 2})
+    statement = survivors_statement(about(of_round(transcript, 4), b""), range(4), {0, 1, 2})
     assert signature == identity(0).sign(statement)
 
 
@@ -548,3 +548,11 @@ def test_nothing_shows_a_secret():
         shown = "".join(repr(item) + str(item) for item in ours)
         assert not any(secret.hex() in shown or repr(secret)[2:-1] in shown for secret in secrets)
         step(run)
+
+
+def test_parties_that_were_asked_different_things_have_masks_that_do_not_cancel():
+    run = Run(setup(2)).ready()
+    words = [run.parties[party].mask(3, ZEROS, subject=bytes([party]))[1] for party in range(2)]
+    same = Run(setup(2)).ready()
+    alike = [same.parties[party].mask(3, ZEROS, subject=b"x")[1] for party in range(2)]
+    assert not np.array_equal(words[0] + words[1], alike[0] + alike[1])

@@ -84,11 +84,11 @@ def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
     assert send(service(tmp_path, 0), m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.IDENTITY)
 
 
-def test_closing_forgets_the_run_and_its_noise_keys(tmp_path):
+def test_closing_forgets_the_run_and_its_answers(tmp_path):
     party = opened(tmp_path)
     send(party, m.AskVotes(query()))
     assert send(party, m.Close()) == m.Closed()
-    assert [entry.noise_key for entry in party._ledger.entries()] == [None]
+    assert [entry.answer for entry in party._ledger.entries()] == [None]
     assert send(party, m.AskVotes(query()), index=1) == m.Refusal(m.Reason.OUT_OF_ORDER)
 
 

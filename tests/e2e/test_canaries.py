@@ -137,9 +137,11 @@ def test_the_search_finds_what_is_there(task, watched, tmp_path):
     (folder / "leak.log").write_text(f"about {text.upper()}")
     assert "zq003" in words_in(left(folder), [text])
     assert len(words_in(left(folder), [text])) == 4
-    entry = {"run": "r", "index": 0, "plan_digest": b"p", "query_digest": b"q", "noise_key": watched["noise"][0]}
-    Ledger(folder / "open.db").reserve(**entry, release=Ledger(folder / "state/ledger.db").entries()[0].release)
-    assert keys_in(left(folder), watched["noise"]) == watched["noise"][:1]
+    entry = {"run": "r", "index": 0, "plan_digest": b"p", "query_digest": b"q"}
+    ledger = Ledger(folder / "open.db")
+    ledger.reserve(**entry, release=Ledger(folder / "state/ledger.db").entries()[0].release)
+    ledger.keep("r", 0, watched["masks"][0])
+    assert keys_in(left(folder), watched["masks"]) == watched["masks"][:1]
 
 
 def broken_model(monkeypatch, calls):

@@ -102,7 +102,7 @@ def survives(folder, event, *overrides):
     for ledger in (run / "state" / "ledger.db", *sorted((run / "parties").glob("*.db"))):
         entries = Ledger(ledger).entries()
         assert [(entry.index, entry.committed) for entry in entries] == [(0, True), (1, True)]
-        assert all(entry.survivors == {0, 1, 2} and entry.noise_key is None for entry in entries)
+        assert all(entry.survivors == {0, 1, 2} and entry.answer is None for entry in entries)
     spent = read(run, "privacy.json")["spent"]
     assert (spent["queries_asked"], spent["queries_planned"]) == (QUERIES, QUERIES)
     # No text is paid twice, but for the one reply that a kill can catch between model and disk.

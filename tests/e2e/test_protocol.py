@@ -1,6 +1,7 @@
 """A query through Flower's messages, secure aggregation and real parties: the exact sum of survivors, or a refusal."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -213,3 +214,21 @@ def test_noise_of_the_whole_pipeline_has_the_planned_variance(tmp_path):
     parties.open()
     total = parties.ask(0, query(candidates=12_000))
     assert total.var() / agreed.queries[0].sigma ** 2 == pytest.approx(1, abs=5 * (2 / 24_000) ** 0.5)
+
+
+def test_a_query_that_is_not_the_same_for_all_is_worth_nothing(tmp_path):
+    # The coordinator asks party 0 about other candidates, to tell its answer from the others'.
+    def switch(partition, message):
+        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        if partition or not isinstance(envelope.body, m.AskVotes):
+            return (message,)
+        parcel = wire.pack(replace(envelope, body=replace(envelope.body, query=query(7))))
+        message.content["envelope"]["bytes"] = parcel.envelope
+        message.content["bulk"]["bytes"].data = parcel.bulk
+        return (message,)
+
+    services = [service(tmp_path, party) for party in range(3)]
+    parties = federation(tmp_path, services, plan(3, **NOISELESS), on_request=switch)
+    parties.open()
+    total = parties.ask(0, query(0))
+    assert np.abs(total).max() > 2**50  # masks that did not cancel

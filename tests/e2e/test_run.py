@@ -67,12 +67,12 @@ def test_what_was_spent_is_what_was_planned_to_the_last_digit(run):
 
 
 @pytest.mark.parametrize("ledger", ["state/ledger.db", "parties/0000.db", "parties/0001.db", "parties/0002.db"])
-def test_every_ledger_holds_each_query_once_and_no_noise_key(ledger, run):
+def test_every_ledger_holds_each_query_once_and_no_answer(ledger, run):
     plan = Parts(load(run)).plan
     entries = Ledger(run / ledger).entries()
     assert [entry.index for entry in entries] == list(range(ROUNDS - 1))
     for entry in entries:
-        assert (entry.committed, entry.noise_key, entry.survivors) == (True, None, {0, 1, 2})
+        assert (entry.committed, entry.answer, entry.survivors) == (True, None, {0, 1, 2})
         assert (entry.run, entry.plan_digest) == (read(run, "run.json")["run"], plan.digest())
     assert Ledger(run / ledger).total(plan.delta) == verify(plan)
 

@@ -215,11 +215,11 @@ def test_an_answer_of_another_length_is_refused(tmp_path):
         coordinator.ask(0, world.query)
 
 
-def test_closing_erases_every_noise_key(tmp_path):
+def test_closing_erases_every_kept_answer(tmp_path):
     world = World(tmp_path)
     coordinator = world.coordinator()
     coordinator.ask(0, world.query)
     coordinator.close()
     for party in range(3):
         (entry,) = Ledger(tmp_path / f"{party}.db").entries()
-        assert (entry.committed, entry.noise_key) == (True, None)
+        assert (entry.committed, entry.answer) == (True, None)

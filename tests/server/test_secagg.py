@@ -238,7 +238,7 @@ def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
     pair = KeyPair(secagg._recover(held, given, {3})[3])
     assert pair.public == run.adverts[3].mask_publics[0]
     for peer in (0, 1, 2):
-        key = secagg.mask_key(pair, held.publics[peer], held.binding, 3, peer)
+        key = secagg.mask_key(pair, held.publics[peer], held.asked, 3, peer)
         masks.add_masks(late, [(key.reveal(), 1)])
     only_self_mask = np.zeros(1000, np.uint64)
     seed = Secret(entropy(3)).derive("own self-mask seed", of_round(run.setup.binding, 3), 3, 3)

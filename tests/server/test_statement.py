@@ -21,6 +21,7 @@ def privacy(**changes):
         "assumed_colluders": 0,
         "noise_parties": 3,
         "threshold": 2,
+        "largest_coalition": 1,
         "aggregation": "secure, semi-honest coordinator",
         "against_colluders": [{"colluders": 0, "epsilon": 4.0}, {"colluders": 1, "epsilon": 5.12341}],
         "spent": {"epsilon": 4.0, "queries_asked": 4, "queries_planned": 4},

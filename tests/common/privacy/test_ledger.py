@@ -13,7 +13,7 @@ from common.privacy.accountant import Release
 from common.privacy.ledger import Ledger
 
 RELEASE = Release(shifts=(1, 2, 1, 2), sigma=20.0, shares=3, records=1)
-KEY, OTHER_KEY = bytes(range(32)), bytes(range(32, 64))
+ANSWER, OTHER = bytes(range(64)), bytes(range(64, 128))
 DELTA = 1e-5
 
 
@@ -33,14 +33,15 @@ def ledger(path):
     return Ledger(path)
 
 
-def test_the_same_query_again_gets_the_original_key_and_costs_nothing(ledger, path):
-    first = ledger.reserve(**_ask(noise_key=KEY))
+def test_the_same_query_again_gets_the_kept_answer_and_costs_nothing(ledger, path):
+    ledger.reserve(**_ask())
     cost = ledger.total(DELTA)
-    assert first.noise_key == KEY
-    again = Ledger(path).reserve(**_ask(noise_key=OTHER_KEY))
-    assert again == first
+    assert ledger.keep("r", 0, ANSWER) == ANSWER
+    again = Ledger(path).reserve(**_ask())
+    assert again.answer == ANSWER
+    assert Ledger(path).keep("r", 0, OTHER) == ANSWER
     assert ledger.total(DELTA) == cost
-    assert ledger.entries() == (first,)
+    assert ledger.entries() == (again,)
 
 
 @pytest.mark.parametrize(
@@ -53,29 +54,29 @@ def test_the_same_query_again_gets_the_original_key_and_costs_nothing(ledger, pa
     ],
 )
 def test_another_query_or_another_plan_is_refused_and_not_charged(ledger, changes):
-    first = ledger.reserve(**_ask(noise_key=KEY))
+    first = ledger.reserve(**_ask())
     with pytest.raises(RefusedError):
-        ledger.reserve(**_ask(noise_key=KEY, **changes))
+        ledger.reserve(**_ask(**changes))
     assert ledger.entries() == (first,)
 
 
-def test_commit_erases_the_key_from_the_disk_and_closes_the_answer(ledger, path):
-    ledger.reserve(**_ask(noise_key=KEY))
-    assert KEY in path.read_bytes()
+def test_commit_erases_the_answer_from_the_disk_and_closes_it(ledger, path):
+    ledger.reserve(**_ask())
+    ledger.keep("r", 0, ANSWER)
+    assert ANSWER in path.read_bytes()
     ledger.commit("r", 0)
     ledger.commit("r", 0)
-    assert [file for file in path.parent.iterdir() if KEY in file.read_bytes()] == []
+    assert [file for file in path.parent.iterdir() if ANSWER in file.read_bytes()] == []
     (entry,) = ledger.entries()
     assert entry.committed
-    assert entry.noise_key is None
+    assert entry.answer is None
     with pytest.raises(RefusedError, match="closed"):
-        ledger.reserve(**_ask(noise_key=OTHER_KEY))
-    # The coordinator holds no key; it may look at what it has.
+        ledger.keep("r", 0, OTHER)
     assert ledger.reserve(**_ask()) == entry
 
 
 def test_one_set_of_survivors(ledger):
-    ledger.reserve(**_ask(noise_key=KEY))
+    ledger.reserve(**_ask())
     ledger.survivors("r", 0, {2, 0, 1})
     ledger.survivors("r", 0, {0, 1, 2})
     for other in ({0, 1}, {0, 1, 2, 3}, set()):
@@ -100,6 +101,8 @@ def test_entries_that_were_never_reserved(ledger):
         ledger.commit("r", 0)
     with pytest.raises(InternalError):
         ledger.survivors("r", 0, {0})
+    with pytest.raises(InternalError):
+        ledger.keep("r", 0, ANSWER)
 
 
 def test_total_composes_all_entries_whether_committed_or_not(ledger):
@@ -116,11 +119,10 @@ def test_total_composes_all_entries_whether_committed_or_not(ledger):
     assert ledger.total(DELTA) == math.inf
 
 
-def test_the_key_is_not_shown(ledger):
-    assert repr(KEY)[2:-1] not in repr(ledger.reserve(**_ask(noise_key=KEY)))
-    with pytest.raises(InternalError) as caught:
-        ledger.reserve(**_ask(index=1, noise_key=b"secret"))
-    assert "secret" not in str(caught.value)
+def test_the_answer_is_not_shown(ledger):
+    ledger.reserve(**_ask())
+    ledger.keep("r", 0, ANSWER)
+    assert repr(ANSWER)[2:-1] not in repr(ledger.entries())
 
 
 def test_the_file_is_its_owners_alone(ledger, path):
@@ -139,13 +141,13 @@ def test_the_file_is_its_owners_alone(ledger, path):
         "UPDATE entries SET plan_digest = x'00'",
         "UPDATE entries SET query_digest = x'00'",
         "UPDATE entries SET release = '{}'",
-        "UPDATE entries SET noise_key = x'00'",
+        "UPDATE entries SET answer = x'00'",
         "UPDATE entries SET survivors = '[]'",
         "UPDATE entries SET committed = 0",
     ],
 )
 def test_the_database_itself_refuses_to_rewrite(ledger, path, statement):
-    ledger.reserve(**_ask(noise_key=KEY))
+    ledger.reserve(**_ask())
     ledger.survivors("r", 0, {0, 1})
     ledger.commit("r", 0)
     database = sqlite3.connect(path)
@@ -161,12 +163,14 @@ def test_a_failed_transaction_leaves_nothing(ledger, monkeypatch):
     assert ledger.entries() == ()
 
 
-def _reserve(path, index, key):
-    return Ledger(path).reserve(**_ask(index=index, noise_key=key)).noise_key
+def _keep(path, index, answer):
+    ledger = Ledger(path)
+    ledger.reserve(**_ask(index=index))
+    return ledger.keep("r", index, answer)
 
 
 @pytest.mark.parametrize("processes", [False, True])
-def test_concurrent_writers_agree_on_one_key_for_each_entry(path, processes):
+def test_concurrent_writers_agree_on_one_answer_for_each_entry(path, processes):
     pool = (
         concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver"))
         if processes
@@ -174,7 +178,7 @@ def test_concurrent_writers_agree_on_one_key_for_each_entry(path, processes):
     )
     keys = [bytes([i]) * 32 for i in range(6)]
     with pool:
-        got = [pool.submit(_reserve, path, index, key) for key in keys for index in range(2)]
+        got = [pool.submit(_keep, path, index, key) for key in keys for index in range(2)]
         results = [future.result() for future in got]
     assert len(set(results[0::2])) == len(set(results[1::2])) == 1
     assert len(Ledger(path).entries()) == 2

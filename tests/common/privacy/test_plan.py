@@ -21,6 +21,7 @@ def _plan(**changes):
     values = {**NUMBERS, "queries": (QUERY,), **changes}
     if values["secure"] and type(values["parties"]) is int:
         values.setdefault("degree", max(values["parties"] - 1, 0))
+        values.setdefault("corrupt", values["colluders"])
     return Plan(**values)
 
 
@@ -209,7 +210,7 @@ def test_round_trip_and_digest():
     changed = [
         {"method": "other"}, {"labels": ("b", "a")}, {"encoder": "other"}, {"parties": 11}, {"max_dropouts": 2},
         {"colluders": 2}, {"threshold": 8}, {"secure": False}, {"epsilon": 2.5}, {"delta": 2e-5}, {"unit": "user"},
-        {"max_records_per_party": 1000}, {"degree": 8}, {"corrupt": 1},
+        {"max_records_per_party": 1000}, {"degree": 8}, {"corrupt": 4},
         {"roster": 32 * "ab"}, {"queries": (dataclasses.replace(QUERY, times=3),)},
         {"queries": (dataclasses.replace(QUERY, sigma=1561.0),)},
         {"queries": (dataclasses.replace(QUERY, spec=VotesSpec(top=7)),)},
@@ -260,3 +261,21 @@ def test_signed_survivors_need_more_than_half_of_parties_and_corrupt_ones():
         _plan(roster=32 * "ab", corrupt=8, colluders=8, threshold=9)
     with pytest.raises(PlanError, match="64 hex digits"):
         _plan(roster="ab")
+
+
+def test_colluders_beyond_what_secure_aggregation_is_planned_for_may_lift_a_mask():
+    trusting = _plan(colluders=1)
+    assert trusting.largest_coalition == 6
+    signed = _plan(colluders=1, roster=32 * "ab")
+    assert signed.largest_coalition == 1
+    alone = epsilon_against(signed, 9)
+    assert epsilon_against(signed, 1) < epsilon_against(signed, 2) == pytest.approx(alone)
+    assert epsilon_against(trusting, 2) < alone
+    assert _plan(degree=6, threshold=5, colluders=2).largest_coalition == 2
+
+
+def test_what_secure_aggregation_needs_is_refused_without_it():
+    with pytest.raises(PlanError, match="without secure aggregation"):
+        _plan(secure=False, roster=32 * "ab")
+    with pytest.raises(PlanError, match="at least the 3 colluders"):
+        _plan(corrupt=2)
