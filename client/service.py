@@ -267,7 +267,7 @@ def _reason(error: Exception) -> m.Reason:
             return m.Reason.TOO_FEW
         case SignatureError() | MembershipError():
             return m.Reason.IDENTITY
-        case ProtocolError() | ConfigError() | PlanError():
+        case ProtocolError() | ConfigError() | PlanError() | OverflowError():
             return m.Reason.MALFORMED
         case _:
             return m.Reason.INTERNAL

@@ -41,3 +41,7 @@ def _plan(overrides: Sequence[str]) -> dict[str, object]:
     privacy = describe(parts.plan)
     del privacy["spent"]
     return privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.providers)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

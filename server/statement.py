@@ -104,8 +104,8 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     if privacy["adjacency"]["unit"] == "user":
         most = privacy["adjacency"]["max_records"]
         unit, given = (
-            f"all records of any one person (at most {most} in all) are there or not",
-            "a given person's records were",
+            f"all records of any one party (of which at most {most} vote) are there or not",
+            "a given party's records were",
         )
     else:
         unit, given = "any one record is there or not", "a given record was"
@@ -233,10 +233,10 @@ def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
         "the texts are meant to show. It can be learnt about somebody whether or not their record was used."
     )
     if adjacency["unit"] == "user":
-        most = _count(adjacency["max_records"], "record", "records")
+        most = adjacency["max_records"]
         several = (
-            f"People known to several parties: each party uses at most {most} of one person. Somebody whose records at "
-            "all parties add up to more is protected less."
+            f"People known to several parties: a party is protected as one, with at most {most} of its records voting. "
+            "Somebody whose records are at several parties is protected less."
         )
     else:
         several = (

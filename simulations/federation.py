@@ -33,6 +33,14 @@ def with_labels(config: DictConfig) -> DictConfig:
     return config
 
 
+def with_absolute_paths(config: DictConfig) -> DictConfig:
+    """Name the task's files from the root, so that a run is resumed from wherever."""
+    for name in ("train", "test", "public_text"):
+        if config.task.get(name):
+            config.task[name] = str(Path(config.task[name]).resolve())
+    return config
+
+
 def with_identities(config: DictConfig, folder: Path) -> DictConfig:
     """Give each simulated party an identity, where the coordinator is trusted with nothing, and each the roster."""
     if config.secagg.mode == "malicious" and not config.secagg.roster:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from client.service import serve
 from server.app import composed, load, store
-from simulations.federation import parties, with_identities, with_labels
+from simulations.federation import parties, with_absolute_paths, with_identities, with_labels
 
 
 def main() -> None:
     """Serve until told to stop; prints one line when ready."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
-        store(with_identities(with_labels(composed(overrides)), folder), folder)
+        store(with_identities(with_labels(with_absolute_paths(composed(overrides))), folder), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
     server = serve(parties(load(folder), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):

@@ -59,9 +59,8 @@ def _composed(config: DictConfig) -> None:
 def _resume(arguments: list[str]) -> None:
     folder = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == "--resume" else None
     if folder is None or not (folder / "config.yaml").is_file():
-        sys.exit(
-            f"caucus-simulate: {CheckpointError('--resume', expected='one folder of an earlier run', got=arguments)}"
-        )
+        wanted = "one folder with a config.yaml, and no overrides"
+        sys.exit(f"caucus-simulate: {CheckpointError('--resume', expected=wanted, got=' '.join(arguments))}")
     logging.basicConfig(
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -82,7 +81,9 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
 def simulate(config: DictConfig, folder: Path) -> None:
     """Run one federation, or go on with the one in `folder`."""
     validate.one_of(ENGINES, engine=config.engine)
-    config = federation.with_identities(identified(federation.with_labels(config)), folder)
+    config = federation.with_identities(
+        identified(federation.with_labels(federation.with_absolute_paths(config))), folder
+    )
     held = folder / "run.json"
     if held.exists() and json.loads(held.read_text(encoding="utf-8"))["run"] != config.run:
         raise CheckpointError(

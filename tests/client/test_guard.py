@@ -8,6 +8,7 @@ from client.session import RefusalError
 from common.errors import ConfigError
 from common.messages import Reason
 from common.queries import VotesSpec
+from common.secagg.graph import parameters
 from tests.federations import plan, roster
 
 
@@ -112,7 +113,10 @@ def test_a_sparse_graph_is_checked_by_the_party_itself():
     sparse = plan(60, degree=4, threshold=3, corrupt=6)
     with pytest.raises(RefusalError, match="graph"):
         Limits().check(sparse)
-    dense = plan(200, degree=60, threshold=40, corrupt=60, spec=VotesSpec(top=8))
+    degree, threshold = parameters(
+        200, corrupt=0.3, dropped=0.0, security_bits=40, correctness_bits=30, malicious=False
+    )
+    dense = plan(200, degree=degree, threshold=threshold, corrupt=60, spec=VotesSpec(top=8))
     Limits().check(dense)
     with pytest.raises(RefusalError, match="graph"):
         Limits(security_bits=200).check(dense)

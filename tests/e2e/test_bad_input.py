@@ -236,9 +236,9 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["llm=anthropic"], "ANTHROPIC_API_KEY"),
         (["method.samples=many"], "caucus-simulate: Error in call to target 'server.methods.wasp.Wasp': TypeError"),
         (["no_such_setting=1"], "no_such_setting"),
-        (["--resume"], "caucus-simulate: --resume; expected one folder of an earlier run"),
-        (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder of an earlier run"),
-        (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder of an earlier run"),
+        (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
+        (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
+        (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

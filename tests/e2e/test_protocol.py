@@ -1,14 +1,19 @@
 """A query through Flower's messages, secure aggregation and real parties: the exact sum of survivors, or a refusal."""
 
 import itertools
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from common import messages as m
 from common import wire
 from common.errors import DropoutError, RefusedError
+from common.privacy.ledger import Ledger
 from common.secagg.identity import Identity
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 
@@ -121,6 +126,66 @@ def test_more_dropouts_than_planned_give_a_refusal_and_never_a_sum(tmp_path, kin
     parties.open()
     with pytest.raises(DropoutError, match="expected at least 3"):
         parties.ask(0, query())
+
+
+LOSSES = st.tuples(*[st.sampled_from([None, *itertools.product(STEPS, ("request", "reply"))])] * 5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(secure=st.booleans(), attempts=st.lists(LOSSES, min_size=1, max_size=3))
+def test_whoever_drops_whenever_the_sum_is_exact_or_there_is_none(secure, attempts):
+    agreed = plan(5, max_dropouts=2, threshold=3 if secure else 1, secure=secure, **NOISELESS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        services = [service(folder, party) for party in range(5)]
+        # The last attempt finds everybody back.
+        for losses in (*attempts, (None,) * 5):
+            here = named_in(folder)
+            parties = federation(folder, services, agreed, **vanishing(losses))
+            try:
+                parties.open()
+                total = parties.ask(0, query())
+            except DropoutError:
+                assert any(losses)
+                continue
+            summed = named_in(folder)
+            assert here in (None, summed)
+            assert len(summed) >= 3
+            assert np.array_equal(total, sum(true_counts(query(), records(party)) for party in summed))
+            return
+        pytest.fail("an honest attempt with everybody there was refused")
+
+
+def named_in(folder):
+    """The survivors that the coordinator's ledger names, if any."""
+    path = folder / "coordinator.db"
+    entries = Ledger(path).entries() if path.exists() else ()
+    return entries[0].survivors if entries else None
+
+
+def vanishing(losses):
+    """Faults after which each party that has a loss is gone, from its request, or its reply, of that kind on."""
+    gone = set()
+
+    def body(message):
+        return wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data)).body
+
+    def request(partition, message):
+        loss = losses[partition]
+        if loss and isinstance(body(message), loss[0]):
+            if loss[1] == "request":
+                gone.add(partition)
+            else:
+                dying.add(partition)
+        return () if partition in gone else (message,)
+
+    def reply(partition, message):
+        if partition in dying:
+            gone.add(partition)
+        return () if partition in gone else (message,)
+
+    dying = set()
+    return {"on_request": request, "on_reply": reply}
 
 
 def test_a_failed_query_is_asked_again_at_no_cost_once_the_party_is_back(tmp_path):
