@@ -1,7 +1,7 @@
 """Any order of legal, illegal, repeated and damaged messages, restarts between them, at one party of three.
 
 The party always answers with a parcel; it gives one answer to one query, one set of survivors and one kind of share for
-each peer; and after all that an honest coordinator is served, unless the ledger holds something else in that place.
+each peer; and a whole round is served at any time, unless the ledger holds something else in its place.
 """
 
 import tempfile
@@ -27,7 +27,6 @@ PLANS = {
 }
 PARTIES = frozenset({0, 1, 2})
 SURVIVORS = [PARTIES, frozenset({0, 1}), frozenset({0, 2}), frozenset({1, 2})]
-REFUSED = m.Refusal
 
 
 class Orders(RuleBasedStateMachine):
@@ -155,25 +154,31 @@ class Orders(RuleBasedStateMachine):
         assert reply != m.Refusal(m.Reason.INTERNAL)
         self.restart()  # damage may have been a legal message: what came of it is not followed up
 
-    @rule(run=st.sampled_from(["run", "walk"]), index=st.integers(0, 1))
-    def an_honest_coordinator_is_served(self, run, index):
-        """From Open to unmasking, with the query and the survivors that were first: refused only if it is closed."""
+    @rule(
+        run=st.sampled_from(["run", "run", "walk"]),
+        index=st.sampled_from([0, 0, 1]),
+        seed=st.sampled_from([0, 0, 1]),
+        survivors=st.sampled_from(SURVIVORS),
+    )
+    def whole_round(self, run, index, seed, survivors):
+        """From Open to unmasking: refused only where the ledger holds something else, or the place is closed."""
         entry = {(e.run, e.index): e for e in self.party._ledger.entries()}.get((run, index))
         self.open(run, index, again=False)
         if self.plan.secure:
             assert isinstance(self._send(m.AskShares(self.adverts)), m.Shares)
-        seed = next((s for s in (0, 1) if entry and query(s).digest() == entry.query_digest), 0)
-        if entry and query(seed).digest() != entry.query_digest:
+        asked = query(seed)
+        reply = self._send(m.AskVotes(asked, self.delivery if self.plan.secure else None))
+        same = entry is None or (entry.query_digest == asked.digest() and not entry.committed)
+        assert isinstance(reply, m.Answer if same else m.Refusal)
+        if not (self.plan.secure and same):
             return
-        reply = self._send(m.AskVotes(query(seed), self.delivery if self.plan.secure else None))
-        assert isinstance(reply, REFUSED if entry and entry.committed else m.Answer)
-        if not self.plan.secure or isinstance(reply, REFUSED):
-            return
-        survivors = (entry and entry.survivors) or PARTIES
-        signatures = {}
-        if self.plan.malicious:
-            signatures = self._signatures(survivors, query(seed))
-        assert isinstance(self._send(m.AskUnmask(survivors, signatures)), UnmaskShares)
+        legal = 0 in survivors and len(survivors) >= self.plan.survivors
+        legal = legal and (entry is None or entry.survivors in (None, survivors))
+        signatures = self._signatures(survivors, asked) if self.plan.malicious and legal else {}
+        if self.plan.malicious and not legal:
+            assert isinstance(self._send(m.AskAgree(survivors)), m.Refusal)
+        reply = self._send(m.AskUnmask(survivors, signatures))
+        assert isinstance(reply, UnmaskShares if legal else m.Refusal)
 
     def _signatures(self, survivors, asked):
         signatures = {0: self._send(m.AskAgree(survivors)).signature}

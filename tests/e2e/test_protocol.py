@@ -156,6 +156,32 @@ def test_whoever_drops_whenever_the_sum_is_exact_or_there_is_none(secure, attemp
         pytest.fail("an honest attempt with everybody there was refused")
 
 
+@pytest.mark.parametrize("secure", [True, False])
+def test_once_parties_were_named_the_sum_is_theirs_or_nobodys(tmp_path, secure):
+    agreed = plan(4, max_dropouts=1, threshold=3 if secure else 1, secure=secure, **NOISELESS)
+    services = [service(tmp_path, party) for party in range(4)]
+
+    def ask(*losses):
+        parties = federation(tmp_path, services, agreed, **vanishing(losses))
+        parties.open()
+        return parties.ask(0, query())
+
+    if secure:
+        lost = (m.AskUnmask, "request")
+        with pytest.raises(DropoutError, match="at least 3 of 4; got 2"):
+            ask(None, None, lost, lost)
+    else:
+        Ledger(tmp_path / "coordinator.db").reserve(
+            run="run", index=0, plan_digest=agreed.digest(), query_digest=query().digest(),
+            release=agreed.answer_release(0),
+        )  # fmt: skip
+        Ledger(tmp_path / "coordinator.db").survivors("run", 0, frozenset(range(4)))
+    with pytest.raises(DropoutError, match=r"the same \[0, 1, 2, 3\]; got \[0, 2, 3\]"):
+        ask(None, (m.AskVotes, "reply"), None, None)
+    everybody = sum(true_counts(query(), records(party)) for party in range(4))
+    assert np.array_equal(ask(None, None, None, None), everybody)
+
+
 def named_in(folder):
     """The survivors that the coordinator's ledger names, if any."""
     path = folder / "coordinator.db"
