@@ -237,3 +237,10 @@ def _parts(present, degree):
             places -= edge
         parts.append(part)
     return parts
+
+
+def test_a_threshold_out_of_range_is_no_security():
+    numbers = {"corrupt": 0.3, "dropped": 0.1, "degree": 54, "malicious": False}
+    assert graph.breach(100, threshold=55, **numbers) == 1.0
+    assert graph.breach(100, threshold=1, **numbers) == 1.0
+    assert graph.breach(100, threshold=31, **numbers) <= 2**-40
