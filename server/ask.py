@@ -83,7 +83,7 @@ class Federation:
         """
         self._attempt, self._failed = self._attempt + 1, False
         first = next((i for i in range(self._plan.total_queries) if self._checkpoint.answer(i) is None), None)
-        if first is None:  # resumed after the last answer: the parties may still hold its noise keys
+        if first is None:  # resumed after the last answer: the parties may still keep theirs
             self._network.join(wire.pack(self._envelope(0, m.Close(), index=0)), self._plan.parties)
             return
         self._refused.clear()

@@ -19,7 +19,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from common.domain import Candidate, Record, Task
+from common.domain import Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.llm.base import Provider
@@ -198,7 +198,7 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
 
 
 def _write(setup: Setup, state: State, *, ledger: Ledger, status: str, seconds: float) -> None:
-    _write_lines(setup.folder / "synthetic.jsonl", map(_row, state.candidates))
+    _write_lines(setup.folder / "synthetic.jsonl", map(asdict, state.candidates))
     _write_lines(setup.folder / "rounds.jsonl", state.rounds)
     privacy = describe(setup.plan, ledger=ledger, run=setup.run, simulation=setup.simulation)
     write_json(setup.folder / "privacy.json", privacy)
@@ -214,15 +214,6 @@ def _write(setup: Setup, state: State, *, ledger: Ledger, status: str, seconds: 
             "versions": {name: version(name) for name in VERSIONS},
         },
     )
-
-
-def _row(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "text": candidate.text,
-        "label": candidate.label,
-        "model": candidate.model,
-        "round": candidate.round,
-    }
 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

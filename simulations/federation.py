@@ -62,6 +62,7 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     limits: Limits = instantiate(config.client, _convert_="all")
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     signed = config.secagg.mode == "malicious"
+    roster = Roster.from_json(Path(config.secagg.roster).read_bytes()) if signed else None
     return {
         party: PartyService(
             party=party,
@@ -70,7 +71,7 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
             limits=limits,
             ledger=Ledger(folder / "parties" / f"{party:04}.db"),
             identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,
-            roster=Roster.from_json(Path(config.secagg.roster).read_bytes()) if signed else None,
+            roster=roster,
         )
         for party, private in enumerate(deal(config))
     }
