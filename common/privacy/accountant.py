@@ -19,7 +19,7 @@ The noise that is really drawn differs in two ways, and both results include the
 
 - a sum of U shares of scale s against the ideal discrete Gaussian: each probability off by at most a factor
   exp(+-tau), tau = 10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021);
-- each share off by `samplers.table_tv` in total variation, TV.
+- each share off by `samplers.gaussian_tv` in total variation, TV.
 
 With c touched coordinates in all, coordinates that no unit can touch being identical either way,
 
@@ -29,18 +29,21 @@ TV is of the order of 1e-32, so that above epsilon = 50 or so nothing is proved 
 """
 
 import functools
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from common.errors import PlanError
-from common.privacy.samplers import table_tv
-from common.validate import at_least, not_empty, positive, probability
+from common.errors import ConfigError, PlanError
+from common.privacy.samplers import gaussian_tv
+from common.queries import Sensitivity
+from common.validate import at_least, in_range, one_of, positive, probability
 
 _ROUNDING_VARIANCE = 2.25
 _LARGEST_MU = 15
@@ -53,35 +56,42 @@ class Release:
     """Answers of one kind that have been, or may be, released.
 
     Attributes:
-        shifts: Worst absolute change of each touched coordinate by one unit, in grid units.
-        sigma: Scale of the whole discrete Gaussian noise, in grid units; 0 is no noise, which costs infinity.
+        mechanism: "gaussian" or "laplace": discrete noise on an integer vector; "pure": a mechanism inside a party
+            that is (l1 / scale, 0)-DP.
+        sensitivity: How far one unit moves one answer.
+        scale: Of the whole noise, in grid units: sigma of a discrete Gaussian, b of a discrete Laplace with
+            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 has no noise, or no proof: infinite epsilon.
         times: How many such answers.
-        shares: Independent shares, of scale sigma / sqrt(shares) each, that make up the noise.
-        records: Records of one unit. Above 1 the shifts are those of equal records; others stay inside their l2 norm
-            and touch up to `records` times as many coordinates.
+        shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
+        rate: Probability with which each unit takes part, independently of all others (Poisson subsampling); 1: all do.
+        draw: Names the subsample that was drawn: releases of one name were answered by the same one. Empty if rate is 1.
     """
 
-    shifts: tuple[int, ...]
-    sigma: float
+    mechanism: str
+    sensitivity: Sensitivity
+    scale: float
     times: int = 1
     shares: int = 1
-    records: int = 1
+    rate: float = 1.0
+    draw: str = ""
 
     def __post_init__(self) -> None:
-        not_empty(shifts=self.shifts)
-        positive(smallest_shift=min(self.shifts))
-        at_least(0, sigma=self.sigma)
-        at_least(1, times=self.times, shares=self.shares, records=self.records)
+        one_of(("gaussian", "laplace", "pure"), mechanism=self.mechanism)
+        at_least(0, scale=self.scale)
+        at_least(1, times=self.times, shares=self.shares)
+        in_range(0, 1, rate=self.rate)
+        if self.rate == 0 or (self.rate < 1) != bool(self.draw):
+            raise ConfigError("rate", expected="above 0, and below 1 with the name of a draw", got=self.rate)
 
-    @property
-    def touched(self) -> int:
-        """Coordinates that one unit can touch, over all answers."""
-        return len(self.shifts) * self.records * self.times
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
-    @property
-    def share_sigma(self) -> float:
-        """Scale of one share, in grid units."""
-        return self.sigma / math.sqrt(self.shares)
+    @staticmethod
+    def from_dict(plain: Mapping[str, Any]) -> "Release":
+        """Inverse of `to_dict`."""
+        sensitivity = {**plain["sensitivity"], "shifts": tuple(plain["sensitivity"]["shifts"])}
+        return Release(**{**plain, "sensitivity": Sensitivity(**sensitivity)})
 
 
 def epsilon(releases: Iterable[Release], delta: float) -> float:
@@ -184,7 +194,7 @@ def _at_delta(releases: tuple[Release, ...], delta: float, *, by_norm: bool) -> 
     if any(release.sigma == 0 for release in releases):
         return math.inf
     gap = sum(release.touched * sum_gap(release.share_sigma, release.shares) for release in releases)
-    failure = sum(release.touched * release.shares * table_tv(release.share_sigma) for release in releases)
+    failure = sum(release.touched * release.shares * gaussian_tv(release.share_sigma) for release in releases)
     # Shares far below 2 grid units: no sensible bound is left.
     if gap > 1:
         return math.inf
