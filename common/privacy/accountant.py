@@ -63,8 +63,8 @@ class Release:
             probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 has no noise, or no proof: infinite epsilon.
         times: How many such answers.
         shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
-        rate: Probability with which each unit takes part, independently of all others (Poisson subsampling); 1: all do.
-        draw: Names the subsample that was drawn: releases of one name were answered by the same one. Empty if rate is 1.
+        rate: Probability with which each unit takes part, independently of the others (Poisson subsampling); 1: all do.
+        draw: Names the subsample: releases of one name were answered by the same one. Empty if rate is 1.
     """
 
     mechanism: str
