@@ -1,33 +1,55 @@
 """The agreed object: everything that decides how private a run is, fixed and hashed before private data is touched.
 
-    calibrate(...) ─▶ Plan ─▶ digest() in every message and every ledger entry
-                        │
-                        ├─▶ share_sigma(query)        what each party adds
-                        ├─▶ verify(plan)              epsilon of what is released, against the world
-                        └─▶ epsilon_against(plan, c)  epsilon of one party's answers, against a colluding coordinator
+    Plan without noise ─▶ calibrate(...) ─▶ Plan ─▶ digest() in every message and every ledger entry
+                                              │
+                                              ├─▶ share_sigma(query)   what each party adds
+                                              ├─▶ releases()           all that it can release, for the accountant
+                                              └─▶ guarantee.verify, .epsilon_released, .epsilon_against
 
 With secure aggregation a round is accepted with at least `survivors` parties, of which `colluders` may tell the
 coordinator their noise, so that U = parties - max_dropouts - colluders shares are certain to be there and unknown.
-Each party adds variance sigma^2 / U; more survivors only add noise. Without it U = 1: each party adds all the noise.
+Each party adds a U-th of the noise: of the variance of a Gaussian, of the shape of a Laplace. More survivors only add
+noise. Without secure aggregation U = 1: each party adds all the noise. So it is for mechanisms that run inside a party.
+
+A query is answered up to `times` times, and each answer may be attempted `max_attempts` times, with fresh noise; all
+attempts are paid for. Answers and their attempts are numbered in one row, from 0, in the order of `queries`.
 """
 
 import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+from scipy.special import gammaln
+
 from common.errors import ConfigError, PlanError
-from common.privacy import accountant
 from common.privacy.accountant import Release
-from common.queries import VotesSpec
-from common.validate import at_least, not_empty, one_of, probability
+from common.queries import (
+    SUMMED,
+    LabelHistogramSpec,
+    LengthRangeSpec,
+    SeedChoiceSpec,
+    SketchSpec,
+    Spec,
+    spec_from_dict,
+    spec_to_dict,
+)
+from common.validate import at_least, in_range, not_empty, one_of, probability
 
 SMALLEST_SHARE = 2.0
 """Grid units. Below it a sum of shares is not close enough to one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
 
-_NOISE_REACH = 40
+LARGEST_LAPLACE = 1e5
+"""Grid units. What Laplace noise costs against colluders is computed over a range of 45 times as many integers."""
+
+MOST_ANSWERS = 10_000
+"""To one query, and attempts at one answer: what a party's guard computes grows with them."""
+
+_NOISE_REACH = 100
+"""Scales: no Gaussian or Laplace draw is larger but with probability below 1e-40."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +60,49 @@ class PlannedQuery:
         name: Name in statements and ledgers.
         spec: Its specification, with its sensitivity.
         times: How many answers are paid for.
-        sigma: Scale, in grid units, of the noise of U shares together, the least that a sum carries; 0 is none.
+        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip" or
+            "exponential", inside each party.
+        scale: In grid units, of the noise of U shares together, the least that a sum carries: sigma of a Gaussian, b of
+            a Laplace; of the noise inside a party its b (see the specification). 0 is none.
+        share: Share of epsilon that calibration gives it.
+        rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
+        redraw: Whether each answer has a subsample of its own; otherwise one serves all.
     """
 
     name: str
-    spec: VotesSpec
-    times: int
-    sigma: float
+    spec: Spec
+    times: int = 1
+    mechanism: str = "gaussian"
+    scale: float = 0.0
+    share: float = 1.0
+    rate: float = 1.0
+    redraw: bool = False
 
     def __post_init__(self) -> None:
         not_empty(name=self.name)
         _integers(1, times=self.times)
-        at_least(0, sigma=self.sigma)
+        in_range(1, MOST_ANSWERS, times=self.times)
+        one_of(self.spec.mechanisms, **{f"mechanism of {self.name}": self.mechanism})
+        at_least(0, scale=self.scale)
+        in_range(0, 1, share=self.share, rate=self.rate)
+        if type(self.redraw) is not bool or self.rate == 0 or self.share == 0 or (self.redraw and self.rate == 1):
+            raise ConfigError(
+                f"subsampling of {self.name}", expected="a rate and a share above 0, redrawn only below rate 1",
+                got=f"rate {self.rate:g}, share {self.share:g}, redraw {self.redraw}",
+            )  # fmt: skip
         # One spelling for each number, so that equal plans have equal digests.
-        object.__setattr__(self, "sigma", float(self.sigma))
+        for number in ("scale", "share", "rate"):
+            object.__setattr__(self, number, float(getattr(self, number)))
+
+    @property
+    def summed(self) -> bool:
+        """Whether the answer is a sum over the parties; otherwise each party's own comes noised and unmasked."""
+        return self.mechanism in SUMMED
+
+    @property
+    def unproven(self) -> bool:
+        """Whether what is released has no proof, whatever the noise."""
+        return isinstance(self.spec, SeedChoiceSpec) and self.spec.own_candidates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +126,8 @@ class Plan:
         delta: Promised with it.
         unit: "sample" or "user": whose presence is hidden.
         queries: All that can be asked.
+        max_attempts: How often one answer may be attempted, each time with fresh noise and at its full price.
+        calibration: "tight"; "paper" says that sigma is that of the papers' classical Gaussian mechanism.
         max_records_per_party: Bound on a party's records, public, so that sums provably fit the ring.
 
     Raises:
@@ -97,15 +150,20 @@ class Plan:
     degree: int = 0
     corrupt: int = 0
     roster: str = ""
+    max_attempts: int = 1
+    calibration: str = "tight"
     max_records_per_party: int = 2**20
 
     def __post_init__(self) -> None:
         not_empty(method=self.method, labels=self.labels, encoder=self.encoder, queries=self.queries)
-        _integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party, threshold=self.threshold)
+        _integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party)
+        _integers(1, threshold=self.threshold, max_attempts=self.max_attempts)
         _integers(0, max_dropouts=self.max_dropouts, colluders=self.colluders)
         _integers(0, degree=self.degree, corrupt=self.corrupt)
         probability(delta=self.delta)
+        in_range(1, MOST_ANSWERS, max_attempts=self.max_attempts)
         one_of(("sample", "user"), unit=self.unit)
+        one_of(("tight", "paper"), calibration=self.calibration)
         if not self.epsilon > 0:
             raise ConfigError("epsilon", expected="a number > 0, or inf for no noise", got=self.epsilon)
         if type(self.secure) is not bool:
@@ -143,43 +201,81 @@ class Plan:
         """U: shares of noise that are certain to be in an accepted sum and unknown to the coordinator."""
         return self.survivors - self.colluders if self.secure else 1
 
-    def share_sigma(self, query: PlannedQuery) -> float:
-        """Scale of the noise that each party adds, in grid units: sigma / sqrt(U)."""
-        return query.sigma / math.sqrt(self.noise_parties)
+    def shares(self, query: PlannedQuery) -> int:
+        """Of noise that make up the planned one in an answer to this query: U, or 1 inside a party."""
+        return self.noise_parties if query.summed else 1
 
-    def release(self, query: PlannedQuery) -> Release:
-        """One answer to a query, as accountant and ledgers count it."""
-        return _release(query, shares=self.noise_parties, share_sigma=self.share_sigma(query))
+    def share_sigma(self, query: PlannedQuery) -> float:
+        """Scale of the Gaussian noise that each party adds, in grid units: sigma / sqrt(U)."""
+        return query.scale / math.sqrt(self.shares(query))
 
     @property
     def total_queries(self) -> int:
-        """How many answers are paid for in all; they are numbered from 0 in the order of `queries`."""
-        return sum(query.times for query in self.queries)
+        """How many answers, attempts included, are paid for in all."""
+        return sum(query.times for query in self.queries) * self.max_attempts
 
     def query(self, index: int) -> PlannedQuery:
-        """The planned query that answer number `index` belongs to.
+        """The planned query that attempt number `index` belongs to.
 
         Raises:
-            PlanError: No such answer is planned.
+            PlanError: No such attempt is planned.
         """
-        left = index
+        return self._place(index)[0]
+
+    def index(self, name: str, nth: int, attempt: int = 0) -> int:
+        """Number of an attempt at the nth answer to the query of that name.
+
+        Raises:
+            PlanError: No such attempt is planned.
+        """
+        before = 0
         for query in self.queries:
-            if 0 <= left < query.times:
-                return query
-            left -= query.times
-        raise PlanError("number of an answer", expected=f"0 to {self.total_queries - 1}", got=index)
+            if query.name == name and 0 <= nth < query.times and 0 <= attempt < self.max_attempts:
+                return (before + nth) * self.max_attempts + attempt
+            before += query.times
+        raise PlanError("a query that was not planned", got=f"{name}, answer {nth}, attempt {attempt}")
+
+    def draw(self, index: int) -> str:
+        """Name of the subsample that attempt number `index` is answered on; empty if all units take part."""
+        query, nth = self._place(index)
+        draws = _draws(query)
+        return draws[nth if query.redraw else 0][0]
 
     def answer_release(self, index: int) -> Release:
-        """Answer number `index` alone, as a ledger counts it."""
-        return self.release(self.query(index))
+        """Attempt number `index` alone, as a ledger counts it."""
+        query = self.query(index)
+        return release(query, shares=self.shares(query), planned=self.shares(query), draw=self.draw(index))
 
-    def releases(self) -> tuple[Release, ...]:
-        """Everything that the run can release."""
-        return tuple(replace(self.release(query), times=query.times) for query in self.queries)
+    def releases(self, shares: int | None = None) -> tuple[Release, ...]:
+        """Everything that the run can release, all attempts included.
+
+        Args:
+            shares: Of noise in each sum that the beholder does not know; None for those that are certain, U.
+        """
+        return tuple(
+            release(
+                query,
+                shares=(self.shares(query) if shares is None or not query.summed else shares),
+                planned=self.shares(query),
+                draw=draw,
+                times=times * self.max_attempts,
+            )
+            for query in self.queries
+            for draw, times in _draws(query)
+        )
+
+    def _place(self, index: int) -> tuple[PlannedQuery, int]:
+        left = index // self.max_attempts
+        for query in self.queries:
+            if 0 <= left < query.times:
+                return query, left
+            left -= query.times
+        raise PlanError("number of an answer", expected=f"0 to {self.total_queries - 1}", got=index)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; an infinite epsilon is the string "inf"."""
         plain: dict[str, Any] = asdict(self)
+        plain["queries"] = [{**asdict(query), "spec": spec_to_dict(query.spec)} for query in self.queries]
         plain["epsilon"] = "inf" if self.epsilon == math.inf else self.epsilon
         return json.loads(json.dumps(plain, allow_nan=False))  # type: ignore[no-any-return]
 
@@ -188,9 +284,7 @@ class Plan:
         """Inverse of `to_dict`; anything else is refused with a PlanError or ConfigError."""
         try:
             queries = tuple(
-                PlannedQuery(
-                    **_exactly(PlannedQuery, {**query, "spec": VotesSpec(**_exactly(VotesSpec, query["spec"]))})
-                )
+                PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))
                 for query in plain["queries"]
             )
             values = {**plain, "queries": queries, "labels": tuple(plain["labels"]), "epsilon": float(plain["epsilon"])}
@@ -212,104 +306,41 @@ class Plan:
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def calibrate(
-    *,
-    method: str,
-    labels: tuple[str, ...],
-    encoder: str,
-    parties: int,
-    max_dropouts: int,
-    colluders: int,
-    threshold: int,
-    secure: bool,
-    epsilon: float,
-    delta: float,
-    unit: str,
-    name: str,
-    spec: VotesSpec,
-    times: int,
-    degree: int | None = None,
-    corrupt: int | None = None,
-    roster: str = "",
-    max_records_per_party: int = 2**20,
-) -> Plan:
-    """The plan that answers one query `times` times with the least noise that keeps (epsilon, delta).
+def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
+    """Answers that hold so many shares of noise that the beholder does not know, of those that were planned."""
+    values: dict[str, Any] = {
+        "sensitivity": query.spec.sensitivity, "rate": query.rate, "draw": draw, "times": times
+    }  # fmt: skip
+    if query.unproven or query.scale == 0:
+        return Release(mechanism="pure", scale=0.0, **values)
+    if query.mechanism == "gaussian":
+        return Release(mechanism="gaussian", scale=query.scale * math.sqrt(shares / planned), shares=shares, **values)
+    if query.mechanism == "laplace" and shares >= planned:
+        return Release(mechanism="laplace", scale=query.scale, shares=shares, **values)
+    if query.mechanism == "laplace":
+        return Release(mechanism="pure", scale=polya_scale(query.scale, shares / planned), **values)
+    return Release(mechanism="pure", scale=query.scale, **values)
 
-    Delta includes what the noise's imperfections cost, c touched coordinates in all (`accountant` has the proof):
-    exp(c tau) for a sum of U shares, and (1 + e^epsilon) c U times the sampler's total variation.
 
-    Raises:
-        ConfigError: If a single value is out of range.
-        PlanError: If the values do not go together.
+def polya_scale(scale: float, shape: float) -> float:
+    """The b' for which part of a discrete Laplace noise makes an answer (l1 / b', 0)-DP.
+
+    The part is the difference of two negative binomials of that shape r < 1 and of alpha = exp(-1/b). Their
+    probabilities p_k have p_(k+1) / p_k = alpha (k + r) / (k + 1), which grows with k, so they are log-convex; so is
+    P(k) = sum_j p_j p_(j+k) for k >= 0, as a sum of log-convex functions of k. Hence P(k) / P(k+1) is largest at 0, and
+    one grid unit of shift costs 1 / b' = ln(P(0) / P(1)).
     """
-    neighbours = (parties - 1 if degree is None else degree) if secure else 0
-    pooling = (colluders if corrupt is None else corrupt) if secure else 0
-
-    def plan(sigma: float, noise: float) -> Plan:
-        query = PlannedQuery(name=name, spec=spec, times=times, sigma=sigma)
-        return Plan(
-            method=method, labels=labels, encoder=encoder, parties=parties, max_dropouts=max_dropouts,
-            colluders=colluders, threshold=threshold, secure=secure, epsilon=noise, delta=delta, unit=unit,
-            queries=(query,), degree=neighbours, corrupt=pooling, roster=roster,
-            max_records_per_party=max_records_per_party,
-        )  # fmt: skip
-
-    # The plan without noise has all other checks, and U; the continuous sigma, at most a millionth too small, tells
-    # whether the grid is fine enough, which no nudging upward may hide.
-    shares = plan(0.0, math.inf).noise_parties
-    plan(accountant.continuous_sigma(spec.shifts, times, epsilon, delta), epsilon)
-    sigma = accountant.calibrate_gaussian(spec.shifts, times, epsilon, delta, shares=shares, records=spec.max_records)
-    return plan(sigma, epsilon)
+    k = np.arange(math.ceil(45 * scale) + 2)
+    logs = gammaln(k + shape) - gammaln(k + 1) - k / scale
+    weights = np.exp(logs - logs.max())
+    return float((1 - 1e-9) / math.log(weights @ weights / (weights[:-1] @ weights[1:])))
 
 
-def verify(plan: Plan) -> float:
-    """Epsilon, at the plan's delta, of all that it can release.
-
-    Raises:
-        PlanError: If that is more than the plan promises.
-    """
-    spent = accountant.epsilon(plan.releases(), plan.delta)
-    if spent > plan.epsilon:
-        raise PlanError(
-            "noise in the plan", expected=f"enough for epsilon {plan.epsilon:g}", got=f"epsilon {spent:g}",
-            do="Refuse this plan, or calibrate it again.",
-        )  # fmt: skip
-    return spent
-
-
-def epsilon_against(plan: Plan, colluders: int) -> float:
-    """Epsilon of one party's answers if the coordinator and that many other parties pool what they know.
-
-    In the worst accepted case, the fewest survivors. Their sum hides the party behind its own share of noise and those
-    of the survivors that do not collude; a coalition larger than secure aggregation is planned for may lift its mask,
-    and without secure aggregation there is none: its own share alone.
-
-    Args:
-        plan: The plan.
-        colluders: 0 to parties - 1.
-    """
-    if not 0 <= colluders < plan.parties:
-        raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)
-    alone = not plan.secure or colluders > plan.largest_coalition
-    shares = 1 if alone else plan.survivors - colluders
-    if shares == plan.noise_parties:
-        return accountant.epsilon(plan.releases(), plan.delta)
-    return accountant.epsilon_by_norm(
-        [
-            replace(_release(query, shares=shares, share_sigma=plan.share_sigma(query)), times=query.times)
-            for query in plan.queries
-        ],
-        plan.delta,
-    )
-
-
-def _release(query: PlannedQuery, *, shares: int, share_sigma: float) -> Release:
-    return Release(
-        shifts=query.spec.shifts,
-        sigma=share_sigma * math.sqrt(shares),
-        shares=shares,
-        records=query.spec.max_records,
-    )
+def _draws(query: PlannedQuery) -> list[tuple[str, int]]:
+    """Names of the query's subsamples, and how many answers each serves; no name if all units take part."""
+    if query.redraw:
+        return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
+    return [(query.name if query.rate < 1 else "", query.times)]
 
 
 def _check_parties(plan: Plan) -> None:
@@ -375,28 +406,38 @@ def _check_masks(plan: Plan) -> None:
 
 
 def _check_query(plan: Plan, query: PlannedQuery) -> None:
-    """Noise for a finite epsilon and none for an infinite one, of a share that sums well, in a ring that holds all."""
-    if (query.sigma == 0) != (plan.epsilon == math.inf):
+    """Noise for a finite epsilon, of a share that sums well, in a ring that holds all."""
+    spec = query.spec
+    if (query.scale == 0 or query.unproven) and plan.epsilon < math.inf:
         raise PlanError(
-            f"sigma of {query.name}", expected="0 for epsilon inf and above 0 otherwise",
-            got=f"sigma {query.sigma:g}, epsilon {plan.epsilon:g}", do="Use calibrate to make plans.",
+            f"noise of {query.name}", expected="a scale above 0 and a proof, for a finite epsilon",
+            got=f"scale {query.scale:g}, epsilon {plan.epsilon:g}", do="Use calibrate to make plans.",
         )  # fmt: skip
-    if plan.unit == "sample" and query.spec.max_records != 1:
+    if plan.unit == "sample" and spec.max_records != 1:
         raise PlanError(
-            f"max_records of {query.name}", expected="1 at sample level", got=query.spec.max_records,
+            f"max_records of {query.name}", expected="1 at sample level", got=spec.max_records,
             do="Set the unit to user, or max_records to 1.",
         )  # fmt: skip
+    if isinstance(spec, LabelHistogramSpec | SketchSpec) and spec.labels != len(plan.labels):
+        raise PlanError(f"labels of {query.name}", expected=len(plan.labels), got=spec.labels)
+    if isinstance(spec, LengthRangeSpec | SeedChoiceSpec):
+        return
     share = plan.share_sigma(query)
-    if 0 < share < SMALLEST_SHARE:
+    if query.mechanism == "gaussian" and 0 < share < SMALLEST_SHARE:
         raise PlanError(
             f"share of noise for {query.name}", expected=f"at least {SMALLEST_SHARE:g} grid units", got=f"{share:.3g}",
-            do="Use a finer grid (more votes in each direction), a smaller epsilon, or fewer parties.",
+            do="Use a finer grid (more votes in each direction), a smaller epsilon, fewer parties, or Laplace noise.",
         )  # fmt: skip
-    largest = plan.parties * query.spec.largest(plan.max_records_per_party)
-    if largest + _NOISE_REACH * share * math.sqrt(plan.parties) >= 2**63:
+    if query.mechanism == "laplace" and query.scale > LARGEST_LAPLACE:
+        raise PlanError(
+            f"scale of {query.name}", expected=f"at most {LARGEST_LAPLACE:g} grid units", got=f"{query.scale:.3g}",
+            do="Use a coarser grid, fewer features, a larger share of epsilon, or Gaussian noise.",
+        )  # fmt: skip
+    largest = plan.parties * plan.max_records_per_party * spec.largest
+    if largest + _NOISE_REACH * plan.parties * query.scale >= 2**63:
         raise PlanError(
             f"sums of {query.name}", expected="below 2^63", got=f"up to {largest:.3g} before noise",
-            do="Lower max_records_per_party or the votes in each direction.",
+            do="Lower max_records_per_party, or use a coarser grid (fewer votes in each direction).",
         )  # fmt: skip
 
 

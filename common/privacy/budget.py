@@ -1,0 +1,93 @@
+"""From a plan without noise to one with: splits epsilon over the queries and finds each one's noise.
+
+Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All together
+then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian queries, about
+as much); so all scales are multiplied by one factor, found by bisection, with which the whole plan costs epsilon.
+"""
+
+import math
+from dataclasses import replace
+
+from scipy.optimize import brentq
+
+from common.errors import ConfigError, PlanError
+from common.privacy import accountant
+from common.privacy.plan import Plan, PlannedQuery
+from common.queries import VotesSpec
+
+_PRECISION = 1e-5
+"""Of the common factor: that much more noise than is needed, at most."""
+
+
+def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan:
+    """The plan with the least noise that keeps (epsilon, delta).
+
+    Args:
+        plan: Without noise: epsilon is infinite and all scales are 0. Its delta is kept.
+        epsilon: For all that the plan can release, all attempts included. Infinite: no noise.
+        calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison
+            alone: it is proved for epsilon < 1 only, and what it really costs is in `guarantee.verify`.
+
+    Raises:
+        ConfigError: A value is out of range, or shares do not add up to 1.
+        PlanError: The noise and the plan do not go together, or no noise can be shown to reach epsilon.
+    """
+    if epsilon == math.inf:
+        return plan
+    shares = math.fsum(query.share for query in plan.queries)
+    if abs(shares - 1) > 1e-9:
+        raise ConfigError("shares of epsilon", expected="1 in all", got=f"{shares:g}")
+    find = _paper_scale if calibration == "paper" else _scale
+    scales = [find(plan, query, epsilon * query.share) for query in plan.queries]
+
+    def scaled(factor: float) -> Plan:
+        queries = (
+            replace(query, scale=scale * factor) for query, scale in zip(plan.queries, scales, strict=True)
+        )  # fmt: skip
+        return replace(plan, epsilon=epsilon, queries=tuple(queries), calibration=calibration)
+
+    if len(scales) == 1 or calibration == "paper":
+        return scaled(1.0)
+    releases = scaled(1.0).releases()
+
+    def over(factor: float) -> float:
+        return accountant.epsilon((replace(each, scale=each.scale * factor) for each in releases), plan.delta) - epsilon
+
+    low, high = 0.5, 1.0
+    while over(high) > 0:
+        low, high = high, 1.5 * high
+    while over(low) <= 0:
+        low, high = low / 2, low
+    factor = high if over(high) == 0 else float(brentq(over, low, high, xtol=_PRECISION))
+    while over(factor) > 0:
+        factor *= 1 + _PRECISION
+    return scaled(factor)
+
+
+def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
+    """Of the noise with which the query's answers alone cost epsilon."""
+    times, sensitivity = query.times * plan.max_attempts, query.spec.sensitivity
+    if query.mechanism == "gaussian" and query.rate == 1:
+        # At most a millionth too small: it tells whether the grid is fine enough, which no nudging upward may hide.
+        sigma = accountant.continuous_sigma(sensitivity, times, epsilon, plan.delta)
+        replace(plan, epsilon=epsilon, queries=(replace(query, scale=sigma),))
+    return accountant.calibrate(
+        mechanism=query.mechanism if query.summed else "pure",
+        sensitivity=sensitivity,
+        times=times,
+        shares=plan.shares(query),
+        rate=query.rate,
+        redraw=query.redraw,
+        epsilon=epsilon,
+        delta=plan.delta,
+    )
+
+
+def _paper_scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
+    """Sigma of the classical Gaussian mechanism, as WASP and Aug-PE use it."""
+    if not isinstance(query.spec, VotesSpec) or query.mechanism != "gaussian" or query.rate < 1:
+        raise PlanError(
+            "calibration", expected="tight, for all but Gaussian votes of all records", got=f"paper, for {query.name}"
+        )  # fmt: skip
+    bound = query.spec.paper_l1 * query.spec.grid
+    return accountant.paper_sigma(bound, query.times * plan.max_attempts, epsilon, plan.delta)
