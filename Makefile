@@ -2,6 +2,7 @@
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
+# make bench-noise  draws of noise a second, beside OpenDP's (a minute)
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -12,7 +13,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow bench-secagg protos
+.PHONY: demo test check test-slow bench-secagg bench-noise protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -30,6 +31,9 @@ test-slow: $(INSTALLED)
 
 bench-secagg: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_secagg
+
+bench-noise: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_noise
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

@@ -1,40 +1,39 @@
-"""Exact discrete Gaussian noise: integers k with probability proportional to exp(-k^2 / (2 sigma^2)).
+"""Exact noise, one draw for each coordinate: discrete Gaussian, and discrete Laplace in shares of many parties.
 
 No floating-point number decides a draw, so there is none of the side door of Mironov (2012). Randomness is an argument,
-a secret 32-byte key that AES-256-CTR expands, so that an interrupted answer can be repeated with the very same noise.
-A key serves one call: the stream has no other input.
+a secret 32-byte key for each call.
 
-Two samplers, of which `discrete_gaussian` takes the first up to sigma = 10^4:
-
-- a table of cumulative probabilities in units of 2^-128, against which 128 random bits are compared. The output differs
-  from the exact distribution by at most `table_tv` in total variation;
-- rejection with rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3): exact, and slow.
+Both take a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
+bounded by `gaussian_tv` and `laplace_tv`, and above a largest scale the exact sampler (`common.privacy.exact`), slow.
 """
 
 import decimal
 import functools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from common.errors import InternalError
-from common.validate import positive
+from common.privacy import exact, tables
+from common.privacy.keystream import Keystream
+from common.privacy.tables import PRECISION, Table
+from common.validate import at_least, positive
 
-KEY_BYTES = 32
 LARGEST_TABLE = 1e4
 """Largest sigma, in grid units, that is sampled from a table."""
+LARGEST_LAPLACE_TABLE = 2e4
+"""Largest scale of a discrete Laplace, in grid units, whose shares are sampled from a table."""
 
 _REACH = 12
-_PRECISION = 256
-_CHUNK = 1 << 16
+_LAPLACE_REACH = 76
+_ONE = 1 << PRECISION
+_UP = 1.000001
+"""Covers what floating point loses in the bounds on total variation."""
 
 
 def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int64]:
-    """`size` independent draws.
+    """`size` independent draws with probability proportional to exp(-k^2 / (2 sigma^2)).
 
     Args:
         sigma: Scale in grid units, above 0: to ask for no noise is not to ask.
@@ -49,171 +48,116 @@ def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int
         InternalError: If the key has another length.
     """
     positive(sigma=sigma)
-    if len(key) != KEY_BYTES:
-        raise InternalError("noise key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes")
-    stream = _Stream(key)
+    stream = Keystream(key)
     if sigma > LARGEST_TABLE:
-        return rejection(sigma, size, stream)
-    table = _table(sigma)
-    draws = np.empty(size, dtype=np.int64)
-    for start in range(0, size, _CHUNK):
-        part = draws[start : start + _CHUNK]
-        words = np.frombuffer(stream.read(16 * len(part)), dtype="<u8").reshape(-1, 2)
-        part[:] = _look_up(table, words[:, 0], words[:, 1])
-    return draws
+        return exact.gaussian(sigma, size, stream)
+    return tables.draw(_gaussian_table(sigma), size, stream)
 
 
-def table_tv(sigma: float) -> float:
+def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) -> npt.NDArray[np.int64]:
+    """`size` independent draws of one party's share of discrete Laplace noise.
+
+    A share is the difference of two draws of the negative binomial NB(1/U, exp(-1 / scale)), U = shares. The sum of U
+    shares is the difference of two geometric draws, which is exactly a discrete Laplace, P(k) proportional to
+    exp(-|k| / scale); more shares only add noise (Goryczka and Xiong 2017, section 4, for continuous ones).
+
+    Up to LARGEST_LAPLACE_TABLE from a table of 76 * scale entries: at the largest scale it takes about 2 s to make and
+    27 MiB to keep. Above it by the exact sampler: for U = 1 some 1e4 draws or more a second; otherwise a draw takes
+    about 2 * scale steps of an urn, a twentieth of a second at scale 3e4: a coarser grid is the way out.
+
+    Args:
+        scale: Of the whole noise, not of the share, in grid units: l1 sensitivity / epsilon. Above 0.
+        size: How many draws. A shorter request under the same key, scale and shares is a prefix of a longer one.
+        key: 32 secret bytes, never used for anything else.
+        shares: How many shares make up the noise.
+
+    Returns:
+        (size,) int64, in grid units.
+
+    Raises:
+        ConfigError: If scale is not a finite number above 0, or shares is below 1.
+        InternalError: If the key has another length.
+    """
+    positive(scale=scale)
+    at_least(1, shares=shares)
+    stream = Keystream(key)
+    if scale > LARGEST_LAPLACE_TABLE:
+        return exact.laplace_share(scale, size, stream, shares=shares)
+    draws = tables.draw(_negative_binomial_table(scale, shares), 2 * size, stream)
+    return draws[::2] - draws[1::2]
+
+
+def gaussian_tv(sigma: float) -> float:
     """Total variation distance between one draw of `discrete_gaussian` and the exact distribution, an upper bound.
 
-    Two parts. Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and the sum
-    of exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below sigma^2 / t exp(-t^2 / (2 sigma^2)),
-    the mass cut off is at most 2 sigma / (t sqrt(2 pi)) exp(-t^2 / (2 sigma^2)) <= 3.6e-33.
-    Rounding: the 2t thresholds are each off by less than 2 * 2^-128 (see `_table`), a probability is the difference of
-    two, and half the sum of their errors is at most 2t * 2 * 2^-128.
+    Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and the sum of
+    exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below sigma^2 / t exp(-t^2 / (2 sigma^2)),
+    the mass cut off is at most 2 sigma / (t sqrt(2 pi)) exp(-t^2 / (2 sigma^2)) <= 3.6e-33. Rounding of 2t thresholds.
     """
     if sigma > LARGEST_TABLE:
         return 0.0
-    reach = _reach(sigma)
+    reach = _reach(_REACH, sigma)
     ratio = reach / sigma
     tails = 2 / (ratio * math.sqrt(2 * math.pi)) * math.exp(-ratio * ratio / 2)
-    return 1.000001 * (tails + 4 * reach * 2.0**-128)
+    return _UP * (tails + tables.rounding(2 * reach))
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Thresholds T_0 < T_1 < ...: the draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
+def laplace_tv(scale: float, shares: int) -> float:
+    """Total variation distance between one draw of `discrete_laplace` and the exact share, an upper bound.
 
-    Attributes:
-        low: Smallest value.
-        high_words: (values - 1,) uint64, T_i >> 64.
-        low_words: (values - 1,) uint64, T_i mod 2^64.
-        guide: The draw for each value of u's first bits, or `ambiguous` where these do not settle it.
-        shift: How many of the first word's bits the guide ignores.
-        ambiguous: A value that no draw has.
+    Twice that of a negative binomial, as a share is a function of two. Cutting its tail beyond t = ceil(76 scale): a
+    geometric draw is its sum with another that is not negative, so it is beyond t with at most the probability that the
+    geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34, whatever `shares` is. Rounding of t thresholds.
     """
-
-    low: int
-    high_words: npt.NDArray[np.uint64]
-    low_words: npt.NDArray[np.uint64]
-    guide: npt.NDArray[np.int32]
-    shift: np.uint64
-    ambiguous: int
+    at_least(1, shares=shares)
+    if scale > LARGEST_LAPLACE_TABLE:
+        return 0.0
+    reach = _reach(_LAPLACE_REACH, scale)
+    return _UP * 2 * (math.exp(-reach / scale) + tables.rounding(reach))
 
 
 @functools.lru_cache(maxsize=8)
-def _table(sigma: float) -> _Table:
-    """Thresholds by integer arithmetic with 256 fractional bits.
+def _gaussian_table(sigma: float) -> Table:
+    """Table for -t..t, from weights with 256 fractional bits.
 
     With x = exp(-1 / (2 sigma^2)), the weights are w_0 = 1 and w_(k+1) = w_k x^(2k+1). Each of these numbers is at most
     1. The first two factors are off by at most 2 units of 2^-256, each product adds the errors of its factors and one
     unit for rounding down: x^(2k+1) is off by at most 3k + 2 units, w_k by 2 (k + 1)^2, a sum of all 2t + 1 <= 2.5e5 of
-    them by less than 2^54. As the total is at least 1, a quotient of two sums is off by less than 2^-200, beside the
-    2^-128 of its own rounding down.
+    them by less than 2^54: as the sum of all is at least 1, less than 2^-202 of it.
     """
-    reach = _reach(sigma)
-    one = 1 << _PRECISION
+    ratio, square = _exp(1 / (2 * Fraction(sigma) ** 2)), _exp(1 / Fraction(sigma) ** 2)
+    weights = [_ONE]
+    for _ in range(_reach(_REACH, sigma)):
+        weights.append(weights[-1] * ratio >> PRECISION)
+        ratio = ratio * square >> PRECISION
+    return tables.build(1 - len(weights), [*reversed(weights), *weights[1:]])
+
+
+@functools.lru_cache(maxsize=8)
+def _negative_binomial_table(scale: float, shares: int) -> Table:
+    """Table of NB(1/U, a) for 0..t, a = exp(-1 / scale), from weights with 256 fractional bits.
+
+    The weights are w_0 = 1 and w_(k+1) = w_k a r_k, r_k = (k + 1/U) / (k + 1) = (kU + 1) / ((k + 1) U), the quotient of
+    two integers. All of these are at most 1 and a is off by at most 2 units of 2^-256, so |w'a' - wa| r_k is at most
+    |w' - w| + 2 units, and rounding down twice adds two: w_k is off by at most 4k units, a sum of all t + 1 <= 1.6e6
+    of them by less than 2^43: as the sum of all is at least 1, less than 2^-202 of it.
+    """
+    ratio = _exp(1 / Fraction(scale))
+    weights = [_ONE]
+    for k in range(_reach(_LAPLACE_REACH, scale)):
+        weights.append((weights[-1] * ratio >> PRECISION) * (k * shares + 1) // ((k + 1) * shares))
+    return tables.build(0, weights)
+
+
+def _exp(exponent: Fraction) -> int:
+    """exp(-exponent) with 256 fractional bits, off by at most 2 units.
+
+    100 digits are 332 bits, and all of them go into the result, which is at most 1 and is then rounded down.
+    """
     with decimal.localcontext(prec=100):
-        exponent = -1 / (2 * decimal.Decimal(sigma) ** 2)
-        ratio, square = (int((factor * exponent).exp() * one) for factor in (1, 2))
-    weights = [one]
-    for _ in range(reach):
-        weights.append(weights[-1] * ratio >> _PRECISION)
-        ratio = ratio * square >> _PRECISION
-    total = 2 * sum(weights) - weights[0]
-    thresholds, below = [], 0
-    for k in range(-reach, reach):
-        below += weights[abs(k)]
-        thresholds.append((below << 128) // total)
-    words = np.frombuffer(b"".join(threshold.to_bytes(16, "little") for threshold in thresholds), dtype="<u8")
-    high_words, low_words = words[1::2].copy(), words[::2].copy()
-
-    bits = min(20, max(12, math.ceil(math.log2(128 * sigma))))
-    shift = np.uint64(64 - bits)
-    starts = np.arange(1 << bits, dtype=np.uint64) << shift
-    guide = (np.searchsorted(high_words, starts, side="left") - reach).astype(np.int32)
-    guide[high_words >> shift] = reach + 1
-    return _Table(-reach, high_words, low_words, guide, shift, reach + 1)
+        return int((-decimal.Decimal(exponent.numerator) / exponent.denominator).exp() * _ONE)
 
 
-def _reach(sigma: float) -> int:
-    """Largest absolute value that the table returns."""
-    return math.ceil(_REACH * sigma)
-
-
-def _look_up(table: _Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Draws for u = first * 2^64 + second: by the guide, else by the first word, else (about never) by both."""
-    draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
-    unsettled = np.flatnonzero(draws == table.ambiguous)
-    words = first[unsettled]
-    below = np.searchsorted(table.high_words, words, side="left")
-    # Behind the last threshold there is none to be equal to: a word equal to the last one's is never counted there.
-    equal = table.high_words[np.minimum(below, len(table.high_words) - 1)] == words
-    for i in np.flatnonzero(equal):
-        ties = table.low_words[table.high_words == words[i]]
-        below[i] += np.count_nonzero(ties <= second[unsettled[i]])
-    draws[unsettled] = below + table.low
-    return draws
-
-
-class _Stream:
-    """AES-256-CTR keystream, from counter 0."""
-
-    def __init__(self, key: bytes) -> None:
-        self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-
-    def read(self, count: int) -> bytes:
-        """The next `count` bytes."""
-        return self._encryptor.update(bytes(count))
-
-    def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound)."""
-        bits = (bound - 1).bit_length()
-        while True:
-            draw = int.from_bytes(self.read((bits + 7) // 8), "little") & ((1 << bits) - 1)
-            if draw < bound:
-                return draw
-
-
-def rejection(sigma: float, size: int, stream: _Stream) -> npt.NDArray[np.int64]:
-    """`size` exact draws by Canonne, Kamath and Steinke (2020), algorithm 3, for any sigma."""
-    variance = Fraction(sigma) ** 2
-    scale = math.floor(sigma) + 1
-    return np.array([_gaussian(variance, scale, stream) for _ in range(size)], dtype=np.int64)
-
-
-def _gaussian(variance: Fraction, scale: int, stream: _Stream) -> int:
-    """Algorithm 3: discrete Laplace draws, accepted with probability exp(-(|y| - variance/scale)^2 / (2 variance))."""
-    numerator, denominator = variance.as_integer_ratio()
-    while True:
-        draw = _laplace(scale, stream)
-        distance = abs(draw) * scale * denominator - numerator
-        if _bernoulli_exp(distance * distance, 2 * numerator * denominator * scale * scale, stream):
-            return draw
-
-
-def _laplace(scale: int, stream: _Stream) -> int:
-    """Algorithm 2: probability proportional to exp(-|y| / scale)."""
-    while True:
-        remainder = stream.below(scale)
-        if not _bernoulli_exp(remainder, scale, stream):
-            continue
-        quotient = 0
-        while _bernoulli_exp(1, 1, stream):
-            quotient += 1
-        magnitude = remainder + scale * quotient
-        negative = stream.below(2)
-        if magnitude or not negative:
-            return -magnitude if negative else magnitude
-
-
-def _bernoulli_exp(numerator: int, denominator: int, stream: _Stream) -> bool:
-    """Algorithm 1: True with probability exp(-numerator / denominator)."""
-    while numerator > denominator:
-        if not _bernoulli_exp(1, 1, stream):
-            return False
-        numerator -= denominator
-    tries = 1
-    while stream.below(denominator * tries) < numerator:
-        tries += 1
-    return tries % 2 == 1
+def _reach(times: int, scale: float) -> int:
+    """Largest absolute value that a table returns."""
+    return math.ceil(times * scale)

@@ -200,10 +200,10 @@ def test_shares_are_paid_for():
 def test_failing_samplers_are_paid_for(monkeypatch):
     release = Release(shifts=(1, 2), sigma=7.25, shares=2)
     ideal = epsilon([release], DELTA)
-    monkeypatch.setattr(accountant, "table_tv", lambda _: 1e-10)
+    monkeypatch.setattr(accountant, "gaussian_tv", lambda _: 1e-10)
     accountant._at_delta.cache_clear()
     assert ideal < epsilon([release], DELTA) < ideal * 1.001
-    monkeypatch.setattr(accountant, "table_tv", lambda _: 1e-6)
+    monkeypatch.setattr(accountant, "gaussian_tv", lambda _: 1e-6)
     accountant._at_delta.cache_clear()
     assert epsilon([release], DELTA) == math.inf
     accountant._at_delta.cache_clear()

@@ -1,0 +1,93 @@
+"""Exact draws by rejection in rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), one by one.
+
+The oracle of the tables in tests, their fallback where they would grow too large, and the noise of the mechanisms that
+need little of it. Scales are taken as the rational numbers that floating-point numbers are. How long a draw takes
+depends on its value.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from common.privacy.keystream import Keystream
+
+
+def gaussian(sigma: float, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
+    """`size` draws with probability proportional to exp(-k^2 / (2 sigma^2)), for any sigma."""
+    variance = Fraction(sigma) ** 2
+    scale = math.floor(sigma) + 1
+    return np.array([_gaussian(variance, scale, stream) for _ in range(size)], dtype=np.int64)
+
+
+def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1) -> npt.NDArray[np.int64]:
+    """`size` draws of which so many independent ones sum to a discrete Laplace, P(k) proportional to exp(-|k| / scale).
+
+    One share: a draw takes as long at any scale. More: a draw walks through two urns of about `scale` steps each.
+    """
+    if shares == 1:
+        draws = [laplace(scale, stream) for _ in range(size)]
+    else:
+        ratio = Fraction(scale)
+        draws = [_polya(ratio, shares, stream) - _polya(ratio, shares, stream) for _ in range(size)]
+    return np.array(draws, dtype=np.int64)
+
+
+def laplace(scale: float | Fraction, stream: Keystream) -> int:
+    """One draw with probability proportional to exp(-|k| / scale); algorithm 2."""
+    ratio = Fraction(scale)
+    while True:
+        magnitude = _geometric(ratio, stream)
+        negative = stream.below(2)
+        if magnitude or not negative:
+            return -magnitude if negative else magnitude
+
+
+def bernoulli_exp(numerator: int, denominator: int, stream: Keystream) -> bool:
+    """True with probability exp(-numerator / denominator), which is at most 1; algorithm 1."""
+    while numerator > denominator:
+        if not bernoulli_exp(1, 1, stream):
+            return False
+        numerator -= denominator
+    tries = 1
+    while stream.below(denominator * tries) < numerator:
+        tries += 1
+    return tries % 2 == 1
+
+
+def _gaussian(variance: Fraction, scale: int, stream: Keystream) -> int:
+    """Algorithm 3: discrete Laplace draws, accepted with probability exp(-(|y| - variance/scale)^2 / (2 variance))."""
+    numerator, denominator = variance.as_integer_ratio()
+    while True:
+        draw = laplace(scale, stream)
+        distance = abs(draw) * scale * denominator - numerator
+        if bernoulli_exp(distance * distance, 2 * numerator * denominator * scale * scale, stream):
+            return draw
+
+
+def _geometric(scale: Fraction, stream: Keystream) -> int:
+    """Algorithm 2 without the sign: k >= 0 with probability proportional to exp(-k / scale).
+
+    With scale = n / d, x is drawn with probability proportional to exp(-x / n), and k = floor(x / d).
+    """
+    numerator, denominator = scale.as_integer_ratio()
+    remainder = stream.below(numerator)
+    while not bernoulli_exp(remainder, numerator, stream):
+        remainder = stream.below(numerator)
+    quotient = 0
+    while bernoulli_exp(1, 1, stream):
+        quotient += 1
+    return (remainder + numerator * quotient) // denominator
+
+
+def _polya(scale: Fraction, shares: int, stream: Keystream) -> int:
+    """Negative binomial of shape 1 / shares and ratio exp(-1 / scale).
+
+    A geometric draw is the sum of independent negative binomials of shapes 1/U and 1 - 1/U. Given the sum g, the first
+    of them is what a Polya urn of two colours with these initial weights yields in g steps.
+    """
+    kept = 0
+    for step in range(_geometric(scale, stream)):
+        kept += stream.below(shares * (1 + step)) < 1 + shares * kept
+    return kept

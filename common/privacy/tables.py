@@ -1,0 +1,108 @@
+"""Draws from a finite distribution: 128 random bits against cumulative probabilities in units of 2^-128.
+
+Every step is integer arithmetic. A table is made once for a distribution; a draw then costs 16 bytes of the stream and,
+mostly, one look into a guide that holds the answer for the first bits.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+
+import numpy as np
+import numpy.typing as npt
+
+from common.privacy.keystream import Keystream
+
+PRECISION = 256
+"""Fractional bits of the weights that tables are made from."""
+
+_CHUNK = 1 << 16
+_CELLS = 5
+"""Guide cells for each threshold: so many that few draws need a search."""
+_GUIDE_BITS = (12, 20)
+
+
+def rounding(thresholds: int) -> float:
+    """Largest total variation between a table's distribution and its exact one: thresholds off by 2 * 2^-128 each.
+
+    A probability is the difference of two thresholds, so the errors of all probabilities sum to at most twice those of
+    the thresholds, and the total variation is half of that.
+    """
+    return thresholds * 2.0**-127
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Thresholds T_0 <= T_1 <= ...: the draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
+
+    Attributes:
+        low: Smallest value.
+        high_words: (values - 1,) uint64, T_i >> 64.
+        low_words: (values - 1,) uint64, T_i mod 2^64.
+        guide: The draw for each value of u's first bits, or `ambiguous` where these do not settle it.
+        shift: How many of the first word's bits the guide ignores.
+        ambiguous: A value that no draw has.
+    """
+
+    low: int
+    high_words: npt.NDArray[np.uint64]
+    low_words: npt.NDArray[np.uint64]
+    guide: npt.NDArray[np.int32]
+    shift: np.uint64
+    ambiguous: int
+
+
+def build(low: int, weights: Sequence[int]) -> Table:
+    """The table in which `low` + i has a probability proportional to weights[i].
+
+    A threshold is 2^128 times a sum of weights over the sum of all, rounded down and less than 2^128: off by at most
+    one unit of 2^-128 if the weights are exact. Where the first weights, a sum of them and the sum of all are off by
+    less than 2^-202 of the sum of all, the quotient is off by less than 2^-200 besides, and by less than two units
+    in all: what `rounding` takes for granted, and what the makers of weights have to prove.
+    """
+    words = np.frombuffer(_packed(weights), dtype="<u8")
+    high_words, low_words = words[1::2].copy(), words[::2].copy()
+    fewest, most = _GUIDE_BITS
+    bits = min(most, max(fewest, math.ceil(math.log2(_CELLS * len(weights)))))
+    shift = np.uint64(64 - bits)
+    starts = np.arange(1 << bits, dtype=np.uint64) << shift
+    guide = (np.searchsorted(high_words, starts, side="left") + low).astype(np.int32)
+    ambiguous = low + len(weights)
+    guide[high_words >> shift] = ambiguous
+    return Table(low, high_words, low_words, guide, shift, ambiguous)
+
+
+def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
+    """(size,) independent draws; fewer from the same stream are a prefix of more."""
+    draws = np.empty(size, dtype=np.int64)
+    for start in range(0, size, _CHUNK):
+        part = draws[start : start + _CHUNK]
+        words = np.frombuffer(stream.read(16 * len(part)), dtype="<u8").reshape(-1, 2)
+        part[:] = _look_up(table, words[:, 0], words[:, 1])
+    return draws
+
+
+def _packed(weights: Sequence[int]) -> bytearray:
+    """All thresholds, 16 bytes each, little-endian."""
+    total, packed = sum(weights), bytearray()
+    # Where the last weights are 0, a threshold would be 2^128 itself.
+    below: Iterator[int] = islice(accumulate(weights), len(weights) - 1)
+    for share in below:
+        packed += min((share << 128) // total, (1 << 128) - 1).to_bytes(16, "little")
+    return packed
+
+
+def _look_up(table: Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Draws for u = first * 2^64 + second: by the guide, else by the first word, else (about never) by both."""
+    draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
+    unsettled = np.flatnonzero(draws == table.ambiguous)
+    words = first[unsettled]
+    below = np.searchsorted(table.high_words, words, side="left")
+    # Behind the last threshold there is none to be equal to: a word equal to the last one's is never counted there.
+    equal = table.high_words[np.minimum(below, len(table.high_words) - 1)] == words
+    for i in np.flatnonzero(equal):
+        ties = table.low_words[table.high_words == words[i]]
+        below[i] += np.count_nonzero(ties <= second[unsettled[i]])
+    draws[unsettled] = below + table.low
+    return draws

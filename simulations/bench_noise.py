@@ -1,0 +1,117 @@
+"""How many draws of noise a second: the tables, the exact samplers that stand behind them, and OpenDP's.
+
+    OMP_NUM_THREADS=1 python -m simulations.bench_noise [--scale 1560] [--size 1000000]
+
+CPU time of one core, the fastest of five runs. `--size` draws from a table at a time, and fewer from the slow samplers,
+as the table says; rates do not depend on it. The tables are made before, once, in the time that is printed. OpenDP adds
+its noise to a vector of zeros, is given it as an array, the faster way, and returns a list, which is part of the price;
+it draws exactly, as our exact samplers do, where a table is off by the total variation that is printed. It has no
+shares: its discrete Laplace is the whole noise, which one share of U is held against.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import opendp.prelude as dp
+
+from common.privacy import exact
+from common.privacy.keystream import KEY_BYTES, Keystream
+from common.privacy.samplers import discrete_gaussian, discrete_laplace, gaussian_tv, laplace_tv
+from common.rng import secure_bytes
+from simulations.cpu import fastest, timed
+
+_RUNS = 5
+_SHARES = (1, 10)
+
+Draw = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """Something to time.
+
+    Attributes:
+        name: Whose it is.
+        draw: Draws so many values.
+        part: The part of `--size` that it is asked for.
+    """
+
+    name: str
+    draw: Draw
+    part: float
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="bench_noise", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--scale", type=float, default=1560.0, help="standard deviation, or scale of the Laplace")
+    parser.add_argument("--size", type=int, default=10**6, help="draws from a table")
+    options = parser.parse_args(arguments)
+    dp.enable_features("contrib")
+    _say(f"{'noise at scale ' + format(options.scale, 'g'):32}{'sampler':12}{'draws':>9}{'a second':>12}  table is\n")
+    bench("discrete Gaussian", gaussians(options.scale), options.size)
+    for shares in _SHARES:
+        bench(f"discrete Laplace, share of {shares}", laplaces(options.scale, shares), options.size)
+    _say(f"total variation of a draw from a table: Gaussian {gaussian_tv(options.scale):.1e}, ")
+    _say(f"Laplace {max(laplace_tv(options.scale, shares) for shares in _SHARES):.1e}\n")
+
+
+def gaussians(sigma: float) -> list[Sampler]:
+    """Ours, the table first, and OpenDP's, for the discrete Gaussian."""
+    theirs = dp.m.make_gaussian(*_integers(dp.l2_distance(T="i64")), scale=sigma)
+    return [
+        Sampler(name="table", draw=lambda size: discrete_gaussian(sigma, size, secure_bytes(KEY_BYTES)), part=1),
+        Sampler(name="exact", draw=lambda size: exact.gaussian(sigma, size, _stream()), part=1 / 50),
+        Sampler(name="OpenDP", draw=lambda size: theirs(np.zeros(size, dtype=np.int64)), part=1 / 10),
+    ]
+
+
+def laplaces(scale: float, shares: int) -> list[Sampler]:
+    """Ours, the table first, for one share of the discrete Laplace, and OpenDP's, for the whole."""
+    theirs = dp.m.make_laplace(*_integers(dp.l1_distance(T="i64")), scale=scale)
+    return [
+        Sampler(
+            name="table",
+            draw=lambda size: discrete_laplace(scale, size, secure_bytes(KEY_BYTES), shares=shares),
+            part=1,
+        ),
+        Sampler(
+            name="exact",
+            draw=lambda size: exact.laplace_share(scale, size, _stream(), shares=shares),
+            part=1 / 50 if shares == 1 else 1 / 2000,
+        ),
+        Sampler(name="OpenDP", draw=lambda size: theirs(np.zeros(size, dtype=np.int64)), part=1 / 10),
+    ]
+
+
+def bench(noise: str, samplers: Iterable[Sampler], size: int) -> None:
+    """Print a line for each sampler, beside the first, which is a table."""
+    table = 0.0
+    for sampler in samplers:
+        draws = max(1, int(size * sampler.part))
+        _, first = timed(sampler.draw, 1)
+        milliseconds = fastest(_RUNS, lambda draw=sampler.draw, draws=draws: draw(draws))  # type: ignore[misc]
+        rate = 1000 * draws / milliseconds
+        table = table or rate
+        beside = f"made in {first:.0f} ms" if sampler.name == "table" else f"{table / rate:.0f} times as fast"
+        _say(f"{noise:32}{sampler.name:12}{draws:9}{rate:12.2e}  {beside}\n")
+
+
+def _integers(metric: dp.Metric) -> tuple[dp.Domain, dp.Metric]:
+    return dp.vector_domain(dp.atom_domain(T="i64")), metric
+
+
+def _stream() -> Keystream:
+    return Keystream(secure_bytes(KEY_BYTES))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
