@@ -1,17 +1,22 @@
 """One private answer, end to end: the mirror of `server/ask.py`.
 
 1. Check that the query is the planned one.
-2. Reserve: its charge is on disk before a private record is touched, and the answers before it are closed.
-3. Contribute: integer counts from this party's records alone.
-4. Bound: no count exceeds what the ring was planned for.
-5. Noise: this party's one share, from the operating system's entropy.
-6. Keep: the noised answer is on disk before it leaves.
+2. Reserve: within this party's lifetime limits its charge is on disk before a private record is touched, and the
+   answers before it are closed.
+3. Units: at user level so many records of each user; of a subsample, those that its secret key draws.
+4. Contribute: integer counts from these records alone.
+5. Bound: no count exceeds what the ring was planned for.
+6. Noise: this party's one share, from the operating system's entropy; or the whole of it, inside the party.
+7. Keep: the noised answer is on disk before it leaves.
 
-What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`).
+What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`), or an answer of this
+party's own that needs no masks.
 
-A round that was interrupted may be asked again. It then gets the answer that was kept, to the last bit: the coordinator
-learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would be a second look at
-the same records; the same noise over changed records would show what changed.
+A round that was interrupted may be asked again under its number. It then gets the answer that was kept, to the last
+bit: the coordinator learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would
+be a second look at the same records; the same noise over changed records would show what changed.
+
+A further attempt has a number of its own, with fresh noise and a charge of its own, if the plan has paid for it.
 
 The answer is kept until the next query of the run, or the run's end, is asked for. An honest coordinator asks for
 either only once this query's total is on its own disk, from where it reads it ever after; so wherever it crashes, what
@@ -22,48 +27,54 @@ query was asked keeps the answer until it answers one, or until the end.
 import numpy as np
 from numpy.typing import NDArray
 
-from client import votes
+from client import contribute, histograms, seeds
+from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
+from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Votes, digest
 from common.errors import RefusedError
 from common.messages import Reason
+from common.privacy import mechanisms
 from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
-from common.privacy.samplers import discrete_gaussian
-from common.queries import Votes
+from common.privacy.plan import Plan, PlannedQuery
+from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.rng import secure_bytes
 
 
-def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded, ledger: Ledger) -> NDArray[np.int64]:
-    """This party's noised counts.
+def answer(
+    query: Query, *, run: str, index: int, plan: Plan, records: Embedded, ledger: Ledger, limits: Limits, data_set: str
+) -> NDArray[np.int64]:
+    """This party's noised answer.
 
     Args:
-        query: The candidates to vote on.
+        query: What is asked.
         run: Identity of the run.
-        index: Number of the query in the plan.
+        index: Number of the attempt in the plan.
         plan: The agreed plan.
         records: This party's private records.
         ledger: This party's own ledger.
+        limits: This party's own limits.
+        data_set: What the ledger calls the records.
 
     Returns:
-        Integer counts plus noise, in units of 2^-(Q-1) votes, (length,).
+        (length,): integer counts plus noise, in grid units; or what a mechanism inside the party chose.
 
     Raises:
-        RefusalError: The query is not the planned one.
+        RefusalError: The query is not the planned one, or the lifetime limits leave no room for it.
         RefusedError: The ledger holds another query at this place, or has closed it.
+        LedgerError: The ledger was edited, or cannot be written.
     """
     planned = plan.query(index)
-    if query.spec != planned.spec or query.labels.max() >= len(plan.labels):
-        raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
-    if query.vectors.shape[1] != records.vectors.shape[1]:
-        raise RefusalError(Reason.UNPLANNED, "dimensions", expected=records.vectors.shape[1], got=query.vectors.shape)
+    _check(query, plan, planned, records)
 
     entry = ledger.reserve(
         run=run,
         index=index,
         plan_digest=plan.digest(),
-        query_digest=query.digest(),
+        query_digest=digest(query),
         release=plan.answer_release(index),
+        data_set=data_set,
+        allow=limits.allow,
     )
     close(ledger, run, before=index)
     if entry.committed:
@@ -71,18 +82,14 @@ def answer(query: Votes, *, run: str, index: int, plan: Plan, records: Embedded,
     if entry.answer is not None:
         return _words(entry.answer)
 
-    # At user level the party is the user: all its records have one owner.
-    owners = [0] * len(records.labels) if plan.unit == "user" else None
-    counts = votes.contribution(query, records.vectors, records.labels, owners)
+    units = records.limited(planned.spec.max_records)
+    draw = plan.draw(index)
+    if draw:
+        units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))
 
-    # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone
-    # another takes its place. And a refusal would tell the coordinator how many records there are.
-    counts = np.minimum(counts, planned.spec.largest(plan.max_records_per_party))
-
-    share_sigma = plan.share_sigma(planned)
-    if share_sigma == 0:
-        return counts
-    noised = counts + discrete_gaussian(share_sigma, len(counts), secure_bytes(32))
+    noised = _noised(query, plan, planned, units)
+    if planned.scale == 0:
+        return noised
     return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))
 
 
@@ -91,6 +98,48 @@ def close(ledger: Ledger, run: str, *, before: int) -> None:
     for entry in ledger.entries(run):
         if entry.index < before and not entry.committed:
             ledger.commit(run, entry.index)
+
+
+def _noised(query: Query, plan: Plan, planned: PlannedQuery, units: Embedded) -> NDArray[np.int64]:
+    key = secure_bytes(32)
+    match query:
+        case LengthRange():
+            lengths = histograms.lengths(units)
+            return np.array(mechanisms.length_range(lengths, query.spec.cap, planned.scale, key), dtype=np.int64)
+        case SeedChoice():
+            return seeds.choose(query, units, planned.scale, key, replacement=planned.mechanism == "exponential")
+    counts = contribute.contribution(query, units)
+
+    # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone
+    # another takes its place. And a refusal would tell the coordinator how many records there are.
+    most = query.spec.largest * plan.max_records_per_party
+    counts = np.clip(counts, -most, most)
+
+    if planned.scale == 0:
+        return counts
+    if planned.mechanism == "laplace":
+        return counts + discrete_laplace(planned.scale, len(counts), key, shares=plan.shares(planned))
+    return counts + discrete_gaussian(plan.share_sigma(planned), len(counts), key)
+
+
+def _check(query: Query, plan: Plan, planned: PlannedQuery, records: Embedded) -> None:
+    """The query is the planned one and fits the plan's labels and encoder."""
+    if query.spec != planned.spec or (isinstance(query, Votes) and query.labels.max() >= len(plan.labels)):
+        raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
+    if planned.unproven:
+        raise RefusalError(Reason.UNPLANNED, "candidates", expected="a pool; this party has no model of its own")
+    dimensions = records.vectors.shape[1]
+    match query:
+        case Votes() | SeedChoice():
+            got = query.vectors.shape[1]
+        case CorrectCount():
+            got = query.weights.shape[1]
+            if len(query.weights) != len(plan.labels):
+                raise RefusalError(Reason.UNPLANNED, "labels", expected=len(plan.labels), got=len(query.weights))
+        case _:
+            return
+    if got != dimensions:
+        raise RefusalError(Reason.UNPLANNED, "dimensions", expected=dimensions, got=got)
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

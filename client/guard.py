@@ -2,15 +2,20 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from client.session import RefusalError
 from common import validate
 from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.privacy.accountant import Release, epsilon_by_norm
-from common.privacy.plan import Plan, epsilon_against, verify
+from common.privacy.guarantee import epsilon_against, verify
+from common.privacy.plan import Plan
+from common.queries import KINDS, VotesSpec
 from common.setup import log2_breach
+
+Charges = Iterable[tuple[str, Release]]
+"""Names of runs, and what was charged in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,88 +23,118 @@ class Limits:
     """What a party lets happen to its records.
 
     Attributes:
-        max_epsilon: Largest ε of a plan; infinity only together with `unsafe_no_noise`.
+        max_epsilon: Largest ε of a plan; infinity only together with `unsafe_no_noise` or `unsafe_unproven`.
         max_delta: Largest δ of a plan.
-        max_total_epsilon: Largest ε, at the plan's δ, of all that this party's ledger holds and the new plan in full;
-            None for no such limit. A coordinator gets no fresh budget by starting another run.
+        lifetime_epsilon: Largest ε, at `lifetime_delta`, of all answers ever given about a data set that shares a
+            record with the present one, and of the new plan in full; None for no such limit. A coordinator gets no
+            fresh budget by starting another run, nor by a record that was added.
+        lifetime_delta: Its δ.
+        queries: Kinds of queries that are answered.
         colluders: Other parties that might tell the coordinator their noise: `max_epsilon` must hold even then.
         max_top: Largest Q.
-        min_noise_parties: Fewest parties whose noise together makes up the planned one (U of the plan). It asks for
-            company, not for safety: where U is 1 this party adds all the noise itself.
+        min_survivors: Fewest parties that a sum may hold.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
+        unsafe_unproven: Allows queries whose released text has no proof (`seed_unproven`), at ε = ∞.
     """
 
     max_epsilon: float = 8.0
     max_delta: float = 1e-4
-    max_total_epsilon: float | None = None
+    lifetime_epsilon: float | None = None
+    lifetime_delta: float = 1e-4
+    queries: tuple[str, ...] = KINDS
     colluders: int = 0
     max_top: int = 16
-    min_noise_parties: int = 1
+    min_survivors: int = 1
     min_unit_records: int = 1
     malicious_coordinator: bool = False
     security_bits: int = 40
     unsafe_no_noise: bool = False
+    unsafe_unproven: bool = False
 
     def __post_init__(self) -> None:
-        validate.probability(max_delta=self.max_delta)
-        validate.at_least(1, max_top=self.max_top, min_noise_parties=self.min_noise_parties)
+        validate.probability(max_delta=self.max_delta, lifetime_delta=self.lifetime_delta)
+        validate.at_least(1, max_top=self.max_top, min_survivors=self.min_survivors)
+        validate.at_least(1, min_unit_records=self.min_unit_records)
         validate.at_least(0, colluders=self.colluders)
-        for name, value in (("max_epsilon", self.max_epsilon), ("max_total_epsilon", self.max_total_epsilon)):
+        object.__setattr__(self, "queries", tuple(self.queries))
+        for kind in self.queries:
+            validate.one_of(KINDS, queries=kind)
+        for name, value in (("max_epsilon", self.max_epsilon), ("lifetime_epsilon", self.lifetime_epsilon)):
             if value is not None and not value > 0:
                 raise ConfigError(name, expected="a number > 0", got=value)
-        if math.isinf(self.max_epsilon) and not self.unsafe_no_noise:
+        if math.isinf(self.max_epsilon) and not (self.unsafe_no_noise or self.unsafe_unproven):
             raise ConfigError("max_epsilon", expected="finite, or unsafe_no_noise set as well", got=self.max_epsilon)
 
-    def check(self, plan: Plan, earlier: Iterable[Release] = ()) -> None:
+    def check(self, plan: Plan, earlier: Charges = ()) -> None:
         """Accept or refuse a plan before anything private is touched.
 
         Args:
             plan: The plan.
-            earlier: All answers of this party's other runs.
+            earlier: What other runs have been charged for data sets that share a record with the present one.
 
         Raises:
             RefusalError: OVER_LIMIT, with the limit that is exceeded for this party's own log.
         """
-        for name, value, limit in (
-            ("epsilon", plan.epsilon, self.max_epsilon),
-            ("delta", plan.delta, self.max_delta),
-            ("votes in each direction", max(planned.spec.top for planned in plan.queries), self.max_top),
-        ):
-            _at_most(f"plan's {name}", value, limit)
-        for name, value, limit in (
-            ("parties that add noise", plan.noise_parties, self.min_noise_parties),
-            ("records protected together", min(p.spec.max_records for p in plan.queries), self.min_unit_records),
-        ):
-            if value < limit:
-                raise RefusalError(Reason.OVER_LIMIT, f"plan's {name}", expected=f"at least {limit}", got=value)
-        if self.malicious_coordinator and not plan.malicious:
-            raise RefusalError(Reason.OVER_LIMIT, "secure aggregation", expected="signed", got="a trusted coordinator")
-        if plan.secure and plan.largest_coalition < min(self.colluders, plan.parties - 1):
-            raise RefusalError(
-                Reason.OVER_LIMIT, "coalition", expected=f"{self.colluders} or more", got=plan.largest_coalition
-            )
-        if plan.secure and log2_breach(plan) > -self.security_bits:
-            raise RefusalError(
-                Reason.OVER_LIMIT, "graph", expected=f"2^-{self.security_bits} or safer", got=f"degree {plan.degree}"
-            )
+        for query in plan.queries:
+            if query.spec.kind not in self.queries:
+                _refuse("query", f"one of {', '.join(self.queries)}", query.spec.kind)
+            if query.unproven and not self.unsafe_unproven:
+                _refuse("query", "one with a proof, or unsafe_unproven in this party's limits", query.name)
+            if query.scale == 0 and not self.unsafe_no_noise:
+                _refuse("query", "one with noise, or unsafe_no_noise in this party's limits", query.name)
+            if isinstance(query.spec, VotesSpec):
+                _at_most("votes in each direction", query.spec.top, self.max_top)
+            _at_least("records protected together", query.spec.max_records, self.min_unit_records)
+        _at_most("plan's epsilon", plan.epsilon, self.max_epsilon)
+        _at_most("plan's delta", plan.delta, self.max_delta)
+        _at_least("parties in a sum", plan.survivors, self.min_survivors)
+        self._check_aggregation(plan)
         # The plan's claim is recomputed: a coordinator that writes a small epsilon over a small sigma is refused.
         try:
-            spent = verify(plan)
+            verify(plan)
         except PlanError as error:
             raise RefusalError(Reason.OVER_LIMIT, error.what, expected="enough for the plan's epsilon") from error
         if self.colluders > plan.colluders:
             known = min(self.colluders, plan.parties - 1)
             _at_most(f"plan's epsilon against {known} colluders", epsilon_against(plan, known), self.max_epsilon)
-        if self.max_total_epsilon is not None:
-            # In closed form, never below the truth and at once, however many runs there were.
-            before = tuple(earlier)
-            total = epsilon_by_norm([*before, *plan.releases()], plan.delta) if before else spent
-            _at_most("epsilon of all runs", total, self.max_total_epsilon)
+        self.allow([*earlier, *(("", release) for release in plan.releases())])
+
+    def allow(self, charges: Charges) -> None:
+        """Refuse what would take a data set beyond its lifetime limits.
+
+        Args:
+            charges: All of them, the one that is asked for included.
+
+        Raises:
+            RefusalError: OVER_LIMIT.
+        """
+        if self.lifetime_epsilon is None:
+            return
+        # Subsamples of different runs are different ones. By norm: never below the truth and at once, however many.
+        releases = (replace(release, draw=release.draw and f"{run}/{release.draw}") for run, release in charges)
+        _at_most("epsilon of all runs", epsilon_by_norm(releases, self.lifetime_delta), self.lifetime_epsilon)
+
+    def _check_aggregation(self, plan: Plan) -> None:
+        if self.malicious_coordinator and not plan.malicious:
+            _refuse("secure aggregation", "signed", "a trusted coordinator")
+        if plan.secure:
+            _at_least("coalition", plan.largest_coalition, min(self.colluders, plan.parties - 1))
+            if log2_breach(plan) > -self.security_bits:
+                _refuse("graph", f"2^-{self.security_bits} or safer", f"degree {plan.degree}")
 
 
 def _at_most(what: str, value: float, limit: float) -> None:
-    if value > limit:
-        raise RefusalError(Reason.OVER_LIMIT, what, expected=f"at most {limit}", got=value)
+    if not value <= limit:
+        _refuse(what, f"at most {limit}", value)
+
+
+def _at_least(what: str, value: float, limit: float) -> None:
+    if not value >= limit:
+        _refuse(what, f"at least {limit}", value)
+
+
+def _refuse(what: str, expected: str, got: object) -> None:
+    raise RefusalError(Reason.OVER_LIMIT, what, expected=expected, got=got)

@@ -17,10 +17,10 @@ from typing import Protocol, TypeVar
 import grpc
 
 from client import answer, records, secagg
-from client.guard import Limits
+from client.guard import Charges, Limits
 from client.session import RefusalError, Session
+from common import asked, wire
 from common import messages as m
-from common import wire
 from common.domain import PartyId, Record
 from common.embedding import Encoder
 from common.errors import (
@@ -35,7 +35,6 @@ from common.errors import (
 )
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
-from common.queries import Votes
 from common.rng import secure_bytes
 from common.secagg import ring
 from common.secagg.identity import Identity, Roster
@@ -90,6 +89,9 @@ class PartyService:
         self._encoder = encoder
         self._limits = limits
         self._ledger = ledger
+        self._data_set = ledger.data_set(
+            json.dumps([record.text, record.label]).encode() for record in private
+        )  # fmt: skip
         self._identity = identity
         self._roster = roster
         self._session: Session | None = None
@@ -136,7 +138,7 @@ class PartyService:
             case m.AskShares(adverts):
                 self._setup, sealed = _in(self._setup, secagg.Advertised).share(adverts)
                 reply = m.Shares(sealed)
-            case m.AskVotes(query, delivery):
+            case m.Ask(query, delivery):
                 reply = self._answer(envelope, query, delivery, following.plan)
             case m.AskAgree(survivors):
                 reply = m.Agreement(self._agree(envelope, survivors))
@@ -153,6 +155,7 @@ class PartyService:
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
         answer.close(self._ledger, envelope.run, before=sys.maxsize)
+        self._ledger.forget(envelope.run)
         if self._session and self._session.run == envelope.run:
             self._session = self._records = self._setup = self._round = None
         return m.Closed()
@@ -167,14 +170,29 @@ class PartyService:
             raise RefusalError(m.Reason.ENCODER, "encoder", expected=self._encoder.digest, got="another")
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
-        earlier = [entry.release for entry in self._ledger.entries() if entry.run != envelope.run]
-        self._limits.check(plan, earlier)
+        self._limits.check(plan, self._charged_elsewhere(envelope.run, plan))
+        if plan.delta * len(self._private) >= 1:
+            log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
         self._records = records.embed(self._private, plan.labels, self._encoder)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._session, self._setup, self._round = session, setup, None
         return m.Opened(self._encoder.digest, advert)
+
+    def _charged_elsewhere(self, run: str, plan: Plan) -> Charges:
+        """What other runs have been charged for records among the present ones."""
+        name = self._data_set_of(plan)
+        shared = self._ledger.overlapping(name) if name else None
+        return [
+            (entry.run, entry.release)
+            for entry in self._ledger.entries()
+            if entry.run != run and (shared is None or not entry.data_set or entry.data_set in shared)
+        ]
+
+    def _data_set_of(self, plan: Plan) -> str:
+        # A user may have other records in every data set.
+        return self._data_set if plan.unit == "sample" else ""
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
         setup = set_up(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
@@ -187,10 +205,10 @@ class PartyService:
             roster=self._roster if signed else None,
         )
 
-    def _answer(self, envelope: m.Envelope, query: Votes, delivery: m.Delivery | None, plan: Plan) -> m.Answer:
+    def _answer(self, envelope: m.Envelope, query: asked.Query, delivery: m.Delivery | None, plan: Plan) -> m.Answer:
         if delivery and isinstance(self._setup, secagg.Shared):
             self._setup = self._setup.receive(delivery.inbox, delivery.sharers)
-        ready = _in(self._setup, secagg.Ready) if plan.secure else None
+        ready = _in(self._setup, secagg.Ready) if plan.secure and plan.query(envelope.index).summed else None
         counts = answer.answer(
             query,
             run=envelope.run,
@@ -198,10 +216,12 @@ class PartyService:
             plan=plan,
             records=_in(self._records, records.Embedded),
             ledger=self._ledger,
+            limits=self._limits,
+            data_set=self._data_set_of(plan),
         )
         if not ready:
             return m.Answer(ring.encode(counts))
-        self._round, words = ready.mask(envelope.index, counts, subject=query.digest())
+        self._round, words = ready.mask(envelope.index, counts, subject=asked.digest(query))
         return m.Answer(words)
 
     def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:

@@ -1,9 +1,9 @@
 """The order of a run at one party: what is out of order, replayed or unplanned is refused. No I/O.
 
-    Open ──> opened ──AskShares──> ready ──AskVotes──> answered ──AskAgree──> agreed ──AskUnmask──> ready
-                                                          └───── AskUnmask, semi-honest ────────────^
+    Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
+                                                     └───── AskUnmask, semi-honest ────────────^
 
-Without secure aggregation Open leads to ready, and AskVotes back to it.
+Without secure aggregation Open leads to ready, and Ask back to it; so does Ask with it, if the answer is not summed.
 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
@@ -81,11 +81,12 @@ class Session:
         match envelope.body:
             case m.AskShares():
                 legal, step = self.step is Step.OPENED and envelope.index == self.at + 1, Step.READY
-            case m.AskVotes():
+            case m.Ask():
                 if envelope.index >= self.plan.total_queries:
                     raise RefusalError(m.Reason.UNPLANNED, "query number", got=envelope.index)
                 legal = self.step is not Step.OPENED and envelope.index > self.at
-                at, step = envelope.index, Step.ANSWERED if self.plan.secure else Step.READY
+                masked = self.plan.secure and self.plan.query(envelope.index).summed
+                at, step = envelope.index, Step.ANSWERED if masked else Step.READY
             case m.AskAgree():
                 legal, step = self.plan.malicious and self._here(envelope, Step.ANSWERED), Step.AGREED
             case m.AskUnmask():

@@ -6,6 +6,7 @@ arrays of each travel under the names that they have here.
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -242,9 +243,48 @@ _ASKED: dict[str, type[Query]] = {
 }
 
 
+DTYPES = {
+    "vectors": "<f4",
+    "labels": "<i4",
+    "edges": "<i4",
+    "terms": "|u1",
+    "frequencies": "<f4",
+    "phases": "<f4",
+    "weights": "<f4",
+    "intercepts": "<f4",
+}
+"""Of each array, as it travels."""
+
+
 def inputs(query: Query) -> dict[str, NDArray[Any]]:
     """The query's arrays by name."""
     return {field.name: getattr(query, field.name) for field in fields(query) if field.name != "spec"}
+
+
+def to_bytes(query: Query) -> bytes:
+    """The contents of all arrays, one after the other, little-endian, row by row."""
+    return b"".join(array.astype(DTYPES[name], copy=False).tobytes() for name, array in inputs(query).items())
+
+
+def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -> Query:
+    """The query whose arrays have these shapes and contents.
+
+    Raises:
+        ProtocolError: They are not its arrays, or sizes disagree.
+    """
+    arrays, start = {}, 0
+    for name, shape in shapes.items():
+        if name not in DTYPES:
+            raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"among {', '.join(DTYPES)}", got="another")
+        dtype = np.dtype(DTYPES[name])
+        end = start + math.prod(shape) * dtype.itemsize
+        if end > len(data):
+            raise ProtocolError(f"{name} of a {spec.kind} query", expected=f"{shape} {dtype}", got="fewer bytes")
+        arrays[name] = np.frombuffer(data[start:end], dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        start = end
+    if start < len(data):
+        raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"{start} bytes", got=len(data))
+    return asked(spec, arrays)
 
 
 def asked(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
@@ -264,8 +304,7 @@ def digest(query: Query) -> bytes:
     """SHA-256 over specification, names, shapes and little-endian contents: equal for equal queries and no others."""
     header = [spec_to_dict(query.spec), *([name, *array.shape] for name, array in inputs(query).items())]
     running = hashlib.sha256(b"caucus/query/2" + json.dumps(header, sort_keys=True).encode() + b"\0")
-    for array in inputs(query).values():
-        running.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
+    running.update(to_bytes(query))
     return running.digest()
 
 

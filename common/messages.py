@@ -4,7 +4,7 @@
     Open(plan, first query)                       ->   Opened(encoder digest, keys)   once a run,
     AskShares(everybody's keys)                   ->   Shares                         or again after a failure
 
-    AskVotes(query, delivery of the shares)       ->   Answer(masked words)           for each
+    Ask(query, delivery of the shares)            ->   Answer(masked words)           for each
     AskAgree(survivors)                           ->   Agreement(signature)           query
     AskUnmask(survivors, signatures)              ->   UnmaskShares
 
@@ -12,7 +12,8 @@
     any                                           ->   Refusal(coarse reason)
 
 AskAgree is left out with a coordinator that is trusted to follow the protocol. Without secure aggregation a run is Open
-and then AskVotes for each query, and the answer carries the party's whole noise.
+and then Ask for each query, and the answer carries the party's whole noise. So it is for answers that are not summed:
+they are noised inside the party, come unmasked, and there is nothing to agree on or to unmask.
 """
 
 from collections.abc import Mapping
@@ -22,11 +23,11 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from common.asked import Query
 from common.domain import PartyId
-from common.queries import Votes
 from common.secagg.messages import KeyAdvert, UnmaskShares
 
-VERSION = 2
+VERSION = 3
 """Protocol version; a party refuses every other one."""
 
 
@@ -77,10 +78,10 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class AskVotes:
+class Ask:
     """The private query itself; with the delivery, until this party has answered once."""
 
-    query: Votes
+    query: Query
     delivery: Delivery | None = None
 
 
@@ -144,7 +145,7 @@ class Refusal:
     reason: Reason
 
 
-Request = Open | AskShares | AskVotes | AskAgree | AskUnmask | Close
+Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close
 Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Refusal
 
 

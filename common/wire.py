@@ -6,16 +6,18 @@ Format: `protos/*.proto`.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from common import asked
 from common import messages as m
 from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
-from common.queries import Votes, VotesSpec
+from common.queries import spec_from_dict, spec_to_dict
 from common.secagg.messages import KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
@@ -28,7 +30,7 @@ def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]
     bulks: dict[int, bytes] = {}
     parcels = {}
     for party, envelope in envelopes.items():
-        key = id(envelope.body.query) if isinstance(envelope.body, m.AskVotes) else id(envelope.body)
+        key = id(envelope.body.query) if isinstance(envelope.body, m.Ask) else id(envelope.body)
         if key not in bulks:
             bulks[key] = _bulk(envelope.body)
         parcels[party] = _pack(envelope, bulks[key])
@@ -88,8 +90,8 @@ def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
 
 def _bulk(body: m.Request | m.Reply) -> bytes:
     match body:
-        case m.AskVotes(query):
-            return query.vectors.astype("<f4", copy=False).tobytes()
+        case m.Ask(query):
+            return asked.to_bytes(query)
         case m.Answer(words):
             return words.astype("<u8", copy=False).tobytes()
         case _:
@@ -112,18 +114,13 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
             proto.ask_shares.SetInParent()
             for party, advert in adverts.items():
                 proto.ask_shares.adverts[party].CopyFrom(_advert(advert))
-        case m.AskVotes(query, delivery):
-            proto.ask_votes.CopyFrom(
-                query_pb2.AskVotes(
-                    top=query.spec.top,
-                    furthest=query.spec.furthest,
-                    max_records=query.spec.max_records,
-                    dimensions=query.vectors.shape[1],
-                    labels=query.labels.tolist(),
-                )
+        case m.Ask(query, delivery):
+            proto.ask.spec = json.dumps(spec_to_dict(query.spec), sort_keys=True).encode()
+            proto.ask.arrays.extend(
+                query_pb2.Array(name=name, shape=array.shape) for name, array in asked.inputs(query).items()
             )
             if delivery:
-                proto.ask_votes.delivery.CopyFrom(
+                proto.ask.delivery.CopyFrom(
                     secagg_pb2.Delivery(inbox=dict(delivery.inbox), sharers=sorted(delivery.sharers))
                 )
         case m.AskAgree(survivors):
@@ -156,15 +153,15 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
 
 def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
     kind = proto.WhichOneof("body")
-    if bulk and kind not in ("ask_votes", "answer"):
+    if bulk and kind not in ("ask", "answer"):
         raise ProtocolError("bulk", expected=f"none with {kind}", got=f"{len(bulk)} bytes")
     match kind:
         case "open":
             return m.Open(proto.open.plan, proto.open.first)
         case "ask_shares":
             return m.AskShares({_party(p): _keys(advert) for p, advert in proto.ask_shares.adverts.items()})
-        case "ask_votes":
-            return m.AskVotes(_votes(proto.ask_votes, bulk), _delivery(proto.ask_votes))
+        case "ask":
+            return m.Ask(_query(proto.ask, bulk), _delivery(proto.ask))
         case "ask_agree":
             return m.AskAgree(frozenset(_parties(proto.ask_agree.survivors)))
         case "ask_unmask":
@@ -193,18 +190,18 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
             raise ProtocolError("message body", expected="one of this protocol version", got="none")
 
 
-def _votes(proto: query_pb2.AskVotes, bulk: bytes) -> Votes:
-    labels = np.array(proto.labels, dtype=np.int64)
-    if proto.dimensions == 0 or len(bulk) != 4 * len(labels) * proto.dimensions:
-        raise ProtocolError(
-            "candidate vectors", expected=f"{len(labels)} x {proto.dimensions} float32", got=f"{len(bulk)} bytes"
-        )
-    vectors = np.frombuffer(bulk, dtype="<f4").reshape(len(labels), proto.dimensions)
-    spec = VotesSpec(top=proto.top, furthest=proto.furthest, max_records=proto.max_records)
-    return Votes(spec=spec, vectors=vectors.astype(np.float32, copy=False), labels=labels.astype(np.int32))
+def _query(proto: query_pb2.Ask, bulk: bytes) -> asked.Query:
+    shapes = {array.name: tuple(array.shape) for array in proto.arrays}
+    if len(shapes) < len(proto.arrays):
+        raise ProtocolError("arrays of a query", expected="each once", got="one twice")
+    try:
+        spec = spec_from_dict(json.loads(proto.spec))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ProtocolError("specification of a query", expected="JSON as in the plan", got="another") from error
+    return asked.from_bytes(spec, shapes, bulk)
 
 
-def _delivery(proto: query_pb2.AskVotes) -> m.Delivery | None:
+def _delivery(proto: query_pb2.Ask) -> m.Delivery | None:
     if not proto.HasField("delivery"):
         return None
     return m.Delivery(_by_party(proto.delivery.inbox), frozenset(_parties(proto.delivery.sharers)))

@@ -19,7 +19,7 @@ class Parcel(_message.Message):
     def __init__(self, envelope: _Optional[bytes] = ..., bulk: _Optional[bytes] = ..., partition: _Optional[int] = ...) -> None: ...
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "run", "party", "plan_digest", "index", "attempt", "bulk_digest", "open", "ask_shares", "ask_votes", "ask_agree", "ask_unmask", "close", "opened", "shares", "answer", "agreement", "unmasking", "closed", "refusal")
+    __slots__ = ("version", "run", "party", "plan_digest", "index", "attempt", "bulk_digest", "open", "ask_shares", "ask", "ask_agree", "ask_unmask", "close", "opened", "shares", "answer", "agreement", "unmasking", "closed", "refusal")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     PARTY_FIELD_NUMBER: _ClassVar[int]
@@ -29,7 +29,7 @@ class Envelope(_message.Message):
     BULK_DIGEST_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
     ASK_SHARES_FIELD_NUMBER: _ClassVar[int]
-    ASK_VOTES_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
     ASK_AGREE_FIELD_NUMBER: _ClassVar[int]
     ASK_UNMASK_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
@@ -49,7 +49,7 @@ class Envelope(_message.Message):
     bulk_digest: bytes
     open: _session_pb2.Open
     ask_shares: _secagg_pb2.AskShares
-    ask_votes: _query_pb2.AskVotes
+    ask: _query_pb2.Ask
     ask_agree: _secagg_pb2.AskAgree
     ask_unmask: _secagg_pb2.AskUnmask
     close: _session_pb2.Close
@@ -60,4 +60,4 @@ class Envelope(_message.Message):
     unmasking: _secagg_pb2.Unmasking
     closed: _session_pb2.Closed
     refusal: _session_pb2.Refusal
-    def __init__(self, version: _Optional[int] = ..., run: _Optional[str] = ..., party: _Optional[int] = ..., plan_digest: _Optional[bytes] = ..., index: _Optional[int] = ..., attempt: _Optional[int] = ..., bulk_digest: _Optional[bytes] = ..., open: _Optional[_Union[_session_pb2.Open, _Mapping]] = ..., ask_shares: _Optional[_Union[_secagg_pb2.AskShares, _Mapping]] = ..., ask_votes: _Optional[_Union[_query_pb2.AskVotes, _Mapping]] = ..., ask_agree: _Optional[_Union[_secagg_pb2.AskAgree, _Mapping]] = ..., ask_unmask: _Optional[_Union[_secagg_pb2.AskUnmask, _Mapping]] = ..., close: _Optional[_Union[_session_pb2.Close, _Mapping]] = ..., opened: _Optional[_Union[_session_pb2.Opened, _Mapping]] = ..., shares: _Optional[_Union[_secagg_pb2.Shares, _Mapping]] = ..., answer: _Optional[_Union[_query_pb2.Answer, _Mapping]] = ..., agreement: _Optional[_Union[_secagg_pb2.Agreement, _Mapping]] = ..., unmasking: _Optional[_Union[_secagg_pb2.Unmasking, _Mapping]] = ..., closed: _Optional[_Union[_session_pb2.Closed, _Mapping]] = ..., refusal: _Optional[_Union[_session_pb2.Refusal, _Mapping]] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., run: _Optional[str] = ..., party: _Optional[int] = ..., plan_digest: _Optional[bytes] = ..., index: _Optional[int] = ..., attempt: _Optional[int] = ..., bulk_digest: _Optional[bytes] = ..., open: _Optional[_Union[_session_pb2.Open, _Mapping]] = ..., ask_shares: _Optional[_Union[_secagg_pb2.AskShares, _Mapping]] = ..., ask: _Optional[_Union[_query_pb2.Ask, _Mapping]] = ..., ask_agree: _Optional[_Union[_secagg_pb2.AskAgree, _Mapping]] = ..., ask_unmask: _Optional[_Union[_secagg_pb2.AskUnmask, _Mapping]] = ..., close: _Optional[_Union[_session_pb2.Close, _Mapping]] = ..., opened: _Optional[_Union[_session_pb2.Opened, _Mapping]] = ..., shares: _Optional[_Union[_secagg_pb2.Shares, _Mapping]] = ..., answer: _Optional[_Union[_query_pb2.Answer, _Mapping]] = ..., agreement: _Optional[_Union[_secagg_pb2.Agreement, _Mapping]] = ..., unmasking: _Optional[_Union[_secagg_pb2.Unmasking, _Mapping]] = ..., closed: _Optional[_Union[_session_pb2.Closed, _Mapping]] = ..., refusal: _Optional[_Union[_session_pb2.Refusal, _Mapping]] = ...) -> None: ...

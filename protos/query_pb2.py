@@ -25,15 +25,17 @@ _sym_db = _symbol_database.Default()
 from protos import secagg_pb2 as protos_dot_secagg__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12protos/query.proto\x12\x06\x63\x61ucus\x1a\x13protos/secagg.proto\"\x86\x01\n\x08\x41skVotes\x12\x0b\n\x03top\x18\x01 \x01(\r\x12\x10\n\x08\x66urthest\x18\x02 \x01(\x08\x12\x13\n\x0bmax_records\x18\x03 \x01(\r\x12\x12\n\ndimensions\x18\x04 \x01(\r\x12\x0e\n\x06labels\x18\x05 \x03(\r\x12\"\n\x08\x64\x65livery\x18\x06 \x01(\x0b\x32\x10.caucus.Delivery\"\x18\n\x06\x41nswer\x12\x0e\n\x06length\x18\x01 \x01(\rb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12protos/query.proto\x12\x06\x63\x61ucus\x1a\x13protos/secagg.proto\"V\n\x03\x41sk\x12\x0c\n\x04spec\x18\x01 \x01(\x0c\x12\x1d\n\x06\x61rrays\x18\x02 \x03(\x0b\x32\r.caucus.Array\x12\"\n\x08\x64\x65livery\x18\x03 \x01(\x0b\x32\x10.caucus.Delivery\"$\n\x05\x41rray\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\r\"\x18\n\x06\x41nswer\x12\x0e\n\x06length\x18\x01 \x01(\rb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.query_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ASKVOTES']._serialized_start=52
-  _globals['_ASKVOTES']._serialized_end=186
-  _globals['_ANSWER']._serialized_start=188
-  _globals['_ANSWER']._serialized_end=212
+  _globals['_ASK']._serialized_start=51
+  _globals['_ASK']._serialized_end=137
+  _globals['_ARRAY']._serialized_start=139
+  _globals['_ARRAY']._serialized_end=175
+  _globals['_ANSWER']._serialized_start=177
+  _globals['_ANSWER']._serialized_end=201
 # @@protoc_insertion_point(module_scope)

@@ -7,21 +7,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class AskVotes(_message.Message):
-    __slots__ = ("top", "furthest", "max_records", "dimensions", "labels", "delivery")
-    TOP_FIELD_NUMBER: _ClassVar[int]
-    FURTHEST_FIELD_NUMBER: _ClassVar[int]
-    MAX_RECORDS_FIELD_NUMBER: _ClassVar[int]
-    DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
-    LABELS_FIELD_NUMBER: _ClassVar[int]
+class Ask(_message.Message):
+    __slots__ = ("spec", "arrays", "delivery")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    ARRAYS_FIELD_NUMBER: _ClassVar[int]
     DELIVERY_FIELD_NUMBER: _ClassVar[int]
-    top: int
-    furthest: bool
-    max_records: int
-    dimensions: int
-    labels: _containers.RepeatedScalarFieldContainer[int]
+    spec: bytes
+    arrays: _containers.RepeatedCompositeFieldContainer[Array]
     delivery: _secagg_pb2.Delivery
-    def __init__(self, top: _Optional[int] = ..., furthest: _Optional[bool] = ..., max_records: _Optional[int] = ..., dimensions: _Optional[int] = ..., labels: _Optional[_Iterable[int]] = ..., delivery: _Optional[_Union[_secagg_pb2.Delivery, _Mapping]] = ...) -> None: ...
+    def __init__(self, spec: _Optional[bytes] = ..., arrays: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., delivery: _Optional[_Union[_secagg_pb2.Delivery, _Mapping]] = ...) -> None: ...
+
+class Array(_message.Message):
+    __slots__ = ("name", "shape")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Answer(_message.Message):
     __slots__ = ("length",)

@@ -87,6 +87,8 @@ class Parts:
             parties=config.federation.parties,
             max_dropouts=config.federation.max_dropouts,
             colluders=config.federation.colluders,
+            max_attempts=config.federation.max_attempts,
+            calibration=config.privacy.calibration,
         )
         self.providers: dict[str, Provider] = models.providers(
             {name: instantiate(spec, _partial_=True, _convert_="all") for name, spec in config.llm.models.items()},

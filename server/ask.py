@@ -6,27 +6,29 @@
    nothing (votes, agreement, unmasking); without it one. The set-up, two exchanges, was made once for all queries.
 4. Commit: the noised total is on disk before anyone uses it.
 
-What this side learns is the noised total over the survivors, and who took part. A round that fails raises with its
+What this side learns is the noised total over the survivors, and who took part; of a query that is not summed, each
+party's own noised answer. A round that fails raises with its
 cause; it never returns the sum of fewer parties than the noise was planned for. Asked again after a crash or a failure,
 after a new set-up, the parties recognise the same bytes and answer with the same noise, so the second attempt is free;
 once survivors were named for unmasking, only the very same survivors will do, because two sums over different sets
-could be subtracted.
+could be subtracted. Where that cannot be, because one of them is gone for good, a further attempt with fresh noise is
+made, if the plan has paid for it (`federation.max_attempts`).
 """
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common import asked, wire
 from common import messages as m
-from common import wire
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
-from common.queries import Votes
 from common.secagg import ring
 from common.secagg.identity import Roster
 from common.secagg.messages import UnmaskShares
@@ -38,6 +40,24 @@ from server.network import Network
 log = logging.getLogger("caucus.ask")
 
 Body = TypeVar("Body")
+Aggregated = tuple[NDArray[np.int64], frozenset[PartyId]]
+"""An answer, and the parties that it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The answer to a query.
+
+    Attributes:
+        index: Number of the attempt in the plan.
+        values: (length,) int64, exact sum of the survivors' counts and noise, in grid units; of a query that is not
+            summed (survivors, length), a row for each party.
+        survivors: How many parties it holds.
+    """
+
+    index: int
+    values: NDArray[np.int64]
+    survivors: int
 
 
 class Federation:
@@ -82,7 +102,7 @@ class Federation:
             DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
         """
         self._attempt, self._failed = self._attempt + 1, False
-        first = next((i for i in range(self._plan.total_queries) if self._checkpoint.answer(i) is None), None)
+        first = self._first_unanswered()
         if first is None:  # resumed after the last answer: the parties may still keep theirs
             self._network.join(wire.pack(self._envelope(0, m.Close(), index=0)), self._plan.parties)
             return
@@ -109,24 +129,35 @@ class Federation:
         last = self._plan.total_queries - 1
         self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, needed=0, index=last)
 
-    def ask(self, index: int, query: Votes) -> NDArray[np.int64]:
-        """Ask query number `index` of the plan.
+    def ask(self, name: str, nth: int, query: asked.Query) -> Answered:
+        """Ask a planned query.
 
         Args:
-            index: Its number.
-            query: What to vote on.
-
-        Returns:
-            (length,) int64: exact sum of the survivors' counts and noise, in units of 2^-(Q-1) votes.
+            name: Its name in the plan.
+            nth: Which of its planned answers, from 0.
+            query: What is asked.
 
         Raises:
             DropoutError: Too few parties answered; resuming asks again at no cost to privacy.
         """
-        answered = self._checkpoint.answer(index)
-        if answered is not None:
-            self._ledger.commit(self._run, index)  # we may have died between the two commits
-            return answered
+        attempts = [self._plan.index(name, nth, attempt) for attempt in range(self._plan.max_attempts)]
+        charged = {entry.index: entry for entry in self._ledger.entries(self._run)}
+        for index in attempts:
+            if self._checkpoint.answer(index) is not None:
+                self._ledger.commit(self._run, index)  # we may have died between the two commits
+                return self._answered(index)
+        begun = max((index for index in attempts if index in charged), default=attempts[0])
+        for index in range(begun, attempts[-1]):
+            named = charged[index].survivors if index in charged else None
+            if named and not named <= self._joined:
+                continue
+            try:
+                return self._attempted(index, query)
+            except DropoutError as error:
+                log.warning("query %d failed and is attempted again at its full price: %s", index, error)
+        return self._attempted(attempts[-1], query)
 
+    def _attempted(self, index: int, query: asked.Query) -> Answered:
         if self._failed:
             self.open()
         query = self._checkpoint.reserve(index, query)
@@ -134,35 +165,45 @@ class Federation:
             run=self._run,
             index=index,
             plan_digest=self._plan.digest(),
-            query_digest=query.digest(),
+            query_digest=asked.digest(query),
             release=self._plan.answer_release(index),
         )
         roster = self._joined if entry.survivors is None else entry.survivors & self._joined
         self._same(index, entry.survivors, roster)
         self._refused.clear()
         self._failed = True  # until it has not
-        aggregate = self._masked_total if self._plan.secure else self._plain_total
-        total, survivors = aggregate(index, query, roster, entry.survivors)
+        aggregate = self._own_answers
+        if self._plan.query(index).summed:
+            aggregate = self._masked_total if self._plan.secure else self._plain_total
+        values, survivors = aggregate(index, query, roster, entry.survivors)
         self._ledger.survivors(self._run, index, survivors)
 
-        self._checkpoint.commit(index, total)
+        self._checkpoint.commit(index, values)
         self._ledger.commit(self._run, index)
         self._failed = False
-        return total
+        return self._answered(index)
 
-    def survivors(self, index: int) -> int:
-        """How many parties the answer to query number `index` holds."""
+    def _answered(self, index: int) -> Answered:
         (entry,) = (entry for entry in self._ledger.entries(self._run) if entry.index == index)
-        return len(entry.survivors or ())
+        values = self._checkpoint.answer(index)
+        assert values is not None
+        return Answered(index=index, values=values, survivors=len(entry.survivors or ()))
+
+    def _first_unanswered(self) -> int | None:
+        """Number of the first attempt at the first query that no attempt has answered."""
+        attempts, total = self._plan.max_attempts, self._plan.total_queries
+        for first in range(0, total, attempts):
+            if all(self._checkpoint.answer(index) is None for index in range(first, first + attempts)):
+                return first
+        return None
 
     def _masked_total(
-        self, index: int, query: Votes, roster: frozenset[PartyId], first: frozenset[PartyId] | None
-    ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
+        self, index: int, query: asked.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
+    ) -> Aggregated:
         assert self._ready is not None
-        masking = self._ready.open(index, query.length, subject=query.digest())
-        asked: Mapping[PartyId, m.Request]
-        asked = {party: m.AskVotes(query, self._inboxes.get(party)) for party in sorted(roster)}
-        for party, masked in self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index).items():
+        masking = self._ready.open(index, query.length, subject=asked.digest(query))
+        asking: Mapping[PartyId, m.Request] = self._asking(query, roster)
+        for party, masked in self._exchange(asking, m.Answer, needed=self._plan.survivors, index=index).items():
             masking.add(party, masked.words)
             self._inboxes.pop(party, None)
         agreeing, survivors = masking.close()
@@ -172,26 +213,39 @@ class Federation:
         self._ledger.survivors(self._run, index, survivors)
         signatures: dict[PartyId, bytes] = {}
         if self._plan.malicious:
-            asked = dict.fromkeys(sorted(survivors), m.AskAgree(survivors))
-            agreed = self._exchange(asked, m.Agreement, needed=self._plan.threshold, index=index)
+            asking = dict.fromkeys(sorted(survivors), m.AskAgree(survivors))
+            agreed = self._exchange(asking, m.Agreement, needed=self._plan.threshold, index=index)
             signatures = {party: agreement.signature for party, agreement in agreed.items()}
         unmasking, signatures = agreeing.collect(signatures)
-        asked = dict.fromkeys(sorted(survivors), m.AskUnmask(survivors, signatures))
-        shares = self._exchange(asked, UnmaskShares, needed=self._plan.threshold, index=index)
+        asking = dict.fromkeys(sorted(survivors), m.AskUnmask(survivors, signatures))
+        shares = self._exchange(asking, UnmaskShares, needed=self._plan.threshold, index=index)
         return unmasking.combine(shares), survivors
 
     def _plain_total(
-        self, index: int, query: Votes, roster: frozenset[PartyId], first: frozenset[PartyId] | None
-    ) -> tuple[NDArray[np.int64], frozenset[PartyId]]:
-        asked: Mapping[PartyId, m.Request] = dict.fromkeys(sorted(roster), m.AskVotes(query))
-        answers = self._exchange(asked, m.Answer, needed=self._plan.survivors, index=index)
-        self._same(index, first, frozenset(answers))
+        self, index: int, query: asked.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
+    ) -> Aggregated:
+        rows, survivors = self._own_answers(index, query, roster, first)
         total = np.zeros(query.length, dtype=np.uint64)
+        for row in rows:
+            ring.add_into(total, ring.encode(row))
+        return ring.decode(total), survivors
+
+    def _own_answers(
+        self, index: int, query: asked.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
+    ) -> Aggregated:
+        answers = self._exchange(self._asking(query, roster), m.Answer, needed=self._plan.survivors, index=index)
+        self._same(index, first, frozenset(answers))
+        rows = []
         for party, answer in answers.items():
-            if answer.words.shape != total.shape:
-                raise ProtocolError("answer", expected=total.shape, got=answer.words.shape, where=f"party {party}")
-            ring.add_into(total, answer.words)
-        return ring.decode(total), frozenset(answers)
+            if answer.words.shape != (query.length,):
+                raise ProtocolError("answer", expected=query.length, got=answer.words.shape, where=f"party {party}")
+            self._inboxes.pop(party, None)
+            rows.append(ring.decode(answer.words))
+        return np.array(rows), frozenset(answers)
+
+    def _asking(self, query: asked.Query, roster: frozenset[PartyId]) -> dict[PartyId, m.Ask]:
+        """With the end of the set-up for who has not answered since."""
+        return {party: m.Ask(query, self._inboxes.get(party)) for party in sorted(roster)}
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
         return m.Envelope(

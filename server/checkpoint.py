@@ -1,7 +1,7 @@
 """What survives a kill at any point: the method's state, each query as it was first asked, and each answer.
 
     state.json           the method's state after its last whole step
-    query-003.npz        candidates of query 3, written before any party sees them
+    query-003.npz        query 3, written before any party sees them
     answer-003.npy       noised total of query 3, written before anyone uses it
 
 Every file is written beside its place, flushed to disk and renamed, so each is whole or absent. A step that was
@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common.asked import Query, asked, inputs
 from common.errors import CheckpointError
-from common.queries import Votes, VotesSpec
+from common.queries import spec_from_dict, spec_to_dict
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -63,7 +64,7 @@ class Checkpoint:
         """Keep the state after a whole step."""
         write_atomic(self._folder / "state.json", json.dumps(state, ensure_ascii=False).encode())
 
-    def reserve(self, index: int, query: Votes) -> Votes:
+    def reserve(self, index: int, query: Query) -> Query:
         """The query to ask at this place: the one reserved before, or this one, now on disk.
 
         Returns:
@@ -72,11 +73,10 @@ class Checkpoint:
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():
             with np.load(path, allow_pickle=False) as saved:
-                spec = VotesSpec(**json.loads(str(saved["spec"])))
-                return Votes(spec=spec, vectors=saved["vectors"], labels=saved["labels"])
-        spec_fields = {name: getattr(query.spec, name) for name in ("top", "furthest", "max_records")}
+                spec = spec_from_dict(json.loads(str(saved["spec"])))
+                return asked(spec, {name: saved[name] for name in saved.files if name != "spec"})
         buffer = io.BytesIO()
-        np.savez(buffer, vectors=query.vectors, labels=query.labels, spec=np.array(json.dumps(spec_fields)))
+        np.savez(buffer, spec=np.array(json.dumps(spec_to_dict(query.spec))), **inputs(query))  # type: ignore[arg-type]
         write_atomic(path, buffer.getvalue())
         return query
 

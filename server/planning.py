@@ -11,9 +11,11 @@ import numpy as np
 from common import validate
 from common.domain import Task
 from common.llm.base import Provider
-from common.privacy import plan as planning
+from common.privacy import accountant, guarantee
+from common.privacy.budget import calibrate
 from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan
+from common.privacy.plan import Plan, PlannedQuery
+from common.queries import spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
 from server import prompts
 from server.methods.base import Method
@@ -70,6 +72,8 @@ def make_plan(
     delta: float,
     unit: str,
     max_records: int,
+    max_attempts: int = 1,
+    calibration: str = "tight",
 ) -> Plan:
     """Price and calibrate all that `method` can ask, at worst.
 
@@ -81,8 +85,7 @@ def make_plan(
     if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
     graph = _graph(secagg, parties, max_dropouts, colluders) if secagg.secure and parties > 1 else _Graph()
-    (asked,) = method.plan(max_records)
-    return planning.calibrate(
+    draft = Plan(
         method=method.name,
         labels=tuple(task.labels),
         encoder=encoder,
@@ -94,13 +97,13 @@ def make_plan(
         degree=graph.degree,
         corrupt=graph.corrupt,
         roster=secagg.roster if graph.degree else "",
-        epsilon=epsilon,
+        epsilon=math.inf,
         delta=delta,
         unit=unit,
-        name=asked.name,
-        spec=asked.spec,
-        times=asked.times,
+        queries=method.plan(task, max_records),
+        max_attempts=max_attempts,
     )
+    return calibrate(draft, epsilon, calibration=calibration)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,31 +136,23 @@ def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _
 
 def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulation: bool = False) -> dict[str, Any]:
     """`privacy.json`: the plan's guarantee, what it rests on, what it leaves open and what has been spent."""
-    total = sum(planned.times for planned in plan.queries)
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
+    charged = ledger.releases(run) if ledger else ()
     facts: dict[str, Any] = {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
+        "planned_epsilon": guarantee.verify(plan),
+        "released_epsilon": guarantee.epsilon_released(plan),
+        "party_epsilon": guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
+        "calibration": plan.calibration,
         "adjacency": {
             "relation": "add or remove",
             "unit": plan.unit,
             "max_records": max(planned.spec.max_records for planned in plan.queries),
         },
-        "mechanism": "none" if math.isinf(plan.epsilon) else "distributed discrete Gaussian",
-        "queries": [
-            {
-                "name": planned.name,
-                "times": planned.times,
-                "top": planned.spec.top,
-                "scale": planned.spec.scale,
-                "sensitivity_l1": planned.spec.sensitivity_l1,
-                "sensitivity_l2": planned.spec.sensitivity_l2,
-                "sigma_votes": planned.sigma / planned.spec.scale,
-                "sigma_grid": planned.sigma,
-                "share_sigma_grid": plan.share_sigma(planned),
-            }
-            for planned in plan.queries
-        ],
+        "mechanism": "none" if math.isinf(plan.epsilon) else _mechanisms(plan),
+        "queries": [_query(plan, planned) for planned in plan.queries],
+        "max_attempts": plan.max_attempts,
         "parties": plan.parties,
         "max_dropouts": plan.max_dropouts,
         "assumed_survivors": plan.survivors,
@@ -169,18 +164,44 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         "corrupt": plan.corrupt,
         "largest_coalition": plan.largest_coalition,
         "against_colluders": [
-            {"colluders": colluders, "epsilon": planning.epsilon_against(plan, colluders)}
+            {"colluders": colluders, "epsilon": guarantee.epsilon_against(plan, colluders)}
             for colluders in range(plan.parties)
         ],
         "spent": {
-            "epsilon": ledger.total(plan.delta, run) if ledger else 0.0,
+            "epsilon": accountant.epsilon(charged, plan.delta),
             "queries_asked": len(asked),
-            "queries_planned": total,
+            "queries_planned": plan.total_queries // plan.max_attempts,
         },
         "plan_digest": plan.digest().hex(),
         "simulation": simulation,
     }
     return facts | {"statement": statement(facts), "not_covered": not_covered(facts)}
+
+
+def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
+    """One planned query; scales and sensitivities in votes, records, cosines or features."""
+    spec, grid = planned.spec, planned.spec.grid
+    return {
+        "name": planned.name,
+        "times": planned.times,
+        **spec_to_dict(spec),
+        "mechanism": planned.mechanism,
+        "summed": planned.summed,
+        "share_of_epsilon": planned.share,
+        "epsilon_alone": accountant.epsilon(plan.releases_of(planned), plan.delta),
+        "subsampling": None if planned.rate == 1 else {"rate": planned.rate, "redrawn": planned.redraw},
+        "grid": grid,
+        "sensitivity_l1": spec.sensitivity.l1 / grid,
+        "sensitivity_l2": spec.sensitivity.l2 / grid,
+        "scale": planned.scale / grid,
+        "scale_grid": planned.scale,
+    }
+
+
+def _mechanisms(plan: Plan) -> str:
+    """Names of the mechanisms, in the order of the queries."""
+    names = {"gaussian": "distributed discrete Gaussian", "laplace": "distributed discrete Laplace"}
+    return ", ".join(dict.fromkeys(names.get(query.mechanism, query.mechanism) for query in plan.queries))
 
 
 def _aggregation(plan: Plan) -> str:

@@ -325,16 +325,16 @@ a private text.</p>
 <h2>Private queries</h2>
 {% if privacy and privacy.queries %}
 <p>Everything that leaves a party is an answer to one of these. Mechanism: {{ privacy.mechanism }}.</p>
-{% call table("Planned queries", ["query", "times", "top", "scale", "L1 sensitivity in votes", "L2 sensitivity in votes", "σ in votes", "σ on the grid"]) %}
+{% call table("Planned queries", ["query", "kind", "times", "mechanism", "L1 sensitivity", "L2 sensitivity", "scale of the noise", "grid", "ε alone"]) %}
 {% for query in privacy.queries %}
-<tr><th scope="row">{{ query.name }}</th><td>{{ query.times }}</td><td>{{ query.top }}</td><td>{{ query.scale }}</td>
-<td>{{ query.sensitivity_l1 | number }}</td><td>{{ query.sensitivity_l2 | number }}</td><td>{{ query.sigma_votes | number }}</td>
-<td>{{ query.sigma_grid | number }}</td></tr>
+<tr><th scope="row">{{ query.name }}</th><td>{{ query.kind }}</td><td>{{ query.times }}</td><td>{{ query.mechanism }}</td>
+<td>{{ query.sensitivity_l1 | number }}</td><td>{{ query.sensitivity_l2 | number }}</td><td>{{ query.scale | number }}</td>
+<td>{{ query.grid }}</td><td>{{ query.epsilon_alone | epsilon }}</td></tr>
 {% endfor %}
 {% endcall %}
-<p class="soft">Votes leave a party as whole numbers, multiplied by the scale: the grid. The sensitivity is how far one
-{{ "person" if privacy.adjacency.unit == "user" else "record" }} can move an answer at most. σ is the standard deviation of the noise on each number of
-{{ "one party's answer" if privacy.aggregation == "none" else "the sum over parties" }}.</p>
+<p class="soft">Sensitivities and scales are in votes, records, cosines or features; they leave a party as whole numbers, multiplied by
+the grid. The sensitivity is how far one {{ "person" if privacy.adjacency.unit == "user" else "record" }} can move an answer at most. The scale is that
+of the noise on each number of {{ "one party's answer" if privacy.aggregation == "none" else "the sum over parties" }}: the standard deviation of Gaussian noise, b of Laplace noise.</p>
 {% if privacy.against_colluders %}
 <h3>If parties collude</h3>
 <p>ε that holds for the other parties' records when this many parties tell the coordinator all they know, at the same δ. The plan allows for
@@ -398,12 +398,12 @@ a private text.</p>
 <p>Spent: ε = {{ privacy.spent.epsilon | epsilon }}{% if not unprotected %} at δ = {{ privacy.delta | delta }}{% endif %}, in
 {{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }} planned queries.</p>
 {% endif %}
-{% if rounds | selectattr("query") | list %}
-{% call table("Queries in the order in which they were answered", ["query", "round", "σ in votes", "parties that stayed", "parties asked"]) %}
-{% for entry in rounds if entry.query %}
-<tr><th scope="row">{{ entry.query.index }}</th><td>{{ entry.round }}</td><td>{{ entry.query.sigma_votes | number }}</td>
-<td>{{ entry.query.survivors }}</td><td>{{ entry.query.parties }}</td></tr>
-{% endfor %}
+{% if rounds | selectattr("queries") | list %}
+{% call table("Queries in the order in which they were answered", ["number", "query", "round", "scale of the noise", "parties that stayed", "parties asked"]) %}
+{% for entry in rounds %}{% for query in entry.queries %}
+<tr><th scope="row">{{ query.index }}</th><td>{{ query.name }}</td><td>{{ entry.round }}</td><td>{{ query.scale | number }}</td>
+<td>{{ query.survivors }}</td><td>{{ query.parties }}</td></tr>
+{% endfor %}{% endfor %}
 {% endcall %}
 {% else %}
 <p>No private query was answered.</p>

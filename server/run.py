@@ -28,19 +28,19 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from common.asked import asked
 from common.domain import Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.llm.base import Provider
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
-from common.queries import Votes
 from common.secagg.identity import Roster
 from server import evaluate
-from server.ask import Federation
+from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint, write_atomic
 from server.generate import generate
-from server.methods.base import Counts, Method, State, Tools
+from server.methods.base import Method, State, Tools
 from server.network import Network
 from server.planning import describe
 from server.report import write_report
@@ -114,7 +114,7 @@ def run(setup: Setup) -> State:
         state = setup.method.step(state, tools)
         report = state.rounds[-1]
         fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
-        report |= {"fid": fid, "seconds": meter.seconds(), "query": meter.query()}
+        report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
         save(status="partial")
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
     federation.close()
@@ -167,12 +167,12 @@ def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
 
 
 def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
-    def ask(index: int, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> Counts:
-        spec = setup.plan.query(index).spec
-        total = federation.ask(index, Votes(spec=spec, vectors=vectors, labels=labels))
-        meter.asked(index, setup.plan, federation.survivors(index))
-        votes = total / spec.scale
-        return Counts(nearest=votes[: len(labels)], furthest=votes[len(labels) :])
+    specs = {query.name: query.spec for query in setup.plan.queries}
+
+    def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
+        answered = federation.ask(name, nth, asked(specs[name], arrays))
+        meter.asked(setup.plan, answered)
+        return answered.values / specs[name].grid
 
     def write_texts(orders: Any, write: Any, *, round_number: int) -> Any:  # noqa: ANN401
         wanted = sum(order.count for order in orders)
@@ -234,11 +234,11 @@ class _Remembering:
 
 
 class _Meter:
-    """Seconds by kind of work, and the query asked, since the last look."""
+    """Seconds by kind of work, and the queries asked, since the last look."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(KINDS_OF_WORK, 0.0)
-        self._query: dict[str, Any] | None = None
+        self._queries: list[dict[str, Any]] = []
 
     def timed(self, kind: str, work: Callable[..., Any]) -> Callable[..., Any]:
         def measured(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -250,19 +250,23 @@ class _Meter:
 
         return measured
 
-    def asked(self, index: int, plan: Plan, survivors: int) -> None:
-        planned = plan.query(index)
-        self._query = {
-            "index": index,
-            "sigma_votes": planned.sigma / planned.spec.scale,
-            "survivors": survivors,
-            "parties": plan.parties,
-        }
+    def asked(self, plan: Plan, answered: Answered) -> None:
+        planned = plan.query(answered.index)
+        self._queries.append(
+            {
+                "index": answered.index,
+                "name": planned.name,
+                "mechanism": planned.mechanism,
+                "scale": planned.scale / planned.spec.grid,
+                "survivors": answered.survivors,
+                "parties": plan.parties,
+            }
+        )
 
     def seconds(self) -> dict[str, float]:
         taken, self._seconds = self._seconds, dict.fromkeys(KINDS_OF_WORK, 0.0)
         return {kind: round(spent, 3) for kind, spent in taken.items()}
 
-    def query(self) -> dict[str, Any] | None:
-        taken, self._query = self._query, None
+    def queries(self) -> list[dict[str, Any]]:
+        taken, self._queries = self._queries, []
         return taken

@@ -27,9 +27,9 @@ def statement(privacy: Mapping[str, Any]) -> str:
             "No question was put to any party about its private records, so the released texts do not depend on them."
         ]
     elif math.isinf(epsilon):
-        paragraphs = _without_noise(privacy)
+        paragraphs = _without_guarantee(privacy)
     else:
-        paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_spent(privacy)]
+        paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_figures(privacy), *_spent(privacy)]
     if privacy["simulation"]:
         paragraphs.append(
             "This was a simulation: the records of all parties were on one machine, so nothing was hidden from whoever "
@@ -89,7 +89,13 @@ def show_delta(delta: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def _without_noise(privacy: Mapping[str, Any]) -> list[str]:
+def _without_guarantee(privacy: Mapping[str, Any]) -> list[str]:
+    unproven = [query["name"] for query in privacy["queries"] if query.get("own_candidates")]
+    if unproven:
+        return [
+            f"No guarantee for the released texts (ε is infinite): {', '.join(unproven)} releases texts that are "
+            "made from private records. The choice among them is noised; the texts themselves have no proof."
+        ]
     first = (
         "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
         "single records without any bound. Such a run is for experiments with data that need no protection."
@@ -104,7 +110,7 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     if privacy["adjacency"]["unit"] == "user":
         most = privacy["adjacency"]["max_records"]
         unit, given = (
-            f"all records of any one party (of which at most {most} vote) are there or not",
+            f"all records of any one party (of which at most {most} count) are there or not",
             "a given party's records were",
         )
     else:
@@ -142,7 +148,7 @@ def _how(privacy: Mapping[str, Any]) -> str:
         else "as long as no party tells the coordinator what it knows"
     )
     return (
-        f"How: {privacy['mechanism']}. Each party adds one part in {share} of the noise (as variance) to its votes. "
+        f"How: {privacy['mechanism']}. Each party adds one part in {share} of the noise (as variance) to its answers. "
         f"Secure aggregation shows the coordinator only the sum over all parties that stayed, at least "
         f"{privacy['assumed_survivors']} of {privacy['parties']}. That sum holds the whole noise {trusted}. "
         + (
@@ -150,7 +156,36 @@ def _how(privacy: Mapping[str, Any]) -> str:
             if privacy["aggregation"] == "secure, malicious coordinator"
             else "The coordinator is assumed to follow the protocol, whatever it tries to learn from what it sees."
         )
+        + _own(privacy)
     )
+
+
+def _own(privacy: Mapping[str, Any]) -> str:
+    own = [query["name"] for query in privacy["queries"] if not query["summed"]]
+    if not own:
+        return ""
+    return (
+        f" Not summed: {', '.join(own)}. There each party adds the whole noise itself, and the coordinator sees each "
+        "party's own answer."
+    )
+
+
+def _figures(privacy: Mapping[str, Any]) -> list[str]:
+    """Two figures beside the promise, where they differ from it: for the world, and by the papers' formula."""
+    paragraphs = []
+    released = show_epsilon(privacy["released_epsilon"])
+    if float(privacy["released_epsilon"]) < float(privacy["planned_epsilon"]):
+        paragraphs.append(
+            f"Against the world, which knows nobody's noise, the released texts have ε = {released}. Against the "
+            f"coordinator and {_count(privacy['assumed_colluders'], 'colluding party', 'colluding parties')} a party's "
+            f"answers have ε = {show_epsilon(privacy['party_epsilon'])}."
+        )
+    if privacy["calibration"] == "paper":
+        paragraphs.append(
+            "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' sensitivity), "
+            f"for comparison alone. What it really costs is ε = {show_epsilon(privacy['planned_epsilon'])}."
+        )
+    return paragraphs
 
 
 def _spent(privacy: Mapping[str, Any]) -> list[str]:
@@ -235,7 +270,7 @@ def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
     if adjacency["unit"] == "user":
         most = adjacency["max_records"]
         several = (
-            f"People known to several parties: a party is protected as one, with at most {most} of its records voting. "
+            f"People known to several parties: a party is protected as one, with at most {most} of its records counting. "
             "Somebody whose records are at several parties is protected less."
         )
     else:

@@ -252,15 +252,14 @@ class Plan:
         Args:
             shares: Of noise in each sum that the beholder does not know; None for those that are certain, U.
         """
+        return tuple(each for query in self.queries for each in self.releases_of(query, shares))
+
+    def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
+        """As `releases`, of one query."""
+        planned = self.shares(query)
+        known = planned if shares is None or not query.summed else shares
         return tuple(
-            release(
-                query,
-                shares=(self.shares(query) if shares is None or not query.summed else shares),
-                planned=self.shares(query),
-                draw=draw,
-                times=times * self.max_attempts,
-            )
-            for query in self.queries
+            release(query, shares=known, planned=planned, draw=draw, times=times * self.max_attempts)
             for draw, times in _draws(query)
         )
 

@@ -13,30 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
-from common.queries import VotesSpec
+from common.privacy.plan import PlannedQuery
 from server.generate import Yield
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One kind of query and how often it is asked: what a method declares to the planner."""
-
-    name: str
-    spec: VotesSpec
-    times: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """The answer to a votes query, noised, in votes.
-
-    Attributes:
-        nearest: (candidates,) float64.
-        furthest: (candidates,) float64; empty when it was not asked.
-    """
-
-    nearest: NDArray[np.float64]
-    furthest: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +64,9 @@ class Tools:
         experiment_seed: For `common.rng.experiment`; never for noise.
         generate: Orders to texts; see `server/generate.py`.
         embed: Texts to (texts, dimensions) float32, unit norm.
-        ask: Query number of the plan, vectors and label numbers of all candidates to noised votes.
+        ask: `ask(name, nth, **arrays)`: a query's name in the plan, which of its answers (from 0), and the arrays of
+            its asked form (`common/asked.py`). Gives the noised answer in votes, records, cosines or features:
+            (length,) float64, or (parties, length) if it is not summed.
     """
 
     task: Task
@@ -94,7 +74,7 @@ class Tools:
     experiment_seed: int
     generate: Callable[..., Yield]
     embed: Callable[[Sequence[str]], NDArray[np.float32]]
-    ask: Callable[[int, NDArray[np.float32], NDArray[np.int32]], Counts]
+    ask: Callable[..., NDArray[np.float64]]
 
 
 class Method(Protocol):
@@ -104,8 +84,8 @@ class Method(Protocol):
     rounds: int
     texts_per_request: int
 
-    def plan(self, max_records: int) -> tuple[Asked, ...]:
-        """Every query that can be asked, at worst; `max_records` of one privacy unit."""
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """Every query that can be asked, at worst, without noise yet; `max_records` of one privacy unit."""
 
     def orders(self, task: Task, models: Sequence[str]) -> int:
         """How many texts a run asks for at most, for the forecast of calls and tokens."""

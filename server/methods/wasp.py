@@ -23,10 +23,13 @@ from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.llm.base import Request
+from common.privacy.plan import PlannedQuery
 from common.queries import VotesSpec
 from server import prompts, selection
 from server.generate import Order, Writer
-from server.methods.base import Asked, Counts, State, Tools
+from server.methods.base import State, Tools
+
+VOTES = "nearest and furthest votes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +72,16 @@ class Wasp:
         if self.samples < self.rounds:
             raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
 
-    def plan(self, max_records: int) -> tuple[Asked, ...]:
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
         """T - 1 queries; the last round's texts are released without a vote."""
+        if self.samples // self.rounds < len(task.labels):
+            raise ConfigError(
+                "method.samples",
+                expected=f"one text for each of {len(task.labels)} labels in each of {self.rounds} rounds",
+                got=self.samples,
+            )
         spec = VotesSpec(top=self.top, furthest=True, max_records=max_records)
-        return (Asked(name="nearest and furthest votes", spec=spec, times=self.rounds - 1),)
+        return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def orders(self, task: Task, models: Sequence[str]) -> int:
         """N, and what rounding to whole texts for each model and label may add."""
@@ -80,13 +89,6 @@ class Wasp:
 
     def start(self, tools: Tools) -> State:
         """No texts, equal weights."""
-        per_label = self.samples // self.rounds // len(tools.task.labels)
-        if per_label < 1:
-            raise ConfigError(
-                "method.samples",
-                expected=f"one text for each of {len(tools.task.labels)} labels in each of {self.rounds} rounds",
-                got=self.samples,
-            )
         return State(weights={model: 1 / len(tools.models) for model in tools.models})
 
     def step(self, state: State, tools: Tools) -> State:
@@ -103,7 +105,7 @@ class Wasp:
             "weights": dict(state.weights),
             "tokens": {"input": harvest.input_tokens, "output": harvest.output_tokens},
             "calls": harvest.calls,
-            "query": None,
+            "queries": [],
             "notes": self._notes(candidates, tools.task),
         }
         following = replace(state, round=state.round + 1, candidates=candidates, rounds=(*state.rounds, report))
@@ -113,8 +115,8 @@ class Wasp:
         labels = list(tools.task.labels)
         numbers = np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
         vectors = tools.embed([candidate.text for candidate in candidates])
-        votes = tools.ask(state.round, vectors, numbers)
-        return self._select(following, votes, numbers, tools)
+        nearest, furthest = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers).reshape(2, -1)
+        return self._select(following, nearest, furthest, numbers, tools)
 
     def _order(self, state: State, tools: Tools) -> list[Order]:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
@@ -146,10 +148,17 @@ class Wasp:
 
         return write
 
-    def _select(self, state: State, votes: Counts, numbers: NDArray[np.int32], tools: Tools) -> State:
+    def _select(
+        self,
+        state: State,
+        nearest: NDArray[np.float64],
+        furthest: NDArray[np.float64],
+        numbers: NDArray[np.int32],
+        tools: Tools,
+    ) -> State:
         labels = list(tools.task.labels)
-        good = selection.top_per_label(votes.nearest, numbers, self.shots, len(labels))
-        bad = selection.top_per_label(votes.furthest, numbers, self.shots, len(labels))
+        good = selection.top_per_label(nearest, numbers, self.shots, len(labels))
+        bad = selection.top_per_label(furthest, numbers, self.shots, len(labels))
         chosen = replace(
             state,
             good={label: tuple(map(int, good[i])) for i, label in enumerate(labels)},
@@ -158,7 +167,7 @@ class Wasp:
         if not self.weighting:
             return chosen
         models = np.array([tools.models.index(candidate.model) for candidate in state.candidates])
-        weights = selection.model_weights(votes.nearest, models, len(tools.models))
+        weights = selection.model_weights(nearest, models, len(tools.models))
         if weights is None:
             chosen.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
             weights = np.full(len(tools.models), 1 / len(tools.models))
