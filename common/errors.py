@@ -6,7 +6,8 @@
     │   ├── DataError          a data file (the message holds path and line, never text)
     │   ├── PlanError          a privacy plan that cannot be made, or is not the one that was agreed
     │   ├── ProviderError      a language model that fails or returns too little
-    │   └── CheckpointError    a run folder that cannot be resumed
+    │   ├── CheckpointError    a run folder that cannot be resumed
+    │   └── LedgerError        a ledger that was edited, is damaged or cannot be written
     ├── ProtocolError          a message that is malformed, out of order, replayed or unplanned
     │   ├── ReplayError        a step or a message for the second time, or after its time
     │   ├── MembershipError    from or about a party that takes no part, or not from all that do
@@ -68,6 +69,10 @@ class ProviderError(InputError):
 
 class CheckpointError(InputError):
     """A run folder cannot be resumed."""
+
+
+class LedgerError(InputError):
+    """A ledger was edited, is damaged or cannot be written."""
 
 
 class ProtocolError(CaucusError):

@@ -1,101 +1,82 @@
 """What has been answered, on disk: the coordinator keeps one ledger, and each party its own, which it trusts alone.
 
-An entry is one answer, named by run and index. It is charged when it is reserved, before anything private is touched,
-so that a crash can lose an answer but never a charge:
+A ledger is an append-only log of events, sealed by a hash chain (`common/privacy/chain.py`) in one SQLite file
+(`common/privacy/ledger_file.py`). An entry is one answer, named by run and index, and is what its events make it. It is
+charged when it is reserved, before anything private is touched, so that a crash can lose an answer but never a charge:
 
     reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ commit: the answer is erased and can never be given again
+    (charge)                                     (survivors)  (close)
 
 What the ledger upholds:
 
-1. Nothing is removed or rewritten but an entry's answer, erased by `commit` (the database itself refuses).
+1. Nothing is removed or rewritten but an entry's answer, erased by `commit`, and a run's sample keys, erased by
+   `forget`. The database itself refuses, the chain shows what went past it, and whoever reads entries checks the chain.
 2. One run, one plan: a run that goes on under another plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query again gets
    that very vector, whatever has become of the records since, so an interrupted round is answered at no cost: nothing
    new is learned. A key for the noise would not do: with other records the same noise would show the difference.
-   Another query there is refused; so is the same one after it was closed.
+   Another query there is refused; so is the same one after it was closed, and, while no answer was kept yet, the same
+   one over other records, since they were not charged.
 4. One set of survivors for each entry: sums over two sets could be subtracted.
 
-The answer is erased from the database by SQLite's secure_delete; copies that a file system or a solid-state disk keeps
-of overwritten blocks are beyond it. A ledger restored from a backup has forgotten what was paid since.
+A budget over all runs is each record's own: a data set with one record appended must not get a fresh budget. So each
+data set's records are stored with it, as keyed digests, and a limit counts all charges of data sets that share a record
+with the new one, inside the transaction that charges it (`common/privacy/data_sets.py`).
+
+A ledger restored from a backup has forgotten what was paid since: note the head (`verify`) elsewhere.
 """
 
-import json
-import os
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from common.domain import PartyId
-from common.errors import InternalError, RefusedError
-from common.privacy import accountant
+from common.errors import InternalError, LedgerError, RefusedError
+from common.privacy import data_sets
 from common.privacy.accountant import Release
+from common.privacy.chain import Event
+from common.privacy.ledger_file import LedgerFile
+from common.privacy.ledger_log import Entry, Log
+from common.rng import secure_bytes
 
-_BUSY_SECONDS = 30
+Allow = Callable[[tuple[tuple[str, Release], ...]], None]
+"""Raises RefusedError if these charges, each with its run, are too many for one record."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (
-    run TEXT NOT NULL,
-    position INTEGER NOT NULL,
-    plan_digest BLOB NOT NULL,
-    query_digest BLOB NOT NULL,
-    release TEXT NOT NULL,
-    answer BLOB,
-    survivors TEXT,
-    committed INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (run, position)
-);
-CREATE TRIGGER IF NOT EXISTS no_delete BEFORE DELETE ON entries
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS no_rewrite BEFORE UPDATE ON entries
-WHEN NEW.run IS NOT OLD.run OR NEW.position IS NOT OLD.position OR NEW.plan_digest IS NOT OLD.plan_digest
-  OR NEW.query_digest IS NOT OLD.query_digest OR NEW.release IS NOT OLD.release
-  OR (NEW.answer IS NOT NULL AND (OLD.answer IS NOT NULL OR OLD.committed) AND NEW.answer IS NOT OLD.answer)
-  OR (OLD.survivors IS NOT NULL AND NEW.survivors IS NOT OLD.survivors) OR NEW.committed < OLD.committed
-BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-"""
-
-_COLUMNS = "run, position, plan_digest, query_digest, release, answer, survivors, committed"
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One charged answer.
+class Head:
+    """Where a ledger stands: note it elsewhere, and `verify` shows later whether anything before it was lost.
 
     Attributes:
-        run: Name of the run.
-        index: Number of the answer in the run.
-        plan_digest: Digest of the agreed plan.
-        query_digest: Digest of the query as asked.
-        release: What it costs.
-        answer: The noised answer, from when it was kept until it is closed; none in the coordinator's ledger.
-        survivors: Parties that unmasking shares were given for, if any were yet.
-        committed: Whether the round is over.
+        events: How many events there are.
+        chain: Hex digest of them all.
     """
 
-    run: str
-    index: int
-    plan_digest: bytes
-    query_digest: bytes
-    release: Release
-    answer: bytes | None = field(default=None, repr=False)
-    survivors: frozenset[PartyId] | None = None
-    committed: bool = False
+    events: int
+    chain: str
 
 
 class Ledger:
-    """An append-only SQLite file, safe for several threads and processes: each call is one immediate transaction."""
+    """Safe for several threads and processes: each call is one transaction.
 
-    def __init__(self, path: Path | str) -> None:
-        """Opens the file, readable by its owner only, and makes it if it is not there."""
+    Args:
+        path: The file; it is made, readable by its owner only, if it is not there.
+        read_only: For looking only: neither makes nor changes the file.
+
+    Raises:
+        LedgerError: Here and in every call: the file cannot be opened or written, is no ledger of this version, was
+            edited or is damaged.
+    """
+
+    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
         self._path = Path(path)
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        self._path.chmod(0o600)
-        with self._transaction() as database:
-            for statement in _SCHEMA.split(";\nCREATE"):
-                database.execute(statement if "CREATE TABLE" in statement else "CREATE" + statement)
+        self._file = LedgerFile(self._path, secret=secure_bytes(_KEY_BYTES), read_only=read_only)
+        self.verify()
 
     def reserve(
         self,
@@ -105,6 +86,8 @@ class Ledger:
         plan_digest: bytes,
         query_digest: bytes,
         release: Release,
+        data_set: str = "",
+        allow: Allow | None = None,
     ) -> Entry:
         """Charges one answer, or finds it charged before.
 
@@ -114,6 +97,10 @@ class Ledger:
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
             release: What this one answer costs.
+            data_set: Name of the records, from `data_set`; empty stands for any records.
+            allow: Called before a new charge is written, with the run and release of all charges whose data set shares
+                a record with this one, this one included and last; what it raises is raised, and nothing is written.
+                No other charge can come in between.
 
         Returns:
             The entry as it stands.
@@ -123,20 +110,24 @@ class Ledger:
         """
         asked = Entry(
             run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release,
+            data_set=data_set, charged=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
-        with self._transaction() as database:
-            plans = database.execute("SELECT DISTINCT plan_digest FROM entries WHERE run = ?", (run,)).fetchall()
-            if plans not in ([], [(plan_digest,)]):
+        place = f"run {run}, answer {index}"
+        with self._open(write=True) as log:
+            if any(entry.plan_digest != plan_digest for entry in log.entries.values() if entry.run == run):
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
-            kept = _find(database, run, index)
+            kept = log.entries.get((run, index))
             if kept is None:
-                database.execute(
-                    "INSERT INTO entries (run, position, plan_digest, query_digest, release) VALUES (?, ?, ?, ?, ?)",
-                    (run, index, plan_digest, query_digest, json.dumps(asdict(release))),
-                )
+                shared = data_sets.overlapping(log.database, data_set) if data_set else None
+                if allow:
+                    charged = (*log.entries.values(), asked)
+                    allow(tuple((e.run, e.release) for e in charged if _counts(e, shared)))
+                log.charge(asked)
                 return asked
         if (kept.query_digest, kept.release) != (query_digest, release):
-            raise RefusedError("another query was answered here", where=f"run {run}, answer {index}")
+            raise RefusedError("another query was answered here", where=place)
+        if kept.data_set != data_set and kept.answer is None and not kept.committed:
+            raise RefusedError("other records than were charged", where=place, do="Bring them back, or start a new run")
         return kept
 
     def keep(self, run: str, index: int, answer: bytes) -> bytes:
@@ -148,13 +139,13 @@ class Ledger:
         Raises:
             RefusedError: If the entry is closed.
         """
-        with self._transaction() as database:
-            kept = _reserved(database, run, index)
+        with self._open(write=True) as log:
+            kept = log.reserved(run, index)
             if kept.committed:
                 raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
             if kept.answer is not None:
                 return kept.answer
-            database.execute("UPDATE entries SET answer = ? WHERE run = ? AND position = ?", (answer, run, index))
+            log.database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
@@ -163,78 +154,116 @@ class Ledger:
         Raises:
             RefusedError: If another set was recorded before, or none before the entry was committed.
         """
-        with self._transaction() as database:
-            entry = _reserved(database, run, index)
+        with self._open(write=True) as log:
+            entry = log.reserved(run, index)
             if entry.survivors is None and not entry.committed:
-                database.execute(
-                    "UPDATE entries SET survivors = ? WHERE run = ? AND position = ?",
-                    (json.dumps(sorted(parties)), run, index),
-                )
+                log.survivors(entry, sorted(parties))
             elif entry.survivors != parties:
                 raise RefusedError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def commit(self, run: str, index: int) -> None:
         """Closes an entry: erases its answer. Again is nothing new."""
-        with self._transaction() as database:
-            _reserved(database, run, index)
-            database.execute(
-                "UPDATE entries SET committed = 1, answer = NULL WHERE run = ? AND position = ?", (run, index)
-            )
+        with self._open(write=True) as log:
+            entry = log.reserved(run, index)
+            if not entry.committed:
+                log.close(entry)
+                log.database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (run, index))
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """All entries, or those of one run, by run and index."""
-        with self._transaction() as database:
-            rows = database.execute(
-                f"SELECT {_COLUMNS} FROM entries WHERE ?1 IS NULL OR run = ?1 ORDER BY run, position",  # noqa: S608
-                (run,),
-            )
-            return tuple(_entry(row) for row in rows)
+        with self._open() as log:
+            return tuple(entry for _, entry in sorted(log.entries.items()) if run in (None, entry.run))
 
-    def total(self, delta: float, run: str | None = None) -> float:
-        """Epsilon, at that delta, of all entries together, reserved ones included; 0 for an empty ledger."""
-        return accountant.epsilon((entry.release for entry in self.entries(run)), delta)
+    def releases(self, run: str | None = None) -> tuple[Release, ...]:
+        """What all charges cost, or those of one run, whether closed or not."""
+        return tuple(entry.release for entry in self.entries(run))
+
+    def data_set(self, records: Iterable[bytes]) -> str:
+        """Names a data set by its records, and remembers which they are.
+
+        Args:
+            records: Each as bytes that are the same whenever the record is; their order does not matter, but how often
+                one occurs does.
+
+        Returns:
+            64 hex digits, the same for the same records in the same file only.
+        """
+        with self._open() as log:
+            key = log.key
+        digests = data_sets.record_digests(key, records)
+        name = data_sets.data_set_name(key, digests)
+        with self._file.transaction(write=True) as database:
+            data_sets.store(database, name, digests)
+        return name
+
+    def overlapping(self, data_set: str) -> frozenset[str]:
+        """Names of all data sets that share a record with this one, itself included."""
+        with self._open() as log:
+            return data_sets.overlapping(log.database, data_set)
+
+    def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
+        """The secret key of one Poisson subsample: the first that was given, since one subsample serves all rounds.
+
+        Args:
+            run: Name of the run.
+            draw: Name of the subsample in the run.
+            fresh: 32 bytes of the operating system's entropy, for the case that it is the first.
+
+        Raises:
+            RefusedError: After `forget(run)`: records drawn anew would be amplified twice.
+        """
+        if len(fresh) != _KEY_BYTES:
+            raise InternalError("sample key", expected=f"{_KEY_BYTES} bytes", got=len(fresh))
+        with self._file.transaction(write=True) as database:
+            row = database.execute("SELECT key FROM samples WHERE run = ? AND draw = ?", (run, draw)).fetchone()
+            if row is None:
+                database.execute("INSERT INTO samples VALUES (?, ?, ?)", (run, draw, fresh))
+                return fresh
+        key: bytes | None = row[0]
+        if key is None:
+            raise RefusedError("this subsample is closed", where=f"run {run}, draw {draw}")
+        return key
+
+    def forget(self, run: str) -> None:
+        """Erases the run's sample keys; what remains says that there were some."""
+        with self._file.transaction(write=True) as database:
+            database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
+
+    def events(self) -> tuple[Event, ...]:
+        """The log itself, without answers, keys or record digests."""
+        with self._open() as log:
+            return log.events
+
+    def verify(self, head: str | None = None) -> Head:
+        """Checks the file from end to end: its pages, the chain, and that data sets hold the records of their names.
+
+        Args:
+            head: Hex digest that was noted before. Nothing that was there then may be gone or changed.
+
+        Raises:
+            LedgerError: With the first event that is wrong.
+        """
+        with self._open() as log:
+            (sound, *_), *_ = log.database.execute("PRAGMA integrity_check(1)")
+            if sound != "ok":
+                raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
+            data_sets.check(log.database, log.key, where=self._path)
+            if head is not None and head.lower() not in {log.start.hex(), *(event.chain.hex() for event in log.events)}:
+                raise LedgerError(
+                    "the ledger does not contain the head that was noted: events were cut off or all written anew",
+                    expected=head,
+                    got=f"another chain of {len(log.events)} events",
+                    where=self._path,
+                    do="Find the file that does, or charge what it held elsewhere.",
+                )
+            return Head(events=len(log.events), chain=log.head.hex())
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that holds the write lock from its start, on a connection of its own."""
-        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = DELETE")
-            database.execute("PRAGMA synchronous = FULL")
-            database.execute("PRAGMA secure_delete = ON")
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            database.execute("COMMIT")
+    def _open(self, *, write: bool = False) -> Iterator[Log]:
+        with self._file.transaction(write=write) as database:
+            yield Log(database, self._path)
 
 
-def _reserved(database: sqlite3.Connection, run: str, index: int) -> Entry:
-    entry = _find(database, run, index)
-    if entry is None:
-        raise InternalError("an answer that was never reserved", where=f"run {run}, answer {index}")
-    return entry
-
-
-def _find(database: sqlite3.Connection, run: str, index: int) -> Entry | None:
-    row = database.execute(
-        f"SELECT {_COLUMNS} FROM entries WHERE run = ? AND position = ?",  # noqa: S608
-        (run, index),
-    ).fetchone()
-    return None if row is None else _entry(row)
-
-
-def _entry(row: tuple[str, int, bytes, bytes, str, bytes | None, str | None, int]) -> Entry:
-    run, index, plan_digest, query_digest, release, answer, survivors, committed = row
-    values = json.loads(release)
-    return Entry(
-        run=run,
-        index=index,
-        plan_digest=plan_digest,
-        query_digest=query_digest,
-        release=Release(**{**values, "shifts": tuple(values["shifts"])}),
-        answer=answer,
-        survivors=None if survivors is None else frozenset(json.loads(survivors)),
-        committed=bool(committed),
-    )
+def _counts(entry: Entry, shared: frozenset[str] | None) -> bool:
+    """Whether it may have been charged to a record of the data sets; None stands for any."""
+    return shared is None or not entry.data_set or entry.data_set in shared

@@ -1,20 +1,27 @@
 import concurrent.futures
 import dataclasses
-import math
+import itertools
 import multiprocessing
-import sqlite3
-import stat
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from common.errors import InternalError, RefusedError
-from common.privacy import accountant
+from common.privacy import ledger_file
 from common.privacy.accountant import Release
 from common.privacy.ledger import Ledger
+from common.queries import Sensitivity
 
-RELEASE = Release(shifts=(1, 2, 1, 2), sigma=20.0, shares=3, records=1)
+RELEASE = Release(
+    mechanism="gaussian",
+    sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
+    scale=20.0,
+    shares=3,
+)
 ANSWER, OTHER = bytes(range(64)), bytes(range(64, 128))
-DELTA = 1e-5
+KEY, FRESH = bytes([1]) * 32, bytes([2]) * 32
 
 
 def _ask(**changes):
@@ -35,12 +42,12 @@ def ledger(path):
 
 def test_the_same_query_again_gets_the_kept_answer_and_costs_nothing(ledger, path):
     ledger.reserve(**_ask())
-    cost = ledger.total(DELTA)
+    charged = ledger.releases()
     assert ledger.keep("r", 0, ANSWER) == ANSWER
     again = Ledger(path).reserve(**_ask())
     assert again.answer == ANSWER
     assert Ledger(path).keep("r", 0, OTHER) == ANSWER
-    assert ledger.total(DELTA) == cost
+    assert ledger.releases() == charged == (RELEASE,)
     assert ledger.entries() == (again,)
 
 
@@ -49,7 +56,7 @@ def test_the_same_query_again_gets_the_kept_answer_and_costs_nothing(ledger, pat
     [
         {"query_digest": b"x" * 32},
         {"plan_digest": b"x" * 32},
-        {"release": dataclasses.replace(RELEASE, sigma=21.0)},
+        {"release": dataclasses.replace(RELEASE, scale=21.0)},
         {"plan_digest": b"x" * 32, "index": 1},
     ],
 )
@@ -105,18 +112,25 @@ def test_entries_that_were_never_reserved(ledger):
         ledger.keep("r", 0, ANSWER)
 
 
-def test_total_composes_all_entries_whether_committed_or_not(ledger):
-    assert ledger.total(DELTA) == 0
-    for index in range(3):
+def test_releases_of_all_charges_whether_closed_or_not(ledger):
+    other = dataclasses.replace(RELEASE, scale=7.0, rate=0.5, draw="half")
+    assert ledger.releases() == ()
+    for index in (2, 0, 1):
         ledger.reserve(**_ask(index=index))
     ledger.commit("r", 1)
-    ledger.reserve(**_ask(run="s", plan_digest=b"x" * 32))
-    assert ledger.total(DELTA, run="r") == accountant.epsilon([dataclasses.replace(RELEASE, times=3)], DELTA)
-    assert ledger.total(DELTA) == accountant.epsilon([dataclasses.replace(RELEASE, times=4)], DELTA)
-    assert ledger.total(DELTA, run="nobody") == 0
+    ledger.reserve(**_ask(run="s", plan_digest=b"x" * 32, release=other))
+    assert ledger.releases("r") == (RELEASE,) * 3
+    assert ledger.releases() == (RELEASE, RELEASE, RELEASE, other)
+    assert ledger.releases("nobody") == ()
     assert [(entry.run, entry.index) for entry in ledger.entries()] == [("r", 0), ("r", 1), ("r", 2), ("s", 0)]
-    ledger.reserve(**_ask(run="open", release=dataclasses.replace(RELEASE, sigma=0.0)))
-    assert ledger.total(DELTA) == math.inf
+    assert [entry.run for entry in ledger.entries("s")] == ["s"]
+
+
+def test_a_charge_says_when(ledger):
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    charged = datetime.fromisoformat(ledger.reserve(**_ask()).charged)
+    assert before <= charged <= datetime.now(UTC)
+    assert ledger.entries()[0].charged == charged.isoformat()
 
 
 def test_the_answer_is_not_shown(ledger):
@@ -125,42 +139,113 @@ def test_the_answer_is_not_shown(ledger):
     assert repr(ANSWER)[2:-1] not in repr(ledger.entries())
 
 
-def test_the_file_is_its_owners_alone(ledger, path):
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.chmod(0o644)
-    Ledger(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM entries",
-        "UPDATE entries SET run = 'x'",
-        "UPDATE entries SET position = 7",
-        "UPDATE entries SET plan_digest = x'00'",
-        "UPDATE entries SET query_digest = x'00'",
-        "UPDATE entries SET release = '{}'",
-        "UPDATE entries SET answer = x'00'",
-        "UPDATE entries SET survivors = '[]'",
-        "UPDATE entries SET committed = 0",
-    ],
-)
-def test_the_database_itself_refuses_to_rewrite(ledger, path, statement):
-    ledger.reserve(**_ask())
-    ledger.survivors("r", 0, {0, 1})
+def test_an_answer_that_was_kept_is_given_whatever_has_become_of_the_records(ledger):
+    before, after = ledger.data_set([b"a"]), ledger.data_set([b"b"])
+    ledger.reserve(**_ask(), data_set=before)
+    with pytest.raises(RefusedError, match="other records than were charged"):
+        ledger.reserve(**_ask(), data_set=after)
+    ledger.keep("r", 0, ANSWER)
+    entry = ledger.reserve(**_ask(), data_set=after)
+    assert (entry.answer, entry.data_set) == (ANSWER, before)
     ledger.commit("r", 0)
-    database = sqlite3.connect(path)
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        database.execute(statement)
-    database.close()
+    assert ledger.reserve(**_ask(), data_set=after).committed
+
+
+def _limit(most):
+    def allow(charges):
+        if len(charges) > most:
+            raise RefusedError("too many")
+
+    return allow
+
+
+def test_a_limit_sees_every_charge_and_the_new_one_last(ledger):
+    seen = []
+    other = dataclasses.replace(RELEASE, scale=7.0)
+    ledger.reserve(**_ask(), allow=seen.append)
+    ledger.reserve(**_ask(run="s", release=other), allow=seen.append)
+    assert seen == [(("r", RELEASE),), (("r", RELEASE), ("s", other))]
+    # Nothing new, nothing to allow.
+    ledger.reserve(**_ask(), allow=_limit(0))
+
+
+def test_what_a_limit_refuses_is_not_charged(ledger):
+    ledger.reserve(**_ask())
+    head = ledger.verify()
+    with pytest.raises(RefusedError, match="too many"):
+        ledger.reserve(**_ask(index=1), allow=_limit(1))
+    assert ledger.verify() == head
+    ledger.reserve(**_ask(index=1), allow=_limit(2))
+
+
+def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
+    first, apart = ledger.data_set([b"a", b"b"]), ledger.data_set([b"z"])
+    appended, empty = ledger.data_set([b"a", b"b", b"c"]), ledger.data_set([])
+    for run, data_set in (("first", first), ("apart", apart), ("unnamed", ""), ("empty", empty)):
+        ledger.reserve(**_ask(run=run), data_set=data_set)
+    seen = []
+
+    def counted(data_set):
+        def refuse(charges):
+            seen.append([run for run, _ in charges])
+            raise RefusedError("asked only")
+
+        with pytest.raises(RefusedError, match="asked only"):
+            ledger.reserve(**_ask(run="new"), data_set=data_set, allow=refuse)
+        return seen.pop()
+
+    assert counted(appended) == ["first", "unnamed", "new"]
+    assert counted(first) == ["first", "unnamed", "new"]
+    assert counted(apart) == ["apart", "unnamed", "new"]
+    assert counted(empty) == ["unnamed", "empty", "new"]
+    assert counted("") == ["first", "apart", "unnamed", "empty", "new"]
+
+
+def test_a_data_set_that_nobody_named_cannot_be_charged(ledger):
+    with pytest.raises(InternalError, match="never named"):
+        ledger.reserve(**_ask(), data_set="ab" * 32)
+    with pytest.raises(InternalError, match="never named"):
+        ledger.overlapping("ab" * 32)
+    assert ledger.entries() == ()
+
+
+def test_the_first_key_of_a_subsample_is_the_only_one(ledger, path):
+    assert ledger.sample_key("r", "draw", KEY) == KEY
+    assert Ledger(path).sample_key("r", "draw", FRESH) == KEY
+    assert ledger.sample_key("r", "another draw", FRESH) == FRESH
+    assert ledger.sample_key("s", "draw", FRESH) == FRESH
+
+
+def test_a_subsample_is_never_drawn_again_after_its_run_was_closed(ledger, path):
+    ledger.sample_key("r", "draw", KEY)
+    ledger.sample_key("s", "draw", FRESH)
+    assert KEY in path.read_bytes()
+    ledger.forget("r")
+    ledger.forget("r")
+    assert [file for file in path.parent.iterdir() if KEY in file.read_bytes()] == []
+    with pytest.raises(RefusedError, match="subsample is closed"):
+        Ledger(path).sample_key("r", "draw", FRESH)
+    assert ledger.sample_key("s", "draw", KEY) == FRESH
+
+
+def test_a_short_sample_key_is_our_bug(ledger):
+    with pytest.raises(InternalError, match="32 bytes; got 4"):
+        ledger.sample_key("r", "draw", b"weak")
 
 
 def test_a_failed_transaction_leaves_nothing(ledger, monkeypatch):
-    monkeypatch.setattr("common.privacy.ledger.json.dumps", lambda _: 1 / 0)
+    head = ledger.verify()
+    monkeypatch.setattr("common.privacy.ledger_log.canonical", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ledger.reserve(**_ask())
     assert ledger.entries() == ()
+    assert ledger.verify() == head
+
+
+def _pool(processes):
+    if processes:
+        return concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver"))
+    return concurrent.futures.ThreadPoolExecutor(6)
 
 
 def _keep(path, index, answer):
@@ -171,14 +256,120 @@ def _keep(path, index, answer):
 
 @pytest.mark.parametrize("processes", [False, True])
 def test_concurrent_writers_agree_on_one_answer_for_each_entry(path, processes):
-    pool = (
-        concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver"))
-        if processes
-        else concurrent.futures.ThreadPoolExecutor(6)
-    )
     keys = [bytes([i]) * 32 for i in range(6)]
-    with pool:
+    with _pool(processes) as pool:
         got = [pool.submit(_keep, path, index, key) for key in keys for index in range(2)]
         results = [future.result() for future in got]
     assert len(set(results[0::2])) == len(set(results[1::2])) == 1
     assert len(Ledger(path).entries()) == 2
+
+
+def _charge_until_refused(path, run, most):
+    """How many of `most` + 5 charges were allowed."""
+    ledger = Ledger(path)
+    data_set = ledger.data_set([b"shared", run.encode()])
+    allowed = 0
+    for index in range(most + 5):
+        try:
+            ledger.reserve(**_ask(run=run, index=index), data_set=data_set, allow=_limit(most))
+            allowed += 1
+        except RefusedError:
+            pass
+    return allowed
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_two_runs_at_once_never_pass_a_limit_and_lose_no_charge(path, processes):
+    most = 40
+    with _pool(processes) as pool:
+        got = [pool.submit(_charge_until_refused, path, run, most) for run in ("r", "s")]
+        allowed = [future.result() for future in got]
+    assert sum(allowed) == most
+    assert [len(Ledger(path).releases(run)) for run in ("r", "s")] == allowed
+
+
+class Model:
+    """The ledger's rules in a few dictionaries; each operation says what it returns, or "refused"."""
+
+    def __init__(self):
+        self.plans, self.queries, self.answers, self.sums, self.closed, self.keys = {}, {}, {}, {}, set(), {}
+
+    def reserve(self, run, index, plan, query):
+        if self.plans.get(run, plan) != plan or self.queries.get((run, index), query) != query:
+            return "refused"
+        self.plans[run], self.queries[run, index] = plan, query
+        return self.answers.get((run, index)), (run, index) in self.closed
+
+    def keep(self, run, index, answer):
+        if (run, index) not in self.queries or (run, index) in self.closed:
+            return "refused"
+        return self.answers.setdefault((run, index), answer)
+
+    def survivors(self, run, index, parties):
+        if (run, index) not in self.queries:
+            return "refused"
+        if (run, index) not in self.closed:
+            self.sums.setdefault((run, index), parties)
+        return None if self.sums.get((run, index)) == parties else "refused"
+
+    def commit(self, run, index):
+        if (run, index) not in self.queries:
+            return "refused"
+        self.closed.add((run, index))
+        self.answers.pop((run, index), None)
+        return None
+
+    def sample_key(self, run, draw, fresh):
+        key = self.keys.setdefault((run, draw), fresh)
+        return "refused" if key is None else key
+
+    def forget(self, run):
+        self.keys |= {place: None for place in self.keys if place[0] == run}
+
+
+def _reserve(ledger, run, index, plan, query):
+    entry = ledger.reserve(**_ask(run=run, index=index, plan_digest=plan * 32, query_digest=query * 32))
+    return entry.answer, entry.committed
+
+
+RUN, INDEX = st.sampled_from("rs"), st.integers(0, 1)
+SOME = st.sampled_from([b"1", b"2"])
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("reserve"), RUN, INDEX, st.sampled_from([b"p", b"p", b"x"]), SOME),
+        st.tuples(st.just("keep"), RUN, INDEX, SOME),
+        st.tuples(st.just("survivors"), RUN, INDEX, st.sampled_from([frozenset({0, 1}), frozenset({1, 2})])),
+        st.tuples(st.just("commit"), RUN, INDEX),
+        st.tuples(st.just("sample_key"), RUN, st.just("draw"), SOME.map(lambda byte: byte * 32)),
+        st.tuples(st.just("forget"), RUN),
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@given(operations=OPERATIONS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_sequence_of_operations_does_what_the_rules_say(operations, tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_file, "_PRAGMAS", ("synchronous = OFF", "secure_delete = ON"))
+    path = tmp_path / f"{next(FILES)}.db"
+    ledger, model = Ledger(path), Model()
+    heads = [ledger.verify()]
+    for name, *arguments in operations:
+        try:
+            got = _reserve(ledger, *arguments) if name == "reserve" else getattr(ledger, name)(*arguments)
+        except (RefusedError, InternalError):
+            got = "refused"
+        assert got == getattr(model, name)(*arguments), name
+        heads.append(ledger.verify())
+    entries = {(entry.run, entry.index): entry for entry in Ledger(path).entries()}
+    assert set(entries) == set(model.queries)
+    for place, entry in entries.items():
+        assert (entry.answer, entry.survivors) == (model.answers.get(place), model.sums.get(place))
+        assert (entry.committed, entry.plan_digest[:1]) == (place in model.closed, model.plans[place[0]])
+    # Whatever head was noted on the way, everything that it stood for is still there.
+    for head in heads:
+        assert ledger.verify(head.chain) == heads[-1]
+    assert [head.events for head in heads] == sorted(head.events for head in heads)
+
+
+FILES = itertools.count()

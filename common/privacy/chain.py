@@ -1,0 +1,85 @@
+"""The hash chain of a ledger: it seals each event together with all that came before it.
+
+    chain_0 = a value of the ledger's own
+    chain_n = SHA-256(chain_{n-1} || canonical JSON of [n, run, position, kind, body])
+
+Canonical JSON has sorted keys, no spaces and ASCII alone, so that anybody can compute the chain of an exported ledger.
+An event that was changed, removed, moved or put in breaks it there. Two things it does not show by itself: whoever may
+write the file can compute a whole new chain (a key kept in the same file would not stop them), and what is left of a
+chain whose tail was cut off still holds. Both show against a head that was noted elsewhere.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from common.errors import LedgerError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One sealed event.
+
+    Attributes:
+        sequence: Its number in the ledger, from 1.
+        run: Name of the run.
+        position: Number of the answer in the run.
+        kind: What happened.
+        body: What else there is to say, in canonical JSON.
+        chain: Digest over this event and all before it, 32 bytes.
+    """
+
+    sequence: int
+    run: str
+    position: int
+    kind: str
+    body: str
+    chain: bytes
+
+
+Row = tuple[int, str, int, str, str, bytes]
+"""An event as it lies in the file, unchecked."""
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, body: str) -> Event:
+    """The event that follows the one whose chain is `previous`."""
+    place = canonical([sequence, run, position, kind]).removesuffix("]")
+    chain = hashlib.sha256(previous + f"{place},{body}]".encode()).digest()
+    return Event(sequence=sequence, run=run, position=position, kind=kind, body=body, chain=chain)
+
+
+def follow(start: bytes, rows: Iterable[Row], *, where: object) -> tuple[Event, ...]:
+    """The events of these rows, in their order.
+
+    Raises:
+        LedgerError: At the first row that does not continue the chain; it names file and sequence number.
+    """
+    events: list[Event] = []
+    head = start
+    for number, (sequence, run, position, kind, body, chain) in enumerate(rows, start=1):
+        try:
+            event = seal(head, sequence=number, run=run, position=position, kind=kind, body=body)
+        except TypeError as error:
+            raise broken(f"{where}, event {number}") from error
+        if sequence != number or event.chain != chain:
+            raise broken(f"{where}, event {number}")
+        events.append(event)
+        head = chain
+    return tuple(events)
+
+
+def broken(where: str) -> LedgerError:
+    """The error for what cannot be as the ledger wrote it."""
+    return LedgerError(
+        "the ledger was edited or is damaged",
+        expected="what was written",
+        got="another thing, or nothing",
+        where=where,
+        do="Restore a copy that holds all that was answered since, or name a new file and allow it that much less.",
+    )

@@ -1,0 +1,79 @@
+"""Which records answers were charged to, kept in a ledger so that they tell nothing without the ledger's key.
+
+    digest of a record's k-th occurrence = HMAC-SHA256(key, "record" || k || record), its first 16 bytes
+    name of a data set                   = HMAC-SHA256(key, "data set" || all digests, sorted)
+
+So two data sets share a record if and only if they share a digest, and a name stands for the records and how often each
+occurs. That is up to collisions: among 2^40 digests any two are equal with probability below 2^-48, and nobody can look
+for them without the key. The key is made with the ledger and never leaves it: without one, whoever has a record could
+find out whether it is in a data set.
+
+The digests stay after a record is deleted elsewhere: should it come back, it finds what was spent on it.
+"""
+
+import hmac
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from sqlite3 import Connection
+
+from common.errors import InternalError, LedgerError
+
+DIGEST_BYTES = 16
+
+
+def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
+    """One digest of 16 bytes for each record, sorted."""
+    seen: Counter[bytes] = Counter()
+    digests = []
+    for record in records:
+        occurrence = seen[record].to_bytes(8, "big")
+        seen[record] += 1
+        digests.append(hmac.digest(key, b"record" + occurrence + record, "sha256")[:DIGEST_BYTES])
+    return sorted(digests)
+
+
+def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
+    """64 hex digits for the records with these sorted digests."""
+    return hmac.digest(key, b"data set" + b"".join(digests), "sha256").hex()
+
+
+def store(database: Connection, name: str, digests: Iterable[bytes]) -> None:
+    """Keeps which records a data set has, once."""
+    if _number(database, name) is None:
+        number = database.execute("INSERT INTO data_sets (name) VALUES (?)", (name,)).lastrowid
+        database.executemany("INSERT INTO records VALUES (?, ?)", ((digest, number) for digest in digests))
+
+
+def overlapping(database: Connection, name: str) -> frozenset[str]:
+    """Names of all data sets that share a record with this one, itself included."""
+    number = _number(database, name)
+    if number is None:
+        raise InternalError("a data set that was never named", got=name[:8])
+    rows = database.execute(
+        "SELECT name FROM data_sets WHERE number IN (SELECT other.data_set FROM records AS own"
+        " JOIN records AS other ON other.digest = own.digest WHERE own.data_set = ?)",
+        (number,),
+    )
+    return frozenset({name, *(other for (other,) in rows)})
+
+
+def check(database: Connection, key: bytes, *, where: Path) -> None:
+    """Each data set has the records that its name stands for.
+
+    Raises:
+        LedgerError: At the first that has not.
+    """
+    for number, name in database.execute("SELECT number, name FROM data_sets"):
+        rows = database.execute("SELECT digest FROM records WHERE data_set = ? ORDER BY digest", (number,))
+        if data_set_name(key, (digest for (digest,) in rows)) != name:
+            raise LedgerError(
+                "the records of a data set were edited",
+                where=f"{where}, data set {name[:8]}",
+                do="Restore a backup: without them no limit over all runs can be kept.",
+            )
+
+
+def _number(database: Connection, name: str) -> int | None:
+    row = database.execute("SELECT number FROM data_sets WHERE name = ?", (name,)).fetchone()
+    return None if row is None else int(row[0])

@@ -1,0 +1,154 @@
+"""The SQLite file of a ledger: its tables, what they refuse, and every way in which a file can fail.
+
+The file is readable by its owner only. Triggers refuse to rewrite or remove: they stop mistakes, and the hash chain
+shows what went past them (`common/privacy/chain.py`). Erased values are overwritten by SQLite's secure_delete; copies
+that a file system or a solid-state disk keeps of overwritten blocks are beyond it.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from common.errors import LedgerError
+
+VERSION = 2
+_APPLICATION = 0x43415543
+"""Marks the file as ours: "CAUC"."""
+_BUSY_SECONDS = 30
+_PRAGMAS = ("journal_mode = DELETE", "synchronous = FULL", "secure_delete = ON")
+
+_TABLES = (
+    "meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
+    """events (
+        sequence INTEGER PRIMARY KEY, run TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL,
+        body TEXT NOT NULL, chain BLOB NOT NULL
+    ) STRICT""",
+    "answers (run TEXT NOT NULL, position INTEGER NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (run, position)) STRICT",
+    "data_sets (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT",
+    "records (digest BLOB NOT NULL, data_set INTEGER NOT NULL, PRIMARY KEY (digest, data_set)) STRICT, WITHOUT ROWID",
+    "samples (run TEXT NOT NULL, draw TEXT NOT NULL, key BLOB, PRIMARY KEY (run, draw)) STRICT",
+)
+_CLOSED = "EXISTS (SELECT 1 FROM events WHERE kind = 'close' AND (run, position) = ({0}.run, {0}.position))"
+_KEPT = "EXISTS (SELECT 1 FROM answers WHERE (run, position) = (NEW.run, NEW.position))"
+_REFUSED = {
+    # INSERT OR REPLACE removes a row without asking the triggers on DELETE.
+    "INSERT ON meta": "EXISTS (SELECT 1 FROM meta WHERE name = NEW.name)",
+    "INSERT ON events": "NEW.sequence IS NOT 1 + coalesce((SELECT max(sequence) FROM events), 0)",
+    "INSERT ON answers": f"{_KEPT} OR {_CLOSED.format('NEW')}",
+    "INSERT ON data_sets": "EXISTS (SELECT 1 FROM data_sets WHERE number = NEW.number OR name = NEW.name)",
+    "INSERT ON samples": "EXISTS (SELECT 1 FROM samples WHERE (run, draw) = (NEW.run, NEW.draw))",
+    **{f"UPDATE ON {table}": "TRUE" for table in ("meta", "events", "answers", "data_sets", "records")},
+    "UPDATE ON samples": "NEW.run IS NOT OLD.run OR NEW.draw IS NOT OLD.draw OR NEW.key IS NOT NULL",
+    **{f"DELETE ON {table}": "TRUE" for table in ("meta", "events", "data_sets", "records", "samples")},
+    "DELETE ON answers": "NOT " + _CLOSED.format("OLD"),
+}
+_SCHEMA = (
+    *(f"CREATE TABLE {table}" for table in _TABLES),
+    "CREATE INDEX records_of ON records (data_set, digest)",
+    *(
+        f'CREATE TRIGGER "no {event}" BEFORE {event} WHEN {condition} '
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+        for event, condition in _REFUSED.items()
+    ),
+)
+
+_CAUSES = {
+    sqlite3.SQLITE_BUSY: ("the ledger is held by another process", "Stop the other process that writes it."),
+    sqlite3.SQLITE_CANTOPEN: ("the ledger cannot be opened", "Check the path, and who may read and write it."),
+    sqlite3.SQLITE_CORRUPT: ("the ledger is damaged", "Restore a backup that holds all that has been answered since."),
+    sqlite3.SQLITE_FULL: ("the ledger cannot be written: the disk is full", "Free some space and ask again."),
+    sqlite3.SQLITE_IOERR: (
+        "the ledger cannot be read or written",
+        "See whether the disk is full, a limit on file sizes is reached, or the device fails.",
+    ),
+    sqlite3.SQLITE_NOTADB: ("no ledger, but another kind of file", "Name the right file, or one that is not there."),
+    sqlite3.SQLITE_PERM: ("the ledger cannot be written", "Let its owner write the file and its folder."),
+    sqlite3.SQLITE_READONLY: ("the ledger cannot be written", "Let its owner write the file and its folder."),
+}
+
+
+class LedgerFile:
+    """Transactions on one file, safe for several threads and processes; each is on a connection of its own.
+
+    Args:
+        path: The file; it is made if it is not there.
+        secret: 32 bytes for a new file, kept in `meta` under "key".
+        read_only: Neither makes nor changes the file.
+
+    Raises:
+        LedgerError: If it cannot be opened, is no ledger, or one of another version.
+    """
+
+    def __init__(self, path: Path, *, secret: bytes, read_only: bool = False) -> None:
+        self._path = path
+        self._mode = "ro" if read_only else "rw"
+        if not read_only:
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+                path.chmod(0o600)
+            except OSError as error:
+                raise LedgerError(
+                    "the ledger cannot be written",
+                    got=error.strerror,
+                    where=path,
+                    do="Check the path, and who may read and write it.",
+                ) from error
+        with self.transaction(write=not read_only) as database:
+            if not read_only and _is_empty(database):
+                for statement in _SCHEMA:
+                    database.execute(statement)
+                database.execute(f"PRAGMA application_id = {_APPLICATION}")
+                database.execute(f"PRAGMA user_version = {VERSION}")
+                database.execute("INSERT INTO meta VALUES ('key', ?)", (secret,))
+            self._check(database)
+
+    @contextmanager
+    def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction, with the write lock from its start if it writes; undone as a whole if anything fails.
+
+        Raises:
+            LedgerError: For whatever goes wrong with the file.
+        """
+        address = f"{self._path.absolute().as_uri()}?mode={self._mode}"
+        try:
+            with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)) as database:
+                for pragma in _PRAGMAS:
+                    database.execute(f"PRAGMA {pragma}")
+                database.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield database
+                    database.commit()
+                except BaseException:
+                    database.rollback()
+                    raise
+        except sqlite3.Error as error:
+            # Extended codes hold the general one in their lowest byte. Messages of SQLite hold no values.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            what, do = _CAUSES.get(code, ("the ledger fails", "Run `caucus-party ledger verify` on it."))
+            raise LedgerError(what, got=error, where=self._path, do=do) from error
+
+    def _check(self, database: sqlite3.Connection) -> None:
+        """Tables and triggers are exactly ours."""
+        found = (_pragma(database, "application_id"), _pragma(database, "user_version"))
+        schema = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        if found == (_APPLICATION, VERSION) and schema == set(_SCHEMA):
+            return
+        ours = found[0] == _APPLICATION
+        raise LedgerError(
+            "no ledger of this version",
+            expected=f"a ledger of version {VERSION}, with its tables and triggers",
+            got=f"version {found[1]}" + (", changed" if found[1] == VERSION else "") if ours else "another database",
+            where=self._path,
+            do="Keep the file, since what it holds was answered; name another one, and allow it that much less.",
+        )
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    return database.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> int:
+    (value,) = database.execute(f"PRAGMA {name}").fetchone()
+    return int(value)

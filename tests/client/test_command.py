@@ -1,0 +1,165 @@
+import dataclasses
+import hashlib
+import itertools
+import json
+
+import pytest
+
+from client.command import main
+from common.privacy.accountant import Release, epsilon_by_norm
+from common.privacy.ledger import Ledger
+from common.queries import Sensitivity
+
+VOTES = Release(
+    mechanism="gaussian",
+    sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
+    scale=20.0,
+    shares=3,
+)
+SEXES = Release(mechanism="laplace", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1, shifts=(1,)), scale=4.0)
+ANSWER = b"the noised answer, kept until it is closed"
+KEY = b"the secret key of one subsample!"
+RECORD = b"seen for chest pain on the third"
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Run "first" of two answers over named records, one closed; run "second" over unnamed ones."""
+    path = tmp_path / "ledger.db"
+    ledger = Ledger(path)
+    data_set = ledger.data_set([RECORD])
+    ledger.sample_key("first", "draw", KEY)
+    for index, release in enumerate((SEXES, VOTES)):
+        ledger.reserve(**place("first", index), release=release, data_set=data_set)
+    ledger.survivors("first", 0, {0, 1, 2})
+    ledger.commit("first", 0)
+    ledger.keep("first", 1, ANSWER)
+    ledger.reserve(**place("second", 0), release=VOTES)
+    return path
+
+
+def place(run, index):
+    return {"run": run, "index": index, "plan_digest": bytes([1]) * 32, "query_digest": bytes([2]) * 32}
+
+
+def told(capsys, *arguments):
+    """What the command prints if all is well."""
+    assert main(["ledger", *map(str, arguments)]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    return out
+
+
+def refused(capsys, *arguments):
+    """The one line on standard error, and nothing elsewhere."""
+    assert main(["ledger", *map(str, arguments)]) == 1
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("caucus-party: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_show_is_a_table_of_runs_and_their_sum(path, capsys):
+    lines = told(capsys, "show", path).splitlines()
+    first, second, both = (line.split() for line in lines[1:])
+    entries = Ledger(path).entries()
+    assert " ".join(lines[0].split()) == "run data sets charged closed noise first last epsilon at delta 1e-05"
+    assert first[:8] == ["first", entries[0].data_set[:8], "2", "1", "1", "laplace", "1", "gaussian"]
+    assert first[8:10] == [entries[0].charged, entries[1].charged]
+    assert second[:6] == ["second", "-", "1", "0", "1", "gaussian"]
+    assert both[:4] == ["all", entries[0].data_set[:8], "3", "1"]
+    for line, releases in ((first, [SEXES, VOTES]), (second, [VOTES]), (both, [SEXES, VOTES, VOTES])):
+        # Rounded, as everything about privacy, toward more of it lost.
+        assert 0 <= float(line[-1]) - epsilon_by_norm(releases, 1e-5) < 1e-4
+
+
+def test_show_at_another_delta_as_json(path, capsys):
+    shown = json.loads(told(capsys, "show", path, "--json", "--delta", "1e-7"))
+    (data_set,) = shown["all"]["data_sets"]
+    assert (shown["delta"], [run["run"] for run in shown["runs"]]) == (1e-7, ["first", "second"])
+    assert data_set == Ledger(path).entries()[0].data_set
+    assert [(row["charged"], row["closed"]) for row in (*shown["runs"], shown["all"])] == [(2, 1), (1, 0), (3, 1)]
+    assert shown["all"]["noise"] == {"laplace": 1, "gaussian": 2}
+    assert shown["runs"][1]["epsilon"] == epsilon_by_norm([VOTES], 1e-7)
+    assert shown["all"]["epsilon"] == epsilon_by_norm([SEXES, VOTES, VOTES], 1e-7)
+
+
+def test_without_noise_epsilon_is_infinite(path, capsys):
+    Ledger(path).reserve(**place("open", 0), release=dataclasses.replace(VOTES, scale=0.0))
+    assert [line.split()[-1] for line in told(capsys, "show", path).splitlines()[3:]] == ["infinite", "infinite"]
+    assert json.loads(told(capsys, "show", path, "--json"))["all"]["epsilon"] is None
+
+
+def test_an_empty_ledger(tmp_path, capsys):
+    head = Ledger(tmp_path / "new.db").verify()
+    assert " ".join(told(capsys, "show", tmp_path / "new.db").splitlines()[1].split()) == "all - 0 0 - - - 0.0000"
+    assert told(capsys, "verify", tmp_path / "new.db") == f"0 events, head {head.chain}\n"
+    assert told(capsys, "export", tmp_path / "new.db") == ""
+
+
+def test_verify_prints_the_head_and_knows_it_again(path, capsys):
+    head = Ledger(path).verify().chain
+    assert told(capsys, "verify", path) == f"5 events, head {head}\n"
+    Ledger(path).commit("second", 0)
+    assert told(capsys, "verify", path, "--head", head).startswith("6 events")
+    assert "head that was noted" in refused(capsys, "verify", path, "--head", "ab" * 32)
+
+
+def test_export_lets_anybody_compute_the_chain(path, capsys):
+    events = [json.loads(line) for line in told(capsys, "export", path).splitlines()]
+    assert [event["kind"] for event in events] == ["charge", "charge", "survivors", "close", "charge"]
+    assert Release.from_dict(events[0]["body"]["release"]) == SEXES
+    for before, event in itertools.pairwise(events):
+        sealed = [event[name] for name in ("sequence", "run", "position", "kind", "body")]
+        text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
+        assert hashlib.sha256(bytes.fromhex(before["chain"]) + text.encode()).hexdigest() == event["chain"]
+
+
+def test_export_holds_no_answer_key_or_record(path, capsys):
+    exported = told(capsys, "export", path)
+    for secret in (ANSWER, KEY, RECORD):
+        assert secret in path.read_bytes() or secret == RECORD
+        assert secret.decode() not in exported
+        assert secret.hex() not in exported
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_errors_are_one_line_and_nothing_is_made_or_changed(command, tmp_path, capsys):
+    assert "cannot be opened" in refused(capsys, command, tmp_path / "missing.db")
+    assert not (tmp_path / "missing.db").exists()
+    (tmp_path / "other.db").write_text("no ledger\n" * 100)
+    assert "another kind of file" in refused(capsys, command, tmp_path / "other.db")
+
+
+@pytest.mark.parametrize("command", [["show", "--json"], ["verify"], ["export"]])
+def test_looking_changes_nothing(command, path, capsys):
+    path.chmod(0o400)
+    before = path.read_bytes()
+    told(capsys, *command, path)
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o400
+
+
+@pytest.mark.parametrize("delta", ["0", "1", "nan"])
+def test_a_delta_that_is_none(delta, path, capsys):
+    assert "delta; expected a number strictly between 0 and 1" in refused(capsys, "show", path, "--delta", delta)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["ledger"], ["ledger", "show"], ["ledger", "show", "x", "--delta", "low"], ["ledger", "edit", "x"]],
+)
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: caucus-party" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_every_command_has_an_example(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["ledger", command, "--help"])
+    assert stopped.value.code == 0
+    assert f"example: caucus-party ledger {command}" in capsys.readouterr().out

@@ -1,0 +1,349 @@
+"""A ledger's file: what it refuses, what shows when it was edited, and every way in which it can fail."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from common.errors import LedgerError
+from common.privacy import ledger_file
+from common.privacy.chain import broken, canonical, follow, seal
+from common.privacy.ledger import Ledger
+from tests.common.privacy.test_ledger import ANSWER, KEY, RELEASE, _ask
+
+ROOT = os.geteuid() == 0
+CHARGE = {"plan": "", "query": "", "release": RELEASE.to_dict(), "data_set": "", "time": ""}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def ledger(path):
+    """One answer closed, one kept, one charged; a data set and a sample key."""
+    ledger = Ledger(path)
+    data_set = ledger.data_set([b"a", b"b"])
+    ledger.sample_key("r", "draw", KEY)
+    for index in range(3):
+        ledger.reserve(**_ask(index=index), data_set=data_set)
+    ledger.survivors("r", 0, {0, 1})
+    ledger.commit("r", 0)
+    ledger.keep("r", 1, ANSWER)
+    return ledger
+
+
+def edited(path, *statements):
+    """Edits a ledger past its triggers, which are there again afterwards."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            database.execute(f'DROP TRIGGER "{name}"')
+        for statement in statements:
+            database.execute(statement)
+        for _, sql in triggers:
+            database.execute(sql)
+
+
+def test_the_file_is_its_owners_alone(path):
+    Ledger(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o644)
+    Ledger(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(f"DELETE FROM {table}" for table in ("meta", "events", "answers", "data_sets", "records", "samples")),
+        "UPDATE meta SET value = x'00'",
+        "INSERT OR REPLACE INTO meta VALUES ('key', x'00')",
+        "UPDATE events SET chain = x'00'",
+        "INSERT OR REPLACE INTO events SELECT * FROM events WHERE sequence = 1",
+        "INSERT INTO events SELECT 9, run, position, kind, body, chain FROM events WHERE sequence = 1",
+        "UPDATE answers SET answer = x'00'",
+        "INSERT OR REPLACE INTO answers VALUES ('r', 1, x'00')",
+        "INSERT INTO answers VALUES ('r', 0, x'00')",
+        "UPDATE data_sets SET name = 'x'",
+        "INSERT OR REPLACE INTO data_sets SELECT 7, name FROM data_sets",
+        "INSERT OR REPLACE INTO data_sets SELECT number, 'x' FROM data_sets",
+        "UPDATE records SET digest = zeroblob(16)",
+        "UPDATE samples SET key = zeroblob(32)",
+        "UPDATE samples SET run = 's', key = NULL",
+        "UPDATE samples SET draw = 's', key = NULL",
+        "INSERT OR REPLACE INTO samples VALUES ('r', 'draw', zeroblob(32))",
+    ],
+)
+def test_the_database_itself_refuses_to_rewrite(ledger, path, statement):
+    before = path.read_bytes()
+    with (
+        contextlib.closing(sqlite3.connect(path)) as database,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        database.execute(statement)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "number"),
+    [
+        ("UPDATE events SET run = 's' WHERE sequence = 2", 2),
+        ("UPDATE events SET position = 7 WHERE sequence = 2", 2),
+        ("UPDATE events SET kind = 'close' WHERE sequence = 4", 4),
+        ("UPDATE events SET body = replace(body, '20.0', '90.0') WHERE sequence = 3", 3),
+        ("UPDATE events SET body = body || ' ' WHERE sequence = 3", 3),
+        ("UPDATE events SET chain = zeroblob(32) WHERE sequence = 5", 5),
+        ("DELETE FROM events WHERE sequence = 1", 1),
+        ("DELETE FROM events WHERE sequence = 3", 3),
+        ("UPDATE events SET sequence = 6 WHERE sequence = 5", 5),
+        ("INSERT INTO events VALUES (6, 'r', 2, 'close', '{}', zeroblob(32))", 6),
+        ("UPDATE meta SET value = zeroblob(32)", 1),
+    ],
+)
+def test_an_edited_event_is_named_by_whoever_reads_entries(ledger, path, statement, number):
+    assert ledger.verify().events == 5
+    edited(path, statement)
+    for read in (ledger.entries, ledger.events, lambda: Ledger(path), lambda: ledger.reserve(**_ask())):
+        with pytest.raises(LedgerError, match=rf"edited or is damaged.*{path}, event {number}\. Restore"):
+            read()
+
+
+def test_a_tail_that_was_cut_off_shows_against_a_head_noted_elsewhere(ledger, path):
+    heads = [ledger.verify().chain, "", ""]
+    ledger.commit("r", 1)
+    whole = ledger.verify()
+    assert ledger.verify(heads[0].upper()) == whole
+    edited(path, "DELETE FROM events WHERE sequence > 5")
+    assert ledger.verify(heads[0]).events == 5
+    with pytest.raises(LedgerError, match=f"cut off or all written anew; expected {whole.chain}"):
+        ledger.verify(whole.chain)
+
+
+def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path, tmp_path):
+    noted = ledger.verify().chain
+    path.unlink()
+    anew = Ledger(path)
+    anew.reserve(**_ask())
+    with pytest.raises(LedgerError, match="cut off or all written anew"):
+        anew.verify(noted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "position", "body"),
+    [
+        ("charge", 0, None),
+        ("charge", 9, {}),
+        ("charge", 9, CHARGE | {"plan": "xy"}),
+        ("charge", 9, CHARGE | {"release": {"mechanism": "none"}}),
+        ("charge", 9, CHARGE | {"release": CHARGE["release"] | {"scale": -1}}),
+        ("survivors", 0, {"parties": [1]}),
+        ("survivors", 9, {"parties": [1]}),
+        ("survivors", 1, {"parties": 1}),
+        ("survivors", 1, []),
+        ("close", 0, {}),
+        ("close", 9, {}),
+        ("open", 1, {}),
+    ],
+)  # fmt: skip
+def test_events_that_do_not_fit_together_though_the_chain_holds(ledger, path, kind, position, body):
+    last = ledger.events()[-1]
+    text = ledger.events()[0].body if body is None else canonical(body)
+    event = seal(last.chain, sequence=6, run="r", position=position, kind=kind, body=text)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("INSERT INTO events VALUES (6, 'r', ?, ?, ?, ?)", (position, kind, text, event.chain))
+    with pytest.raises(LedgerError, match="event 6"):
+        ledger.entries()
+
+
+def test_rows_of_another_type_are_no_events():
+    with pytest.raises(LedgerError, match="somewhere, event 1"):
+        follow(b"", [(1, b"run", 0, "close", "{}", b"")], where="somewhere")
+
+
+@pytest.mark.parametrize(
+    ("statement", "where"),
+    [
+        ("DELETE FROM meta", "key"),
+        ("INSERT INTO answers VALUES ('r', 0, x'00')", "run r, answer 0"),
+        ("INSERT INTO answers VALUES ('s', 0, x'00')", "run s, answer 0"),
+    ],
+)
+def test_what_no_event_explains(ledger, path, statement, where):
+    edited(path, statement)
+    with pytest.raises(LedgerError, match=f"edited or is damaged.*{path}, {where}"):
+        ledger.entries()
+
+
+def test_a_trigger_that_was_dropped_is_missed(ledger, path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute('DROP TRIGGER "no DELETE ON events"')
+    with pytest.raises(LedgerError, match="got version 2, changed"):
+        Ledger(path)
+
+
+def test_a_ledger_of_another_version(ledger, path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 3")
+    with pytest.raises(LedgerError, match=r"expected a ledger of version 2, .*; got version 3;"):
+        Ledger(path)
+
+
+def test_another_database_is_left_as_it_is(path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE entries (run TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="got another database"):
+        Ledger(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database(path):
+    path.write_text("a spreadsheet, perhaps " * 100)
+    with pytest.raises(LedgerError, match=f"no ledger, but another kind of file.*{path}"):
+        Ledger(path)
+
+
+def test_a_damaged_file(ledger, path):
+    whole = path.read_bytes()
+    for page in range(1, len(whole) // 4096):
+        damaged = bytearray(whole)
+        damaged[page * 4096 : page * 4096 + 8] = b"\xff" * 8
+        path.write_bytes(damaged)
+        with pytest.raises(LedgerError, match=str(path)):
+            Ledger(path)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(LedgerError, match=str(path)):
+        Ledger(path)
+
+
+def test_damage_that_only_the_database_sees(ledger, path):
+    """An index without one of its entries: reads of tables go past it."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        ((root,),) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_answers_1'")
+    content = bytearray(path.read_bytes())
+    # In the header of an index page the number of its cells lies at offset 3.
+    content[(root - 1) * 4096 + 3 : (root - 1) * 4096 + 5] = bytes(2)
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="the ledger is damaged"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/ledger.db", "."])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_path_that_cannot_be_opened(tmp_path, name, read_only):
+    with pytest.raises(LedgerError, match="the ledger cannot be .*" + str(tmp_path / name)):
+        Ledger(tmp_path / name, read_only=read_only)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_read_only_neither_makes_nor_writes(ledger, path, tmp_path):
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(tmp_path / "missing.db", read_only=True)
+    assert not (tmp_path / "missing.db").exists()
+    path.chmod(0o400)
+    before = path.read_bytes()
+    reader = Ledger(path, read_only=True)
+    assert reader.entries() == ledger.entries()
+    with pytest.raises(LedgerError, match=r"cannot be written.*Let its owner write"):
+        reader.reserve(**_ask(run="s"))
+    assert path.read_bytes() == before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o400
+
+
+@pytest.mark.skipif(ROOT, reason="root may write anything")
+def test_a_file_of_somebody_else(ledger, path):
+    path.parent.chmod(0o500)
+    try:
+        with pytest.raises(LedgerError, match="cannot be"):
+            ledger.reserve(**_ask(run="s"))
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_a_ledger_that_another_process_holds(ledger, path, monkeypatch):
+    monkeypatch.setattr(ledger_file, "_BUSY_SECONDS", 0)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="held by another process"):
+            ledger.reserve(**_ask(run="s"))
+        assert len(ledger.entries()) == 3
+    ledger.reserve(**_ask(run="s"))
+
+
+def _charge(ledger, times):
+    for index in range(times):
+        ledger.reserve(**_ask(run="s", index=index))
+
+
+def test_a_full_disk_charges_nothing_and_raises_before_anything_leaves(ledger, path, monkeypatch):
+    entries = ledger.entries()
+    with monkeypatch.context() as patch:
+        pages = path.stat().st_size // 4096
+        patch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, f"max_page_count = {pages}"))
+        with pytest.raises(LedgerError, match="the disk is full"):
+            _charge(ledger, 100)
+        full = ledger.entries()
+        with pytest.raises(LedgerError, match="the disk is full"):
+            ledger.keep("r", 2, bytes(100_000))
+    assert full[: len(entries)] == entries
+    assert ledger.entries() == full
+    assert ledger.keep("r", 2, ANSWER) == ANSWER
+
+
+LIMITED = """
+import os, resource, sys
+from common.errors import LedgerError
+from common.privacy.ledger import Ledger
+from tests.common.privacy.test_ledger import _ask
+path = sys.argv[1]
+ledger = Ledger(path)
+resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path), resource.RLIM_INFINITY))
+charged = 0
+try:
+    while True:
+        ledger.reserve(**_ask(run="s", index=charged))
+        charged += 1
+except LedgerError as error:
+    print(charged, error)
+"""
+
+
+def test_a_file_that_may_not_grow(ledger, path):
+    done = subprocess.run([sys.executable, "-c", LIMITED, path], check=True, capture_output=True, text=True)
+    charged, message = done.stdout.split(" ", 1)
+    assert "cannot be read or written" in message
+    assert "disk is full" in message
+    assert len(Ledger(path).entries("s")) == int(charged) < 100
+
+
+def test_a_new_ledger_on_a_full_disk(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, "max_page_count = 3"))
+        with pytest.raises(LedgerError, match="the disk is full"):
+            Ledger(path)
+    assert Ledger(path).verify().events == 0
+
+
+def test_a_copy_is_the_same_ledger(ledger, path, tmp_path):
+    shutil.copy(path, tmp_path / "copy.db")
+    assert Ledger(tmp_path / "copy.db").verify(ledger.verify().chain) == ledger.verify()
+
+
+def test_an_error_of_unknown_cause_names_the_file(ledger, path, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise sqlite3.InterfaceError("odd")
+
+    monkeypatch.setattr(ledger_file.sqlite3, "connect", fail)
+    with pytest.raises(LedgerError, match=f"the ledger fails; got odd; at {path}"):
+        ledger.entries()
+
+
+def test_the_error_of_a_broken_chain_says_what_to_do():
+    assert "Restore a copy" in str(broken("x"))
