@@ -1,9 +1,12 @@
 """The sole reader of private files, and the only form in which the rest of the party sees private data."""
 
+import hmac
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +14,96 @@ from numpy.typing import NDArray
 from common.data.load import read_records
 from common.domain import Record
 from common.embedding import Encoder
+from common.errors import InternalError
+from common.validate import in_range
 
 log = logging.getLogger("caucus.party")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Embedded:
-    """One party's private records, ready to vote.
+    """One party's private records, ready to answer queries. Nothing of them has a repr.
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm.
         labels: (records,) int32, positions in the plan's list of labels.
+        texts: The records' texts.
+        owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
+            each record is a unit of its own.
+
+    Raises:
+        InternalError: They disagree in number.
     """
 
     vectors: NDArray[np.float32] = field(repr=False)
     labels: NDArray[np.int32] = field(repr=False)
+    texts: tuple[str, ...] = field(repr=False)
+    owners: tuple[Hashable, ...] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        counts = {len(self.vectors), len(self.labels), len(self.texts)}
+        if self.owners is not None:
+            counts.add(len(self.owners))
+        if len(counts) > 1:
+            raise InternalError("vectors, labels, texts and owners of records disagree in number")
+
+    def limited(self, max_records: int) -> Self:
+        """Of each owner only the first `max_records` records, in the order given; all of them without owners.
+
+        Which these are depends on that owner's records alone, as the sensitivities demand, and is always the same.
+        """
+        if self.owners is None:
+            return self
+        seen: Counter[Hashable] = Counter()
+        kept = np.zeros(len(self.owners), dtype=np.bool_)
+        for record, owner in enumerate(self.owners):
+            seen[repr(owner)] += 1
+            kept[record] = seen[repr(owner)] <= max_records
+        return self._only(kept)
+
+    def sampled(self, rate: float, key: bytes) -> Self:
+        """A Poisson subsample: each unit takes part with probability `rate`, whatever other units there are.
+
+        A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down: with HMAC-SHA256 for a
+        random function, independently with a probability that is at most 2^-64 below `rate` and never above it. The
+        same key draws the same units, so one subsample can serve several queries.
+
+        Args:
+            rate: In [0, 1].
+            key: Secret bytes, used for nothing else than this subsample.
+
+        Raises:
+            ConfigError: The rate is not a probability.
+        """
+        in_range(0, 1, rate=rate)
+        below = int(rate * 2.0**64)  # Exact: a power of two only moves the exponent.
+        if self.owners is None:
+            drawn = self.digests(key).tolist()
+        else:
+            drawn = [_digest(key, b"owner:" + _bytes(repr(owner))) for owner in self.owners]
+        return self._only(np.array([digest < below for digest in drawn], dtype=np.bool_))
+
+    def digests(self, key: bytes) -> NDArray[np.uint64]:
+        """(records,) the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
+
+        Taking a record away takes the last of its equals away, and every other digest stays.
+        """
+        seen: Counter[tuple[str, int]] = Counter()
+        digests = np.empty(len(self.texts), dtype=np.uint64)
+        for record, content in enumerate(zip(self.texts, self.labels.tolist(), strict=True)):
+            text, label = content
+            digests[record] = _digest(key, f"{label}:{seen[content]}:".encode() + _bytes(text))
+            seen[content] += 1
+        return digests
+
+    def _only(self, kept: NDArray[np.bool_]) -> Self:
+        places = np.flatnonzero(kept).tolist()
+        return type(self)(
+            vectors=self.vectors[kept],
+            labels=self.labels[kept],
+            texts=tuple(self.texts[place] for place in places),
+            owners=None if self.owners is None else tuple(self.owners[place] for place in places),
+        )
 
 
 def read(path: Path, labels: Sequence[str]) -> list[Record]:
@@ -37,23 +115,42 @@ def read(path: Path, labels: Sequence[str]) -> list[Record]:
     return read_records(path, labels)
 
 
-def embed(records: Sequence[Record], labels: Sequence[str], encoder: Encoder) -> Embedded:
-    """Embed records once for a run; the labels are the public ones of its plan.
+def embed(
+    private: Sequence[Record], labels: Sequence[str], encoder: Encoder, owners: Sequence[Hashable] | None = None
+) -> Embedded:
+    """Embed records once for a run; the labels are the public ones of its plan, the owners one a record.
 
-    Records of other labels do not vote. Refusing the plan for them would tell the coordinator, without noise, which
-    labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
+    Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
+    which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
+
+    Raises:
+        InternalError: There are not as many owners as records.
     """
+    if owners is not None and len(owners) != len(private):
+        raise InternalError("owners and records disagree in number")
     number = {label: position for position, label in enumerate(labels)}
-    voting = [record for record in records if record.label in number]
-    if len(voting) < len(records):
-        log.warning("some private records have a label that the plan does not know: they do not vote")
+    places = [place for place, record in enumerate(private) if record.label in number]
+    if len(places) < len(private):
+        log.warning("some private records have a label that the plan does not know: they do not take part")
+    texts = tuple(private[place].text for place in places)
     return Embedded(
-        vectors=_alone([record.text for record in voting], encoder),
-        labels=np.array([number[record.label] for record in voting], dtype=np.int32),
+        vectors=_alone(texts, encoder),
+        labels=np.array([number[private[place].label] for place in places], dtype=np.int32),
+        texts=texts,
+        owners=None if owners is None else tuple(owners[place] for place in places),
     )
 
 
 def _alone(texts: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:
-    # One at a time: in a batch a transformer's padding lets a record's neighbours move its vector by a hair, and the
-    # votes' sensitivity is proved for records that do not touch each other.
+    # One at a time: in a batch a transformer's padding lets a record's neighbours move its vector by a hair, and
+    # sensitivities are proved for records that do not touch each other.
     return np.concatenate([encoder.encode([]), *(encoder.encode([text]) for text in texts)])
+
+
+def _digest(key: bytes, content: bytes) -> int:
+    return int.from_bytes(hmac.digest(key, content, "sha256")[:8], "big")
+
+
+def _bytes(text: str) -> bytes:
+    # Half a surrogate pair, which JSON can hold, is text too; an error would quote it.
+    return text.encode("utf-8", errors="surrogatepass")

@@ -13,14 +13,12 @@ close calls are computed again exactly:
 Step 1 is nearly all of the time; step 3, needed for many copies of one text, costs several times as much.
 """
 
-from collections.abc import Hashable, Sequence
-
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from common.asked import Votes
 from common.errors import InternalError, ProtocolError
-from common.queries import Votes
 
 _GRID = 2.0**24
 _DECIMALS = 1e5
@@ -33,23 +31,17 @@ def contribution(
     query: Votes,
     record_vectors: npt.NDArray[np.float32],
     record_labels: npt.NDArray[np.int32],
-    owners: Sequence[Hashable] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Sum of this party's votes, in grid units (`query.spec.scale` grid units are one vote).
+    """Sum of this party's votes, in grid units (`query.spec.grid` of them are one vote).
 
     A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
     products, rounded to 5 decimals; ties go to the lower candidate index, among the furthest too. A label without
     candidates: its records vote for nothing.
 
-    User level: of each owner only the first `query.spec.max_records` records, in the order given, count. Which these
-    are depends on that owner's records alone, as the sensitivity proof demands, and is the same in every round.
-
     Args:
         query: What was asked.
         record_vectors: (records, dim) float32, unit norm.
         record_labels: (records,) int32, positions in the plan's labels.
-        owners: The user that each record belongs to; None if each record is a unit of its own (it then holds one
-            record, which any `max_records` allows).
 
     Returns:
         (candidates,) int64, or (2 * candidates,) with the furthest votes behind the nearest.
@@ -65,9 +57,6 @@ def contribution(
             "dimension of the candidates' vectors", expected=record_vectors.shape[1], got=query.vectors.shape[1],
             do="Coordinator and parties must use one encoder.",
         )  # fmt: skip
-    if owners is not None:
-        kept = _first_of_each(owners, len(record_labels), query.spec.max_records)
-        record_vectors, record_labels = record_vectors[kept], record_labels[kept]
     answer = np.zeros((2 if query.spec.furthest else 1, len(query.labels)), dtype=np.int64)
     for label in np.unique(record_labels):
         columns = np.flatnonzero(query.labels == label)
@@ -75,18 +64,6 @@ def contribution(
             voters = record_vectors[record_labels == label]
             answer[:, columns] = _votes_of_label(voters, query.vectors[columns], query.spec.top, len(answer))
     return answer.ravel()
-
-
-def _first_of_each(owners: Sequence[Hashable], records: int, most: int) -> npt.NDArray[np.bool_]:
-    """Which records are among the first `most` of their owner."""
-    if len(owners) != records:
-        raise InternalError("owners and records disagree in number")
-    seen: dict[Hashable, int] = {}
-    kept = np.zeros(records, dtype=np.bool_)
-    for record, owner in enumerate(owners):
-        seen[owner] = seen.get(owner, 0) + 1
-        kept[record] = seen[owner] <= most
-    return kept
 
 
 def _votes_of_label(

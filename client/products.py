@@ -1,0 +1,48 @@
+"""Inner products that no order of summation changes.
+
+The last bits of a matrix product depend on the shapes that went in, so a record's value would depend, by a hair, on how
+many other records there are, and sensitivities are proved for records that do not touch each other. Hence inner
+products are *defined* on rounded numbers, such that float64 holds all that is added up exactly: vectors of unit norm as
+integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two of each
+row's own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
+
+Votes need all 24 bits of both, cost most, and have their own way (`client/votes.py`).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+STEP = 2.0**-22
+"""Of a rounded vector's entries."""
+_VECTOR_BITS, _MOST_BITS, _EXACT_BITS = 22, 24, 53
+
+
+def of_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Integers, in units of STEP; (n, dim) vectors of norm up to 1.001."""
+    return np.rint(vectors.astype(np.float64) / STEP)
+
+
+def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Integers, and the unit of each row's products with integers of vectors.
+
+    Args:
+        rows: (m, blocks * dim) finite numbers.
+        blocks: How many vectors side by side a row is multiplied with.
+
+    Returns:
+        (m, blocks * dim) and (m,).
+    """
+    # Norms: of the vectors, sqrt(blocks) 1.01 2^22; of a row, sqrt(blocks dim) 2^bits.
+    growth = math.ceil(math.log2(1.01 * blocks * math.sqrt(rows.shape[1] / blocks)))
+    bits = min(_MOST_BITS, _EXACT_BITS - _VECTOR_BITS - growth)
+    exponents = np.frexp(np.abs(rows).max(axis=1))[1].astype(np.int64)
+    integers = np.rint(np.ldexp(rows.astype(np.float64), (bits - exponents)[:, None]))
+    return integers, np.ldexp(STEP, exponents - bits)
+
+
+def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(n, m) inner products of (n, dim) and (m, dim) vectors of norm up to 1.001."""
+    products: NDArray[np.float64] = of_vectors(left) @ of_vectors(right).T * STEP**2
+    return products

@@ -1,0 +1,28 @@
+"""A party's contribution to the mean cosine of pairs of its records, before noise."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client import products
+from client.records import Embedded
+from common import asked
+
+
+def contribution(query: asked.SelfSimilarity, records: Embedded) -> NDArray[np.int64]:
+    """Sum of the pairs' cosines, each rounded toward zero to the grid, and the number of pairs, in grid units.
+
+    The key that puts records into buckets is the query's digest. It is public: that a record moves only one bucket
+    holds for any key, and all that a key known beforehand allows is to write records that share a bucket.
+
+    Returns:
+        (2,) int64.
+    """
+    spec = query.spec
+    buckets = (records.digests(asked.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)
+    in_pair = np.bincount(buckets, minlength=spec.buckets)[buckets] == 2
+    members = np.flatnonzero(in_pair)
+    pairs = members[np.argsort(buckets[members], kind="stable")].reshape(-1, 2)
+    left, right = (products.of_vectors(records.vectors[side]) for side in pairs.T)
+    cosines = np.einsum("pd,pd->p", left, right) * products.STEP**2
+    rounded = np.trunc(spec.grid * cosines).clip(-spec.largest, spec.largest)
+    return np.array([rounded.sum(), spec.grid * len(pairs)], dtype=np.int64)

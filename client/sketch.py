@@ -1,0 +1,98 @@
+"""A party's contribution to the sketch of a kernel density, before noise (DP-KPS, sections 2 and A.2).
+
+The terms' inner products with the frequencies are exact (`client/products.py`), and the rest is done for each record
+and coordinate alone, in a fixed order: a record adds the same integers whatever batch, party or chunk it is in. The
+cosines are numpy's, which are the same wherever in an array an angle stands; another machine's may differ in the last
+bit, and move a coordinate that lies within 1e-14 of an integer by 1. That a record's own values keep to the
+sensitivity does not depend on any of this.
+
+Everything is done for a chunk of the frequencies and all records at once, so that features of a term are computed once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client import products
+from client.histograms import first_terms
+from client.records import Embedded
+from common import asked
+from common.fourier import features
+
+_CHUNK_BYTES = 96 << 20
+_ROWS = 2048
+
+
+def contribution(query: asked.Sketch, records: Embedded) -> NDArray[np.int64]:
+    """Sum of the records' features, in grid units. Records of labels that the query does not have add nothing.
+
+    Returns:
+        (labels * features,) int64: the features of the first label, then of the next; of paired ones all cosines before
+        all sines.
+    """
+    spec = query.spec
+    known = np.flatnonzero(records.labels < spec.labels)
+    texts = [records.texts[record] for record in known]
+    found = first_terms(asked.decode_terms(query.terms), texts, spec.prefix or spec.first)
+    labels = records.labels[known][[bool(terms) for terms in found]]
+    found = [terms for terms in found if terms]
+    answer = np.zeros((spec.labels, spec.features), dtype=np.int64)
+    for rows in _chunks(query, found):
+        values = _of_prefixes(query, found, rows) if spec.prefix else _of_single_terms(query, found, rows)
+        integers = np.trunc(spec.grid * values).clip(-spec.largest, spec.largest).astype(np.int64)
+        coordinates = np.concatenate([rows, rows + len(query.frequencies)]) if spec.paired else rows
+        for label in np.unique(labels):
+            answer[label, coordinates] = integers[labels == label].sum(axis=0)
+    return answer.ravel()
+
+
+def _of_single_terms(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(records, features of these rows): the mean of each record's terms' features."""
+    used, places = np.unique(np.concatenate(found), return_inverse=True)
+    integers, units = products.of_rows(query.frequencies[rows])
+    of_terms = features(_products(query.vectors, used, integers) * units, _phases(query, rows))
+    counts = np.array([len(terms) for terms in found])
+    starts = np.cumsum(counts) - counts
+    total = np.zeros((len(found), of_terms.shape[1]))
+    for q in range(counts.max()):
+        has = np.flatnonzero(counts > q)
+        total[has] += of_terms[places[starts[has] + q]]
+    total /= counts[:, None]
+    return total
+
+
+def _of_prefixes(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(records, features of these rows): features of each record's terms side by side."""
+    dim = query.vectors.shape[1]
+    integers, units = products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
+    total = np.zeros((len(found), len(rows)))
+    for q in range(max(map(len, found))):
+        has = np.flatnonzero([len(terms) > q for terms in found])
+        used, places = np.unique([found[record][q] for record in has], return_inverse=True)
+        total[has] += _products(query.vectors, used, integers[:, q * dim : (q + 1) * dim])[places]
+    return features(total * units, _phases(query, rows))
+
+
+def _phases(query: asked.Sketch, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    return query.phases if query.spec.paired else query.phases[rows]
+
+
+def _products(
+    vectors: NDArray[np.float32], used: NDArray[np.int64], integers: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(used, rows) exact products of the used terms' vectors, rounded, with the rounded rows."""
+    out = np.empty((len(used), len(integers)))
+    for start in range(0, len(used), _ROWS):
+        part = used[start : start + _ROWS]
+        out[start : start + _ROWS] = products.of_vectors(vectors[part]) @ integers.T
+    return out
+
+
+def _chunks(query: asked.Sketch, found: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+    """Rows of the frequencies, so many at once that a chunk's arrays are about `_CHUNK_BYTES` together."""
+    if not found:
+        return []
+    terms = len({term for terms in found for term in terms})
+    # Products, angles, cosines and sines of each term; the same, and integers, of each record.
+    most = max(1, _CHUNK_BYTES // (8 * (6 * terms + 6 * len(found))))
+    rows = np.arange(len(query.frequencies))
+    return [rows[start : start + most] for start in range(0, len(rows), most)]

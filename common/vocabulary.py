@@ -1,0 +1,61 @@
+"""Which terms of a public vocabulary a text holds: leftmost-longest match over words (DP-KPS, section 2).
+
+Words are the runs of letters and digits of a text, case-folded; whatever stands between them counts as a space. A term
+is a sequence of words. From left to right, at each word the longest term that begins there is taken and the search goes
+on behind it; where none begins, with the next word. So what is found is a function of text and vocabulary alone.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text. Unicode's compatibility forms, such as ligatures and full-width letters, are plain ones."""
+    return (match.group() for match in _WORD.finditer(unicodedata.normalize("NFKC", text.casefold())))
+
+
+class Extractor:
+    """Finds terms in texts.
+
+    The vocabulary is one trie over words: (node, word) to the next node, with the root as node 0. Time and memory are
+    linear in the vocabulary's words, and a text costs at most its words times the longest term's.
+
+    Args:
+        terms: The vocabulary. Of terms with the same words the first is found; a term without words never is.
+    """
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        self._next: dict[tuple[int, str], int] = {}
+        self._term: dict[int, int] = {}
+        for position, term in enumerate(terms):
+            node = 0
+            for word in words(term):
+                node = self._next.setdefault((node, word), len(self._next) + 1)
+            if node:
+                self._term.setdefault(node, position)
+
+    def first(self, text: str, k: int) -> tuple[int, ...]:
+        """Positions of the first k distinct terms of a text, or of all if it holds fewer, in order of appearance."""
+        found: dict[int, None] = {}
+        text_words = list(words(text))
+        start = 0
+        while start < len(text_words) and len(found) < k:
+            term, start = self._longest(text_words, start)
+            if term is not None:
+                found[term] = None
+        return tuple(found)
+
+    def _longest(self, text_words: list[str], start: int) -> tuple[int | None, int]:
+        """The longest term that begins at `start`, if any, and where to go on."""
+        term, behind, node = None, start + 1, 0
+        for place in range(start, len(text_words)):
+            following = self._next.get((node, text_words[place]))
+            if following is None:
+                break
+            node = following
+            if node in self._term:
+                term, behind = self._term[node], place + 1
+        return term, behind
