@@ -32,7 +32,8 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
     one. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On a
     neighbour these are g' and q'_x, each at most 1 away, and the same holds of r + (g' - g) and
     v + (g' - g) + (q_x - q'_x): shifts of at most 1 and 2, which change the probability of a pair by at most a factor
-    exp(1 / scale) * exp(2 / (2 scale)).
+    exp(1 / scale) * exp(2 / (2 scale)). (The counts of one run all move in one direction, g' - g and q_x - q'_x
+    therefore in opposite ones, so the second shift is at most 1 and 3 / (2 scale) would do: not relied on.)
 
     Args:
         lengths: (records,) integers from 0; those above cap count as cap. Private.
