@@ -79,25 +79,27 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VotesSpec:
-    r"""Nearest and furthest votes of WASP (section 3.3), on the integer grid that is `grid` = 2^(Q-1) times votes.
+    r"""Nearest and furthest votes of WASP (section 3.3), on the integer grid that is `grid` = f 2^(Q-1) times votes.
 
     A record gives its q-th nearest candidate of its own label 2^-(q-1) votes, q = 1..Q, and, in a second half of the
-    vector, its q-th furthest candidate the same. On the grid these are the integers 2^(Q-q).
+    vector, its q-th furthest candidate the same. On the grid these are the integers f 2^(Q-q).
 
     Which candidates a record ranks where depends on that record and on public candidates alone, so the change is this
     record's own contribution. Its label has n candidates and it ranks r = min(Q, n) of them, in each direction all
-    different. So, on the grid, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
+    different. So, in units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
     and so does the furthest half. The halves are separate coordinates even if a candidate is among the nearest and the
     furthest (certain for n < 2Q); in one common histogram both would land on one coordinate and n = 2 would give an l2
     change of 2.121 votes. r < Q drops the smallest changes and moves nothing more, so r = Q is the worst case:
 
-        l1 = k (2^Q - 1),   l2^2 = k (4^Q - 1) / 3   on the grid, with k = 2 halves (1 without the furthest),
+        l1 = k f (2^Q - 1),   l2^2 = k f^2 (4^Q - 1) / 3   on the grid, with k = 2 halves (1 without the furthest),
 
     in votes l2^2 = (k 4/3)(1 - 4^-Q). Both are reached as soon as n >= Q.
 
     Attributes:
         top: Q >= 1, votes of one record in each direction.
         furthest: Whether the furthest candidates are voted on too.
+        fine: f >= 1, grid units in the smallest vote: for few votes and many parties, whose shares of noise would
+            otherwise be too small for whole numbers.
         max_records: m, the records that one privacy unit may hold; 1 is sample level.
     """
 
@@ -105,22 +107,24 @@ class VotesSpec:
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     top: int
     furthest: bool = True
+    fine: int = 1
     max_records: int = 1
 
     def __post_init__(self) -> None:
         _integers(1, MOST_VOTES, top=self.top)
         _integers(1, 2**20, max_records=self.max_records)
+        _integers(1, 2**10, fine=self.fine)
         _flags(furthest=self.furthest)
 
     @property
     def grid(self) -> int:
-        """Grid units in one vote: 2^(Q-1)."""
-        return 1 << (self.top - 1)
+        """Grid units in one vote: f 2^(Q-1)."""
+        return self.fine << (self.top - 1)
 
     @property
     def sensitivity(self) -> Sensitivity:
         """Of the sum, on the grid."""
-        half = tuple(1 << q for q in range(self.top))
+        half = tuple(self.fine << q for q in range(self.top))
         return Sensitivity.of(tuple(sorted(half + half)) if self.furthest else half, self.max_records)
 
     @property
