@@ -185,7 +185,8 @@ def _figures(privacy: Mapping[str, Any]) -> list[str]:
     if privacy["calibration"] == "paper":
         paragraphs.append(
             "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' "
-            f"sensitivity), for comparison alone. What it really costs is ε = {show_epsilon(privacy['planned_epsilon'])}."
+            "sensitivity), for comparison alone. What it really costs is ε = "
+            f"{show_epsilon(privacy['planned_epsilon'])}."
         )
     return paragraphs
 
