@@ -51,7 +51,8 @@ def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
     frequencies = np.asarray(frequencies, np.float32)
     paired = phases is None
     if vectors is None:
-        vectors = np.eye(frequencies.shape[1], dtype=np.float32)[np.arange(len(terms)) % frequencies.shape[1]]
+        dim = frequencies.shape[1] // max(1, spec.get("prefix", 0))
+        vectors = np.eye(dim, dtype=np.float32)[np.arange(len(terms)) % dim]
     settings = {"labels": 2, "features": len(frequencies) * (2 if paired else 1), "paired": paired, "first": 3}
     return asked.Sketch(
         spec=SketchSpec(**(settings | spec)),
