@@ -14,7 +14,8 @@ from common.domain import Record
 from common.embedding import Encoder
 from common.privacy.budget import calibrate
 from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan, PlannedQuery
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
 from common.queries import (
     CorrectCountSpec,
     LabelHistogramSpec,
@@ -42,7 +43,7 @@ def records(party, count=5):
     return [Record(f"{CANARY}{party} note {party * 31 + i} of {LABELS[i % 2]}", LABELS[i % 2]) for i in range(count)]
 
 
-def plan(parties=3, epsilon=4.0, calibration="tight", spec=None, times=2, queries=None, **changes):
+def plan(parties=3, *, epsilon=4.0, calibration="tight", spec=None, times=2, queries=None, **changes):
     """A calibrated plan: of votes, or of these queries."""
     secure = changes.get("secure", parties > 1)
     settings = {
