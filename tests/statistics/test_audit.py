@@ -84,3 +84,15 @@ def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatc
     said = capsys.readouterr().out
     assert [line.split()[-1] for line in said.splitlines()[1:]] == ["passed", "FAILED"]
     assert "one thing" in said
+
+
+@pytest.mark.parametrize("finds", [True, False])
+def test_runs_that_are_repeated_count_alarms_and_faults_found(finds, monkeypatch):
+    def canaries(*_, **__):
+        sound = answer.discrete_gaussian is discrete_gaussian
+        return audit.Finding(check="", figure="", limit="", passed=sound or not finds)
+
+    monkeypatch.setattr(audit, "canaries", canaries)
+    repeated = list(audit._repeated(3))
+    assert [finding.figure for finding in repeated] == [f"0 alarms, {3 * finds} halved sigmas seen"] * 4
+    assert all(finding.passed == finds for finding in repeated)
