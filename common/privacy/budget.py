@@ -15,6 +15,7 @@ from common.privacy import accountant
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.queries import VotesSpec
+from common.validate import one_of, positive
 
 _PRECISION = 1e-5
 """Of the common factor: that much more noise than is needed, at most."""
@@ -37,6 +38,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
         return replace(plan, epsilon=0.0)
     if epsilon == math.inf:
         return plan
+    positive(epsilon=epsilon)
+    one_of(("tight", "paper"), calibration=calibration)
     shares = math.fsum(query.share for query in plan.queries)
     if abs(shares - 1) > 1e-9:
         raise ConfigError("shares of epsilon", expected="1 in all", got=f"{shares:g}")

@@ -53,6 +53,9 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
 
 
 def _with_shares(plan: Plan, shares: int) -> float:
+    planned = accountant.epsilon(plan.releases(), plan.delta)
     if shares == plan.noise_parties:
-        return accountant.epsilon(plan.releases(), plan.delta)
-    return accountant.epsilon_by_norm(plan.releases(shares), plan.delta)
+        return planned
+    bound = accountant.epsilon_by_norm(plan.releases(shares), plan.delta)
+    # With more noise than planned a sum is post-processing of the planned one; the bound is the coarser of two ways.
+    return min(bound, planned) if shares > plan.noise_parties else bound
