@@ -27,8 +27,8 @@ def overrides(words):
 
 
 def test_there_are_commands_to_test():
-    assert len(commands()) == 5
-    assert {Path(words[0]).name for words in commands()} == {"caucus-simulate", "caucus-coordinator"}
+    assert len(commands()) == 6
+    assert {Path(words[0]).name for words in commands()} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 
 
 def test_every_command_is_one_that_the_package_installs():

@@ -1,0 +1,205 @@
+import dataclasses
+import math
+
+import pytest
+
+from common.errors import ConfigError, PlanError
+from common.privacy import accountant, budget
+from common.privacy.budget import calibrate
+from common.privacy.guarantee import verify
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.queries import (
+    LabelHistogramSpec,
+    LengthRangeSpec,
+    SeedChoiceSpec,
+    SketchSpec,
+    VotesSpec,
+)
+
+VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
+SMALL = PlannedQuery(name="votes", spec=VotesSpec(top=5), times=4)
+COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace")
+RANGE = PlannedQuery(name="range", spec=LengthRangeSpec(cap=30), mechanism="sparse vector")
+SEEDS = PlannedQuery(name="seeds", spec=SeedChoiceSpec(choices=3), mechanism="permute and flip")
+
+
+def draft(*queries, parties=3, **changes):
+    """A plan without noise; shares of epsilon are equal unless they say otherwise."""
+    values = {
+        "method": "m", "labels": ("a", "b"), "encoder": "e5", "parties": parties, "max_dropouts": 0, "colluders": 0,
+        "threshold": parties // 2 + 1, "secure": True, "degree": parties - 1, "epsilon": math.inf, "delta": 1e-5,
+        "unit": "sample", "queries": queries,
+    }  # fmt: skip
+    return Plan(**(values | changes))
+
+
+def split(*queries):
+    return [dataclasses.replace(query, share=1 / len(queries)) for query in queries]
+
+
+def test_the_default_noise():
+    calibrated = calibrate(draft(VOTES), 4.0)
+    (query,) = calibrated.queries
+    assert query.scale / query.spec.grid == pytest.approx(3.531, abs=5e-4)
+    assert 4 * (1 - 1e-6) < verify(calibrated) <= 4
+    assert (calibrated.epsilon, calibrated.delta, calibrated.calibration) == (4.0, 1e-5, "tight")
+    assert dataclasses.replace(query, scale=0.0) == VOTES
+
+
+@pytest.mark.parametrize(
+    ("query", "scale"),
+    [(COUNT, 1 / 0.5), (dataclasses.replace(COUNT, times=6), 6 / 0.5), (RANGE, 4 / 0.5), (SEEDS, 2 / 0.5)],
+    ids=["one", "six", "range", "seeds"],
+)
+def test_pure_mechanisms_have_l1_over_epsilon(query, scale):
+    assert calibrate(draft(query), 0.5).queries[0].scale == pytest.approx(scale, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "queries",
+    [
+        split(VOTES, COUNT),
+        split(COUNT, RANGE, SEEDS),
+        split(SMALL, dataclasses.replace(SMALL, name="more", times=2)),
+        [dataclasses.replace(SMALL, share=0.9), dataclasses.replace(COUNT, share=0.1)],
+        split(dataclasses.replace(SMALL, rate=0.5), COUNT),
+        split(
+            dataclasses.replace(COUNT, name="gaussian count", mechanism="gaussian", times=3),
+            PlannedQuery(name="sketch", spec=SketchSpec(labels=2, features=20)),
+        ),
+    ],
+    ids=["gaussian, laplace", "pure", "gaussians", "shares", "subsampled", "histogram, sketch"],
+)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_several_queries_together_cost_epsilon_and_hardly_less(queries, epsilon):
+    calibrated = calibrate(draft(*queries), epsilon)
+    assert epsilon * (1 - 1e-3) < verify(calibrated) <= epsilon
+    for query in calibrated.queries:
+        alone = accountant.epsilon(calibrated.releases_of(query), 1e-5)
+        # Of one factor for all; composition never charges more than the sum of the shares.
+        assert 0 < alone < epsilon
+
+
+def test_a_larger_share_buys_less_noise():
+    fair = calibrate(draft(*split(SMALL, COUNT)), 2.0)
+    votes = calibrate(
+        draft(dataclasses.replace(SMALL, share=0.8), dataclasses.replace(COUNT, share=0.2)), 2.0
+    )  # fmt: skip
+    assert votes.queries[0].scale < fair.queries[0].scale
+    assert votes.queries[1].scale > fair.queries[1].scale
+
+
+def test_all_attempts_are_paid_for():
+    once, twice = (calibrate(draft(SMALL, max_attempts=attempts), 2.0) for attempts in (1, 2))
+    assert twice.queries[0].scale == pytest.approx(math.sqrt(2) * once.queries[0].scale, rel=1e-4)
+    assert verify(twice) <= 2
+    eight = calibrate(draft(dataclasses.replace(SMALL, times=8)), 2.0)
+    assert twice.queries[0].scale == pytest.approx(eight.queries[0].scale, rel=1e-9)
+    pure = calibrate(draft(COUNT, max_attempts=3), 0.5)
+    assert pure.queries[0].scale == pytest.approx(3 / 0.5, rel=1e-6)
+
+
+def test_a_users_records_cost_in_proportion():
+    users = draft(dataclasses.replace(SMALL, spec=VotesSpec(top=5, max_records=8)), unit="user")
+    assert calibrate(users, 4.0).queries[0].scale == pytest.approx(
+        8 * calibrate(draft(SMALL), 4.0).queries[0].scale, rel=1e-4
+    )
+    assert verify(calibrate(users, 4.0)) <= 4
+
+
+@pytest.mark.parametrize("redraw", [False, True])
+def test_a_subsample_needs_less_noise(redraw):
+    few = dataclasses.replace(SMALL, rate=0.2, redraw=redraw)
+    calibrated = calibrate(draft(few), 1.0)
+    assert 0.2 < calibrated.queries[0].scale / calibrate(draft(SMALL), 1.0).queries[0].scale < 0.9
+    assert 1 - 1e-3 < verify(calibrated) <= 1
+
+
+def test_without_noise_nothing_changes():
+    bare = draft(VOTES, COUNT)
+    assert calibrate(bare, math.inf) is bare
+    assert verify(bare) == math.inf
+
+
+def test_a_method_that_asks_nothing_costs_nothing():
+    silent = calibrate(draft(), 4.0)
+    assert (silent.epsilon, verify(silent)) == (0.0, 0.0)
+
+
+def test_the_papers_sigma_and_what_it_really_costs():
+    # WASP, T = 5, Q = 8: 4 sqrt(4) sqrt(2 ln(1.25e5)) / 4 votes.
+    paper = calibrate(draft(VOTES), 4.0, calibration="paper")
+    (query,) = paper.queries
+    assert query.scale / query.spec.grid == pytest.approx(9.69, abs=5e-3)
+    assert (paper.epsilon, paper.calibration) == (4.0, "paper")
+    assert verify(paper) == pytest.approx(1.287, abs=5e-4)
+    attempts = calibrate(draft(VOTES, max_attempts=2), 4.0, calibration="paper")
+    assert attempts.queries[0].scale == pytest.approx(math.sqrt(2) * query.scale)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [COUNT, RANGE, dataclasses.replace(SMALL, mechanism="laplace"), dataclasses.replace(SMALL, rate=0.5)],
+    ids=["count", "range", "laplace", "subsampled"],
+)
+def test_the_papers_formula_is_for_gaussian_votes_alone(query):
+    with pytest.raises(PlanError, match="tight, for all but Gaussian votes"):
+        calibrate(draft(query), 4.0, calibration="paper")
+
+
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, -math.inf])
+def test_an_epsilon_that_is_none_is_refused(epsilon, calibration):
+    with pytest.raises(ConfigError, match="epsilon; expected a finite number > 0"):
+        calibrate(draft(VOTES), epsilon, calibration=calibration)
+
+
+def test_another_calibration_is_refused():
+    with pytest.raises(ConfigError, match="one of tight, paper"):
+        calibrate(draft(VOTES), 4.0, calibration="guess")
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.4), (1.0, 1.0), (0.3, 0.8)])
+def test_shares_that_are_not_1_in_all_are_refused(shares):
+    queries = [dataclasses.replace(query, share=share) for query, share in zip((SMALL, COUNT), shares, strict=True)]
+    with pytest.raises(ConfigError, match="shares of epsilon; expected 1 in all"):
+        calibrate(draft(*queries), 4.0)
+
+
+def test_shares_add_up_in_floating_point():
+    queries = [dataclasses.replace(COUNT, name=f"{number}", share=0.1) for number in range(10)]
+    assert verify(calibrate(draft(*queries), 1.0)) <= 1
+
+
+def test_a_grid_too_coarse_for_the_parties_is_refused_not_drowned_in_noise(monkeypatch):
+    def never(**_):
+        raise AssertionError("calibrated before it was checked")
+
+    monkeypatch.setattr(budget.accountant, "calibrate", never)
+    coarse = PlannedQuery(name="votes", spec=VotesSpec(top=1, furthest=False))
+    with pytest.raises(PlanError, match=r"grid units.*finer grid"):
+        calibrate(draft(coarse, parties=100), 1.0)
+
+
+def test_a_share_too_small_for_the_grid_is_refused_for_that_query():
+    # Alone it would have the noise; of a small share all the more.
+    with pytest.raises(PlanError, match="share of noise for votes"):
+        calibrate(draft(dataclasses.replace(SMALL, spec=VotesSpec(top=1)), parties=100), 4.0)
+
+
+def test_a_laplace_noise_too_large_is_refused():
+    wide = PlannedQuery(name="sketch", spec=SketchSpec(labels=2, features=2000, paired=False), mechanism="laplace")
+    with pytest.raises(PlanError, match=r"scale of sketch.*Gaussian noise"):
+        calibrate(draft(wide), 0.1)
+
+
+def test_a_query_without_proof_has_no_finite_epsilon():
+    unproven = dataclasses.replace(SEEDS, spec=SeedChoiceSpec(choices=3, own_candidates=True))
+    with pytest.raises(PlanError, match="a proof"):
+        calibrate(draft(unproven), 4.0)
+
+
+def test_an_epsilon_beyond_what_can_be_shown_is_refused():
+    with pytest.raises(PlanError, match="epsilon below 50"):
+        calibrate(draft(VOTES), 70.0)

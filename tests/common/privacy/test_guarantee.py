@@ -1,0 +1,123 @@
+import dataclasses
+import math
+
+import pytest
+
+from common.errors import ConfigError, PlanError
+from common.privacy import accountant
+from common.privacy.budget import calibrate
+from common.privacy.guarantee import epsilon_against, epsilon_released, verify
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, LengthRangeSpec, VotesSpec
+
+SMALL = VotesSpec(top=5)
+VOTES = PlannedQuery(name="votes", spec=SMALL, times=4)
+COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", times=2)
+RANGE = PlannedQuery(name="range", spec=LengthRangeSpec(cap=30), mechanism="sparse vector")
+
+
+def calibrated(*queries, epsilon=4.0, **changes):
+    values = {
+        "method": "m", "labels": ("a", "b"), "encoder": "e5", "parties": 10, "max_dropouts": 1, "colluders": 3,
+        "threshold": 7, "secure": True, "degree": 9, "epsilon": math.inf, "delta": 1e-5, "unit": "sample",
+        "queries": queries or (VOTES,),
+    } | changes  # fmt: skip
+    if not values["secure"]:
+        values["degree"] = 0
+    values.setdefault("corrupt", values["colluders"] if values["secure"] else 0)
+    return calibrate(Plan(**values), epsilon)
+
+
+def test_too_little_noise_is_found():
+    honest = calibrated()
+    (query,) = honest.queries
+    assert verify(honest) <= 4
+    for less in (dataclasses.replace(query, scale=query.scale * 0.9), dataclasses.replace(query, times=5)):
+        with pytest.raises(PlanError, match=r"enough for epsilon 4; got epsilon [45]\."):
+            verify(dataclasses.replace(honest, queries=(less,)))
+    with pytest.raises(PlanError, match=r"enough for epsilon 4"):
+        verify(dataclasses.replace(honest, max_attempts=2))
+
+
+def test_epsilon_against_a_colluding_coordinator():
+    plan = calibrated()
+    against = [epsilon_against(plan, colluders) for colluders in range(10)]
+    assert against[3] == verify(plan) <= 4
+    assert sorted(against) == against
+    share = plan.share_sigma(plan.queries[0])
+
+    def exact(shares):
+        release = accountant.Release(
+            mechanism="gaussian", sensitivity=SMALL.sensitivity, scale=share * math.sqrt(shares), times=4
+        )
+        return accountant.epsilon([release], 1e-5)
+
+    assert against[0] == pytest.approx(exact(9), rel=1e-3)
+    assert against[6] == pytest.approx(exact(3), rel=5e-3)
+    # Seven can lift a mask: what is left is the party's own share.
+    assert against[7:] == [pytest.approx(exact(1), rel=0.02)] * 3
+    for colluders in (-1, 10):
+        with pytest.raises(ConfigError, match="0 to 9"):
+            epsilon_against(plan, colluders)
+
+
+def test_with_the_highest_threshold_all_other_survivors_may_collude():
+    plan = calibrated(threshold=9)
+    against = [epsilon_against(plan, colluders) for colluders in range(10)]
+    assert against[8] == against[9] > against[7] > against[6]
+
+
+def test_colluders_beyond_what_secure_aggregation_is_planned_for_may_lift_a_mask():
+    trusting = calibrated(colluders=1)
+    assert trusting.largest_coalition == 6
+    signed = calibrated(colluders=1, roster=32 * "ab")
+    assert signed.largest_coalition == 1
+    alone = epsilon_against(signed, 9)
+    assert epsilon_against(signed, 1) < epsilon_against(signed, 2) == pytest.approx(alone)
+    assert epsilon_against(trusting, 2) < alone
+    assert calibrated(degree=6, threshold=5, colluders=2).largest_coalition == 2
+
+
+def test_without_secure_aggregation_no_colluder_matters():
+    bare = calibrated(secure=False, threshold=1, colluders=0)
+    assert {epsilon_against(bare, colluders) for colluders in range(10)} == {verify(bare)}
+    # The world sees the sum of ten whole noises, or nine.
+    assert epsilon_released(bare) < verify(bare) / 2.5
+
+
+@pytest.mark.parametrize("query", [VOTES, COUNT], ids=["gaussian", "laplace"])
+def test_the_world_knows_nobodys_noise_and_colluders_know_theirs(query):
+    plan = calibrated(query, epsilon=2.0)
+    assert epsilon_released(plan) <= verify(plan) == epsilon_against(plan, 3) <= 2
+    assert (epsilon_released(plan) < verify(plan)) == (query is VOTES)  # more Laplace shares are not counted as less
+    assert verify(plan) < epsilon_against(plan, 4) < epsilon_against(plan, 6) < math.inf
+    assert epsilon_released(plan) == epsilon_against(plan, 0)
+    nobody = calibrated(query, epsilon=2.0, colluders=0, max_dropouts=0)
+    assert epsilon_released(nobody) == epsilon_against(nobody, 0) == verify(nobody)
+
+
+def test_what_a_party_noises_by_itself_is_as_private_against_everybody():
+    plan = calibrated(RANGE, epsilon=1.0)
+    assert epsilon_released(plan) == verify(plan)
+    assert [epsilon_against(plan, colluders) for colluders in range(10)] == pytest.approx([1] * 10, rel=1e-4)
+
+
+def test_several_queries_against_colluders():
+    mixed = [dataclasses.replace(query, share=1 / 3) for query in (VOTES, COUNT, RANGE)]
+    plan = calibrated(*mixed, epsilon=2.0)
+    against = [epsilon_against(plan, colluders) for colluders in range(10)]
+    assert sorted(against) == against
+    assert epsilon_released(plan) <= against[3] <= 2 < against[4]
+
+
+def test_user_level():
+    users = calibrated(dataclasses.replace(VOTES, spec=VotesSpec(top=5, max_records=8)), unit="user")
+    assert verify(users) <= 4
+    assert epsilon_against(users, 0) < epsilon_against(users, 3) < epsilon_against(users, 9)
+
+
+def test_no_noise():
+    open_plan = calibrated(epsilon=math.inf)
+    assert open_plan.share_sigma(open_plan.queries[0]) == 0
+    assert verify(open_plan) == epsilon_released(open_plan) == epsilon_against(open_plan, 0) == math.inf
