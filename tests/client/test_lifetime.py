@@ -1,0 +1,118 @@
+"""What a party's service holds to over all runs: its limits for each record, and a ledger that can be written."""
+
+import logging
+import sqlite3
+
+import pytest
+
+from client.guard import Limits
+from common import messages as m
+from common.errors import LedgerError
+from common.messages import Reason
+from common.privacy import ledger_file
+from common.privacy.accountant import epsilon_by_norm
+from common.privacy.ledger import Ledger
+from common.queries import VotesSpec
+from tests.client.test_service import PLAIN, opened, send
+from tests.federations import OPEN, plan, query, records, service
+
+FOR_ONE_RUN = Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5)
+"""One run of PLAIN has epsilon 4, two have 6.1."""
+OVER = m.Refusal(Reason.OVER_LIMIT)
+MINE, OTHERS = records(0), records(1)
+
+
+def whole_run(folder, private, name, limits=FOR_ONE_RUN, agreed=PLAIN):
+    """The replies to a run's Open and its two queries."""
+    party = service(folder, 0, private=private, limits=limits)
+    asked = [query(seed, max_records=agreed.queries[0].spec.max_records) for seed in range(2)]
+    bodies = [(m.Open(agreed.to_json()), 0), *((m.Ask(one), index) for index, one in enumerate(asked))]
+    return [send(party, body, run=name, index=index, agreed=agreed) for body, index in bodies]
+
+
+def accepted(replies):
+    return [type(reply) for reply in replies] == [m.Opened, m.Answer, m.Answer]
+
+
+@pytest.mark.parametrize(
+    "private",
+    [MINE, [*MINE, OTHERS[0]], MINE[1:], [MINE[0], *OTHERS], list(reversed(MINE))],
+    ids=["the same", "one more", "one less", "one in common", "in another order"],
+)
+def test_a_record_gets_no_fresh_budget_by_another_run_over_other_records(private, tmp_path):
+    assert accepted(whole_run(tmp_path, MINE, "first"))
+    assert whole_run(tmp_path, private, "second")[0] == OVER
+
+
+def test_records_that_were_never_asked_about_have_their_own_budget(tmp_path):
+    assert accepted(whole_run(tmp_path, MINE, "first"))
+    assert accepted(whole_run(tmp_path, OTHERS, "second"))
+    assert whole_run(tmp_path, [MINE[2], OTHERS[2]], "third")[0] == OVER
+
+
+def test_a_user_may_have_records_in_every_data_set(tmp_path):
+    users = plan(3, secure=False, unit="user", spec=VotesSpec(top=4, max_records=2))
+    assert accepted(whole_run(tmp_path, MINE, "first", agreed=users))
+    assert whole_run(tmp_path, OTHERS, "second", agreed=users)[0] == OVER
+    # And what users were charged counts for their records.
+    assert whole_run(tmp_path, OTHERS, "third")[0] == OVER
+
+
+def test_two_runs_that_were_opened_before_either_was_charged_do_not_get_past_the_limit_together(tmp_path):
+    parties = [service(tmp_path, 0, private=MINE, limits=FOR_ONE_RUN) for _ in range(2)]
+    for number, party in enumerate(parties):
+        assert isinstance(send(party, m.Open(PLAIN.to_json()), run=f"{number}"), m.Opened)
+    replies = [
+        send(party, m.Ask(query(index)), run=f"{number}", index=index)
+        for index in range(2)
+        for number, party in enumerate(parties)
+    ]
+    assert isinstance(replies[0], m.Answer)
+    assert replies[-1] == OVER
+    charged = Ledger(tmp_path / "party-0.db").releases()
+    assert len(charged) == sum(isinstance(reply, m.Answer) for reply in replies)
+    assert epsilon_by_norm(charged, 1e-5) <= 5.0 < epsilon_by_norm((*charged, PLAIN.answer_release(0)), 1e-5)
+
+
+def test_without_a_lifetime_limit_runs_go_on(tmp_path):
+    for number in range(3):
+        assert accepted(whole_run(tmp_path, MINE, f"{number}", limits=Limits()))
+
+
+def test_a_full_disk_gives_a_coarse_refusal_and_no_answer(tmp_path, monkeypatch, caplog):
+    party = opened(tmp_path)
+    path = tmp_path / "party-0.db"
+    with monkeypatch.context() as patch:
+        pages = path.stat().st_size // 4096
+        patch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, f"max_page_count = {pages}"))
+        # 24 000 numbers of 8 bytes: there may be room for the charge, but none for the answer.
+        assert send(party, m.Ask(query(candidates=12_000))) == m.Refusal(Reason.INTERNAL)
+    assert "the disk is full" in caplog.text
+    assert all(entry.answer is None for entry in Ledger(path).entries())
+    assert isinstance(send(party, m.Ask(query(candidates=12_000))), m.Answer)
+    assert len(Ledger(path).entries()) == 1
+
+
+def test_an_edited_ledger_gives_a_coarse_refusal_and_no_answer(tmp_path, caplog):
+    party = opened(tmp_path)
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
+    with sqlite3.connect(tmp_path / "party-0.db") as database:
+        (trigger,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'no UPDATE ON events'").fetchone()
+        database.execute('DROP TRIGGER "no UPDATE ON events"')
+        database.execute("""UPDATE events SET body = replace(body, '"scale"', '"scala"') WHERE sequence = 1""")
+        database.execute(trigger)
+    assert send(party, m.Ask(query(1)), index=1) == m.Refusal(Reason.INTERNAL)
+    assert send(party, m.Open(PLAIN.to_json()), run="other") == m.Refusal(Reason.INTERNAL)
+    assert "edited or is damaged" in caplog.text
+    with pytest.raises(LedgerError):
+        service(tmp_path, 0)
+
+
+@pytest.mark.parametrize(("count", "warned"), [(5, True), (4, False)])
+def test_a_delta_of_one_in_the_number_of_records_is_warned_of_without_the_number(count, warned, tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
+    agreed = plan(3, secure=False, delta=0.2)
+    party = service(tmp_path, 0, private=records(0, count), limits=OPEN)
+    assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["the plan's delta is not below one in the number of records of party 0"] * warned
