@@ -7,7 +7,8 @@ from client.guard import Limits
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.messages import Reason
-from common.queries import VotesSpec
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, SeedChoiceSpec, VotesSpec
 from common.secagg.graph import parameters
 from tests.federations import plan, roster
 
@@ -30,6 +31,7 @@ def test_a_plan_within_all_limits_is_accepted():
         {"lifetime_epsilon": 3.9, "lifetime_delta": 1e-5},
         {"min_survivors": 4},
         {"min_unit_records": 2},
+        {"queries": ("label histogram",)},
     ],
 )
 def test_each_limit_refuses(limits):
@@ -60,7 +62,19 @@ def test_no_noise_needs_the_unsafe_switch_at_the_party():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"max_epsilon": 0.0}, {"max_epsilon": math.nan}, {"max_delta": 1.0}, {"max_top": 0}, {"lifetime_epsilon": 0.0}],
+    [
+        {"max_epsilon": 0.0},
+        {"max_epsilon": math.nan},
+        {"max_delta": 1.0},
+        {"max_delta": math.nan},
+        {"max_top": 0},
+        {"lifetime_epsilon": 0.0},
+        {"lifetime_epsilon": math.nan},
+        {"lifetime_delta": 0.0},
+        {"lifetime_delta": -1e-5},
+        {"queries": ("votes", "anything")},
+        {"colluders": -1},
+    ],
 )
 def test_limits_that_make_no_sense(wrong):
     with pytest.raises(ConfigError):
@@ -93,6 +107,28 @@ def test_all_runs_together_stay_within_the_partys_total():
         limits.check(agreed, charges(agreed, 3))
     assert caught.value.reason is Reason.OVER_LIMIT
     Limits().check(agreed, charges(agreed, 1000))
+
+
+def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
+    # Of one subsample the answers are amplified once, together; of two, each by itself.
+    query = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1.0, rate=0.5)
+    releases = plan(3, queries=(query,), epsilon=math.inf).releases()
+    together, apart = ([(run, *releases) for run in runs] for runs in (("one", "one"), ("one", "two")))
+    bound = 1.35  # ln(1 + (e - 1) / 2) = 0.62 twice, or once ln(1 + (e^2 - 1) / 2) = 1.43
+    Limits(lifetime_epsilon=bound).allow(apart)
+    with pytest.raises(RefusalError, match="epsilon of all runs"):
+        Limits(lifetime_epsilon=bound).allow(together)
+
+
+def test_a_query_without_proof_needs_its_own_unsafe_switch():
+    spec = SeedChoiceSpec(choices=3, own_candidates=True)
+    planned = PlannedQuery(name="seeds", spec=spec, mechanism="exponential", scale=5.0)
+    unproven = plan(3, queries=(planned,), epsilon=math.inf)
+    with pytest.raises(RefusalError, match="one with a proof, or unsafe_unproven"):
+        Limits(max_epsilon=math.inf, unsafe_no_noise=True).check(unproven)
+    Limits(max_epsilon=math.inf, unsafe_unproven=True).check(unproven)
+    with pytest.raises(ConfigError, match="finite, or unsafe_no_noise set as well"):
+        Limits(max_epsilon=math.inf)
 
 
 def test_a_run_without_noise_leaves_nothing_for_a_later_one():

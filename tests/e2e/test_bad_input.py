@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from hydra.errors import InstantiationException
 
-from common.errors import CaucusError, ConfigError, DataError, DropoutError, ProviderError
+from common.errors import CaucusError, ConfigError, DataError, DropoutError, PlanError, ProviderError
 from common.llm.base import Reply
 from common.llm.embedded import Embedded
 from simulations import run as simulation
@@ -82,6 +82,18 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
     [
         ("privacy.epsilon=0", ConfigError, "epsilon; expected a finite number > 0"),
         ("privacy.epsilon=nan", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=-1", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=-.inf", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.delta=0", ConfigError, "delta; expected a number strictly between 0 and 1"),
+        ("privacy.delta=nan", ConfigError, "delta; expected a number strictly between 0 and 1"),
+        ("privacy.calibration=guess", ConfigError, "calibration; expected one of tight, paper; got 'guess'"),
+        ("privacy.unit=patient", ConfigError, "unit; expected one of sample, user; got 'patient'"),
+        ("privacy.max_records=2", PlanError, "expected 1 at sample level; got 2"),
+        ("federation.max_attempts=0", ConfigError, "max_attempts; expected an integer >= 1; got 0"),
+        ("federation.max_attempts=20000", ConfigError, "max_attempts; expected a number in [1, 10000]"),
+        ("method.top=1", PlanError, "share of noise for nearest and furthest votes; expected at least 2 grid units"),
+        ("client.lifetime_epsilon=0", ConfigError, "lifetime_epsilon; expected a number > 0"),
+        ("client.queries=[anything]", ConfigError, "queries; expected one of votes, label histogram"),
         ("method.rounds=1", ConfigError, "method.rounds; expected at least 2: the private votes of a round guide"),
         ("method.samples=3", ConfigError, "method.samples; expected one text for each of 4 labels"),
         ("federation.records=1000000", ConfigError, "federation.records; expected 1 to 48"),

@@ -6,8 +6,10 @@ import pytest
 from common.domain import Task
 from common.errors import PlanError
 from common.llm.base import Request
-from common.privacy.ledger import Ledger
 from common.privacy.guarantee import verify
+from common.privacy.ledger import Ledger
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, LengthRangeSpec
 from server.methods.wasp import Wasp
 from server.planning import Secagg, describe, forecast, make_plan
 
@@ -27,7 +29,7 @@ def planned(**changes):
         "unit": "sample",
         "max_records": 1,
     }
-    return make_plan(Wasp(), **(settings | changes))
+    return make_plan(changes.pop("method", Wasp()), **(settings | changes))
 
 
 def test_the_defaults_plan_the_noise_that_the_readme_states():
@@ -103,6 +105,54 @@ def test_what_was_spent_counts_charges_and_says_how_many_were_answered(tmp_path)
     assert (spent["queries_asked"], spent["queries_planned"]) == (2, 4)
     assert 0 < spent["epsilon"] < plan.epsilon
     assert describe(plan, ledger=ledger, run="other")["spent"]["queries_asked"] == 0
+
+
+def test_the_papers_calibration_states_what_it_really_costs():
+    # WASP with T = 5 and Q = 8 at epsilon 4: sigma 9.69 votes by the paper, which is an epsilon of 1.287.
+    facts = describe(planned(calibration="paper"))
+    (query,) = facts["queries"]
+    assert f"{query['scale']:.2f}" == "9.69"
+    assert (facts["epsilon"], facts["calibration"]) == (4.0, "paper")
+    assert f"{facts['planned_epsilon']:.3f}" == "1.287"
+    assert "What it really costs is ε = 1.287." in facts["statement"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"colluders": 1}, {"max_dropouts": 1, "colluders": 1}, {"parties": 1}])
+def test_the_world_learns_no_more_than_was_planned_and_a_coordinator_with_its_colluders_just_that(changes):
+    facts = describe(planned(**({"parties": 5} | changes)))
+    assert facts["released_epsilon"] <= facts["planned_epsilon"] <= facts["epsilon"]
+    assert facts["party_epsilon"] == facts["planned_epsilon"]
+    assert (facts["released_epsilon"] < facts["planned_epsilon"]) == bool(changes.get("colluders"))
+
+
+def test_further_attempts_are_in_the_price():
+    once, twice = planned(), planned(max_attempts=2)
+    assert twice.queries[0].scale == pytest.approx(math.sqrt(2) * once.queries[0].scale, rel=1e-4)
+    facts = describe(twice)
+    assert (facts["max_attempts"], facts["spent"]["queries_planned"]) == (2, 4)
+    assert 3.999 < facts["planned_epsilon"] <= 4
+
+
+def test_several_queries_are_each_told():
+    class Several(Wasp):
+        def plan(self, task, max_records):
+            specs = {"count": LabelHistogramSpec(labels=2), "range": LengthRangeSpec(cap=30)}
+            mechanisms = {"count": "laplace", "range": "sparse vector"}
+            return tuple(
+                PlannedQuery(
+                    name=name, spec=spec, mechanism=mechanisms[name], share=0.5, rate=0.5 if name == "count" else 1
+                )
+                for name, spec in specs.items()
+            )
+
+    facts = describe(planned(method=Several()))
+    count, own = facts["queries"]
+    assert facts["mechanism"] == "distributed discrete Laplace, sparse vector"
+    assert (count["kind"], count["labels"], count["summed"]) == ("label histogram", 2, True)
+    assert count["subsampling"] == {"rate": 0.5, "redrawn": False}
+    assert (own["kind"], own["cap"], own["summed"], own["subsampling"]) == ("length range", 30, False, None)
+    assert count["share_of_epsilon"] == own["share_of_epsilon"] == 0.5
+    assert "Not summed: range." in facts["statement"]
 
 
 def test_the_facts_are_json_and_hold_the_statement():

@@ -103,6 +103,34 @@ def test_without_aggregation_no_mask_is_spoken_of():
     assert not any("mask" in item for item in not_covered(fields))
 
 
+def test_two_figures_are_told_where_they_differ():
+    told = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
+    assert "Against the world, which knows nobody's noise, the released texts have ε = 3.013." in told
+    assert "the coordinator and 1 colluding party a party's answers have ε = 4." in told
+    assert "Against the world" not in statement(privacy())
+
+
+def test_the_papers_noise_is_said_to_cost_what_it_does():
+    told = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
+    assert "What it really costs is ε = 1.287." in told
+    assert "really costs" not in statement(privacy())
+
+
+def test_answers_of_a_partys_own_are_named():
+    queries = [{"name": "votes", "summed": True}, {"name": "the range of lengths", "summed": False}]
+    assert "Not summed: the range of lengths. There each party adds the whole noise itself" in statement(
+        privacy(queries=queries)
+    )
+    assert "Not summed" not in statement(privacy())
+
+
+def test_texts_without_proof_are_no_guarantee():
+    queries = [{"name": "seeds", "summed": False, "own_candidates": True}]
+    told = statement(privacy(queries=queries, epsilon="inf"))
+    assert told.startswith("No guarantee for the released texts (ε is infinite): seeds")
+    assert "protected by differential privacy" not in told
+
+
 def test_a_method_that_asks_nothing():
     fields = privacy(epsilon=0.0, queries=[], spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0})
     assert "do not depend on them" in statement(fields)
