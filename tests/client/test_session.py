@@ -5,6 +5,8 @@ import pytest
 from client.session import RefusalError, Session, Step
 from common import messages as m
 from common.messages import Reason
+from common.privacy.planned import PlannedQuery
+from common.queries import LengthRangeSpec
 from tests.federations import plan, query, roster
 
 PLANS = {
@@ -69,6 +71,21 @@ def test_every_other_order_is_refused(mode, done, sent):
         assert made.after(envelope(sent, mode=mode)) == session(*RUN[mode][: done + 1], mode=mode)
     else:
         refused(made, envelope(sent, mode=mode), Reason.OUT_OF_ORDER)
+
+
+@pytest.mark.parametrize("mode", ["trusting", "signed"])
+def test_an_answer_of_a_partys_own_leaves_nothing_to_unmask(mode):
+    own = PlannedQuery(name="own", spec=LengthRangeSpec(cap=9), mechanism="sparse vector", share=0.5)
+    sums = PlannedQuery(name="sums", spec=query().spec, share=0.5)
+    known = {"roster": PLANS[mode].roster}
+    mixed = plan(3, queries=(own, sums), **known)
+    made = Session.opened(envelope(m.Open(b"", 0), digest=mixed.digest()), mixed, 0)
+    made = made.after(envelope("shares", digest=mixed.digest()))
+    made = made.after(envelope("votes", digest=mixed.digest()))
+    assert (made.at, made.step) == (0, Step.READY)
+    for body in ("votes", "agree", "unmask"):
+        refused(made, envelope(body, digest=mixed.digest()), Reason.OUT_OF_ORDER)
+    assert made.after(envelope("votes", index=1, digest=mixed.digest())).step is Step.ANSWERED
 
 
 @pytest.mark.parametrize("mode", ["trusting", "signed"])
