@@ -218,11 +218,18 @@ MUTATIONS = (
         LEDGER + "test_one_set_of_survivors",
     ),
     mutation(
-        "a sum of fewer parties than the noise was planned for",
+        "a coordinator makes do with fewer parties than planned",
         "server/ask.py",
         "        if len(parties) < needed:\n",
         "        if not parties:\n",
-        "tests/e2e/test_protocol.py::test_more_dropouts_than_planned_give_a_refusal_and_never_a_sum",
+        PEERS + "test_a_sum_of_fewer_parties_than_planned_is_never_given",
+    ),
+    mutation(
+        "a party unmasks a sum of fewer parties than the noise was planned for",
+        "client/secagg.py",
+        'check_enough("agree", len(survivors), self._me.setup.quorum)',
+        'check_enough("agree", len(survivors), 1)',
+        "tests/client/test_secagg.py::test_bad_survivor_sets_are_refused",
     ),
     mutation(
         "a noisy choice at half of its scale",

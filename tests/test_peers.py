@@ -215,6 +215,21 @@ def test_with_secure_aggregation_a_share_is_for_those_that_are_certain_and_unkno
     assert epsilon_against(agreed, 1) <= 4 < epsilon_against(agreed, 2)
 
 
+@pytest.mark.parametrize("secure", [True, False])
+def test_a_sum_of_fewer_parties_than_planned_is_never_given(tmp_path, secure):
+    """WASP's code: sigma / sqrt(L) is right only if nobody drops out, and nobody looks whether somebody did."""
+    services = [service(tmp_path, party) for party in range(4)]
+    agreed = plan(4, secure=secure, max_dropouts=1)
+    parties = federation(tmp_path, services, agreed, on_request=lambda party, sent: () if party < 2 else (sent,))
+
+    def asked_of_two():
+        parties.open()
+        return parties.ask("votes", 0, query())
+
+    with pytest.raises(DropoutError, match="at least 3"):
+        asked_of_two()
+
+
 def test_the_factor_for_users_is_in_the_noise_and_in_what_a_user_may_hold(tmp_path):
     """WASP's code: the factor for users with several records is computed and never assigned."""
     for spec, mechanism in NOISES:
