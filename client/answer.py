@@ -44,6 +44,10 @@ from common.rng import secure_bytes
 _UNSEEN = 2.0**-40
 """Scale of noise that is none: inside a party it shows with probability below exp(-2^19)."""
 
+LARGEST_ANSWER = 2**24
+LARGEST_CHOICE = 2**30
+"""Coordinates, and utilities of a seed choice: a question must not keep a party busy for hours."""
+
 
 def answer(
     query: Query, *, run: str, index: int, plan: Plan, records: Embedded, ledger: Ledger, limits: Limits, data_set: str
@@ -76,7 +80,7 @@ def answer(
         index=index,
         plan_digest=plan.digest(),
         query_digest=digest(query),
-        release=plan.answer_release(index),
+        release=plan.answer_release(index, limits.unknown_shares(plan)),
         data_set=data_set,
         allow=limits.allow,
     )
@@ -131,6 +135,10 @@ def _check(query: Query, plan: Plan, planned: PlannedQuery, records: Embedded) -
     """The query is the planned one and fits the plan's labels and encoder."""
     if query.spec != planned.spec or (isinstance(query, Votes) and query.labels.max() >= len(plan.labels)):
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
+    if query.length > LARGEST_ANSWER or (
+        isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
+    ):
+        raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
     if planned.unproven:
         raise RefusalError(Reason.UNPLANNED, "candidates", expected="a pool; this party has no model of its own")
     dimensions = records.vectors.shape[1]

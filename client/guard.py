@@ -2,20 +2,17 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from client.session import RefusalError
 from common import validate
 from common.errors import ConfigError, PlanError
 from common.messages import Reason
-from common.privacy.accountant import Release, epsilon_by_norm
+from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.guarantee import epsilon_against, verify
 from common.privacy.plan import Plan
 from common.queries import KINDS, VotesSpec
 from common.setup import log2_breach
-
-Charges = Iterable[tuple[str, Release]]
-"""Names of runs, and what was charged in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,27 +20,31 @@ class Limits:
     """What a party lets happen to its records.
 
     Attributes:
-        max_epsilon: Largest ε of a plan; infinity only together with `unsafe_no_noise` or `unsafe_unproven`.
+        max_epsilon: Largest ε of a plan, or of its other queries where some are unproven; infinity only together with
+            `unsafe_no_noise`.
         max_delta: Largest δ of a plan.
-        lifetime_epsilon: Largest ε, at `lifetime_delta`, of all answers ever given about a data set that shares a
-            record with the present one, and of the new plan in full; None for no such limit. A coordinator gets no
-            fresh budget by starting another run, nor by a record that was added.
+        lifetime_epsilon: Largest ε, at `lifetime_delta`, of all that this party's ledger holds, and of the new plan in
+            full; None for no such limit. A coordinator gets no fresh budget by starting another run.
         lifetime_delta: Its δ.
+        separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
+            refusal then tells the coordinator whether they share any, which no noise covers: for data sets of which it
+            is known anyway.
         queries: Kinds of queries that are answered.
         colluders: Other parties that might tell the coordinator their noise: `max_epsilon` must hold even then.
         max_top: Largest Q.
-        min_survivors: Fewest parties that a sum may hold.
+        min_survivors: Fewest parties that a sum may hold; above 1 there must be secure aggregation.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
-        unsafe_unproven: Allows queries whose released text has no proof (`seed_unproven`), at ε = ∞.
+        unsafe_unproven: Allows queries whose released text has no proof (`own_candidates`), at ε = ∞.
     """
 
     max_epsilon: float = 8.0
     max_delta: float = 1e-4
     lifetime_epsilon: float | None = None
     lifetime_delta: float = 1e-4
+    separate_data_sets: bool = False
     queries: tuple[str, ...] = KINDS
     colluders: int = 0
     max_top: int = 16
@@ -65,15 +66,15 @@ class Limits:
         for name, value in (("max_epsilon", self.max_epsilon), ("lifetime_epsilon", self.lifetime_epsilon)):
             if value is not None and not value > 0:
                 raise ConfigError(name, expected="a number > 0", got=value)
-        if math.isinf(self.max_epsilon) and not (self.unsafe_no_noise or self.unsafe_unproven):
+        if math.isinf(self.max_epsilon) and not self.unsafe_no_noise:
             raise ConfigError("max_epsilon", expected="finite, or unsafe_no_noise set as well", got=self.max_epsilon)
 
-    def check(self, plan: Plan, earlier: Charges = ()) -> None:
+    def check(self, plan: Plan, earlier: Iterable[Release] = ()) -> None:
         """Accept or refuse a plan before anything private is touched.
 
         Args:
             plan: The plan.
-            earlier: What other runs have been charged for data sets that share a record with the present one.
+            earlier: What other runs have been charged.
 
         Raises:
             RefusalError: OVER_LIMIT, with the limit that is exceeded for this party's own log.
@@ -88,9 +89,11 @@ class Limits:
             if isinstance(query.spec, VotesSpec):
                 _at_most("votes in each direction", query.spec.top, self.max_top)
             _at_least("records protected together", query.spec.max_records, self.min_unit_records)
-        _at_most("plan's epsilon", plan.epsilon, self.max_epsilon)
+        proven = [each for query in plan.queries if not query.unproven for each in plan.releases_of(query)]
+        unproven = any(query.unproven for query in plan.queries)
+        _at_most("plan's epsilon", epsilon(proven, plan.delta) if unproven else plan.epsilon, self.max_epsilon)
         _at_most("plan's delta", plan.delta, self.max_delta)
-        _at_least("parties in a sum", plan.survivors, self.min_survivors)
+        _at_least("parties in a sum", plan.survivors if plan.secure else 1, self.min_survivors)
         self._check_aggregation(plan)
         # The plan's claim is recomputed: a coordinator that writes a small epsilon over a small sigma is refused.
         try:
@@ -100,10 +103,14 @@ class Limits:
         if self.colluders > plan.colluders:
             known = min(self.colluders, plan.parties - 1)
             _at_most(f"plan's epsilon against {known} colluders", epsilon_against(plan, known), self.max_epsilon)
-        self.allow([*earlier, *(("", release) for release in plan.releases())])
+        self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
 
-    def allow(self, charges: Charges) -> None:
-        """Refuse what would take a data set beyond its lifetime limits.
+    def unknown_shares(self, plan: Plan) -> int:
+        """Shares of noise in a sum that nobody knows whom this party assumes to collude."""
+        return max(1, min(plan.noise_parties, plan.survivors - self.colluders)) if plan.secure else 1
+
+    def allow(self, charges: Iterable[Release]) -> None:
+        """Refuse what would take a record beyond its lifetime limits.
 
         Args:
             charges: All of them, the one that is asked for included.
@@ -113,9 +120,8 @@ class Limits:
         """
         if self.lifetime_epsilon is None:
             return
-        # Subsamples of different runs are different ones. By norm: never below the truth and at once, however many.
-        releases = (replace(release, draw=release.draw and f"{run}/{release.draw}") for run, release in charges)
-        _at_most("epsilon of all runs", epsilon_by_norm(releases, self.lifetime_delta), self.lifetime_epsilon)
+        # By norm: never below the truth and at once, however many they are.
+        _at_most("epsilon of all runs", epsilon_by_norm(charges, self.lifetime_delta), self.lifetime_epsilon)
 
     def _check_aggregation(self, plan: Plan) -> None:
         if self.malicious_coordinator and not plan.malicious:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 import grpc
 
 from client import answer, records, secagg
-from client.guard import Charges, Limits
+from client.guard import Limits
 from client.session import RefusalError, Session
 from common import asked, wire
 from common import messages as m
@@ -170,7 +170,7 @@ class PartyService:
             raise RefusalError(m.Reason.ENCODER, "encoder", expected=self._encoder.digest, got="another")
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
-        self._limits.check(plan, self._charged_elsewhere(envelope.run, plan))
+        self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         if plan.delta * len(self._private) >= 1:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
@@ -181,19 +181,9 @@ class PartyService:
         self._session, self._setup, self._round = session, setup, None
         return m.Opened(self._encoder.digest, advert)
 
-    def _charged_elsewhere(self, run: str, plan: Plan) -> Charges:
-        """What other runs have been charged for records among the present ones."""
-        name = self._data_set_of(plan)
-        shared = self._ledger.overlapping(name) if name else None
-        return [
-            (entry.run, entry.release)
-            for entry in self._ledger.entries()
-            if entry.run != run and (shared is None or not entry.data_set or entry.data_set in shared)
-        ]
-
     def _data_set_of(self, plan: Plan) -> str:
-        # A user may have other records in every data set.
-        return self._data_set if plan.unit == "sample" else ""
+        """What the ledger calls the records, where they have a budget of their own; a user's may be in any data set."""
+        return self._data_set if self._limits.separate_data_sets and plan.unit == "sample" else ""
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
         setup = set_up(session.plan, session.run, attempt=session.attempt, first=session.at + 1)

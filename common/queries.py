@@ -31,7 +31,7 @@ one record can add to a coordinate.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from common.errors import ConfigError
 from common.validate import in_range
@@ -266,7 +266,8 @@ class SketchSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, labels=self.labels, features=self.features, max_records=self.max_records)
+        _integers(1, 2**20, labels=self.labels, max_records=self.max_records)
+        _integers(1, 2**14, features=self.features)
         _integers(1, 2**10, first=self.first)
         _integers(0, self.first, prefix=self.prefix)
         _integers(1, 2**20, grid=self.grid)
@@ -377,7 +378,8 @@ class LengthRangeSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, cap=self.cap, max_records=self.max_records)
+        _integers(1, 2**16, cap=self.cap)
+        _integers(1, 2**20, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -415,7 +417,8 @@ class SeedChoiceSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, choices=self.choices, max_records=self.max_records)
+        _integers(1, 2**16, choices=self.choices)
+        _integers(1, 2**20, max_records=self.max_records)
         _flags(own_candidates=self.own_candidates)
 
     @property
@@ -435,20 +438,7 @@ SummedSpec = (
 )
 Spec = SummedSpec | LengthRangeSpec | SeedChoiceSpec
 
-_KINDS: dict[str, type[Spec]] = {
-    spec.kind: spec
-    for spec in (
-        VotesSpec,
-        LabelHistogramSpec,
-        LengthHistogramSpec,
-        VocabularySpec,
-        SketchSpec,
-        SelfSimilaritySpec,
-        CorrectCountSpec,
-        LengthRangeSpec,
-        SeedChoiceSpec,
-    )
-}
+_KINDS: dict[str, type[Spec]] = {spec.kind: spec for spec in get_args(Spec)}
 KINDS = tuple(_KINDS)
 """Names of all queries."""
 

@@ -51,6 +51,13 @@ def one_of(allowed: tuple[str, ...], **values: str) -> None:
             raise ConfigError(name, expected=f"one of {', '.join(allowed)}", got=repr(value))
 
 
+def printable(**values: str) -> None:
+    """Each value is a name that may stand in a log: 1 to 200 printable characters."""
+    for name, value in values.items():
+        if not (0 < len(value) <= 200 and value.isprintable()):
+            raise ConfigError(name, expected="1 to 200 printable characters", got=f"{len(value)} others")
+
+
 def not_empty(**values: Sized) -> None:
     """Each value has at least one element."""
     for name, value in values.items():

@@ -185,15 +185,15 @@ MUTATIONS = (
     mutation(
         "another run starts with a fresh budget",
         "client/guard.py",
-        "self.allow([*earlier, *((",
-        "self.allow([*((",
+        "self.allow([*earlier, *plan",
+        "self.allow([*plan",
         "tests/client/test_guard.py::test_all_runs_together_stay_within_the_partys_total",
     ),
     mutation(
         "a ledger counts the charges of one run",
         "common/privacy/ledger.py",
-        "charged = (*log.entries.values(), asked)",
-        "charged = (*(entry for entry in log.entries.values() if entry.run == run), asked)",
+        "(entry.cost for entry in charged)",
+        "(entry.cost for entry in charged if entry.run == run)",
         LEDGER + "test_a_limit_counts_the_runs_that_may_have_had_the_same_record",
     ),
     mutation(

@@ -42,8 +42,8 @@ from common.privacy.ledger_file import LedgerFile
 from common.privacy.ledger_log import Entry, Log
 from common.rng import secure_bytes
 
-Allow = Callable[[tuple[tuple[str, Release], ...]], None]
-"""Raises RefusedError if these charges, each with its run, are too many for one record."""
+Allow = Callable[[tuple[Release, ...]], None]
+"""Raises RefusedError if these charges are too many for one record."""
 
 _KEY_BYTES = 32
 
@@ -98,9 +98,9 @@ class Ledger:
             query_digest: Digest of the query as asked.
             release: What this one answer costs.
             data_set: Name of the records, from `data_set`; empty stands for any records.
-            allow: Called before a new charge is written, with the run and release of all charges whose data set shares
-                a record with this one, this one included and last; what it raises is raised, and nothing is written.
-                No other charge can come in between.
+            allow: Called before a new charge is written, with what all charges whose data set shares a record with this
+                one cost, this one included and last; what it raises is raised, and nothing is written. No other charge
+                can come in between.
 
         Returns:
             The entry as it stands.
@@ -118,10 +118,9 @@ class Ledger:
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
             kept = log.entries.get((run, index))
             if kept is None:
-                shared = data_sets.overlapping(log.database, data_set) if data_set else None
+                charged = _charged(log, data_set)
                 if allow:
-                    charged = (*log.entries.values(), asked)
-                    allow(tuple((e.run, e.release) for e in charged if _counts(e, shared)))
+                    allow((*(entry.cost for entry in charged), asked.cost))
                 log.charge(asked)
                 return asked
         if (kept.query_digest, kept.release) != (query_digest, release):
@@ -196,10 +195,10 @@ class Ledger:
             data_sets.store(database, name, digests)
         return name
 
-    def overlapping(self, data_set: str) -> frozenset[str]:
-        """Names of all data sets that share a record with this one, itself included."""
+    def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
+        """What all runs but one cost the records of a data set, or any records if it is empty."""
         with self._open() as log:
-            return data_sets.overlapping(log.database, data_set)
+            return tuple(entry.cost for entry in _charged(log, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
         """The secret key of one Poisson subsample: the first that was given, since one subsample serves all rounds.
@@ -264,6 +263,7 @@ class Ledger:
             yield Log(database, self._path)
 
 
-def _counts(entry: Entry, shared: frozenset[str] | None) -> bool:
-    """Whether it may have been charged to a record of the data sets; None stands for any."""
-    return shared is None or not entry.data_set or entry.data_set in shared
+def _charged(log: Log, data_set: str) -> list[Entry]:
+    """The entries whose data set may share a record with this one; all of them if it is empty."""
+    shared = data_sets.overlapping(log.database, data_set) if data_set else None
+    return [e for e in log.entries.values() if shared is None or not e.data_set or e.data_set in shared]

@@ -52,7 +52,8 @@ class Entry:
     @property
     def cost(self) -> Release:
         """The release, its subsample named as its run's own: those of other runs are different ones."""
-        return replace(self.release, draw=self.release.draw and f"{self.run}/{self.release.draw}")
+        draw = self.release.draw and json.dumps([self.run, self.release.draw])
+        return replace(self.release, draw=draw)
 
 
 class Log:

@@ -153,7 +153,9 @@ def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
         known = bool(answer.shifts) and not coarse
         if answer.mechanism == "gaussian" and not (known and scale <= LARGEST_SIGMA):
             mu_squared += times * rounded_mu_squared(answer.l2_squared, scale)
-        elif answer.mechanism == "pure" or not (known and max(answer.shifts) <= LARGEST_SHIFT):
+        elif answer.mechanism == "pure" or (
+            answer.mechanism == "laplace" and not (known and max(answer.shifts) <= LARGEST_SHIFT)
+        ):
             pieces[_Piece("pure", scale / answer.l1, 1, answer.l1 / scale, _EACH)] += times
         else:
             for shift, many in sorted(Counter(answer.shifts).items()):

@@ -19,12 +19,12 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from common.errors import ConfigError, PlanError
 from common.privacy.accountant import Release
-from common.privacy.planned import MOST_ANSWERS, PlannedQuery, draws, release
+from common.privacy.planned import PlannedQuery, draws, release
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import (
     LabelHistogramSpec,
@@ -34,13 +34,18 @@ from common.queries import (
     spec_from_dict,
     spec_to_dict,
 )
-from common.validate import in_range, integers, not_empty, one_of, probability
+from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
 SMALLEST_SHARE = 2.0
 """Grid units. Below it a sum of shares is not close enough to one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
 
-LARGEST_LAPLACE = 1e5
-"""Grid units. What Laplace noise costs against colluders is computed over a range of 45 times as many integers."""
+MOST_PARTIES = 2**20
+MOST_QUERIES = 100
+MOST_ANSWERS = 10_000
+"""In all, attempts included. What a party computes to check a plan, and the keys that it makes, grow with these."""
+
+SMALLEST_DELTA = 1e-30
+"""Far below it floating-point numbers end."""
 
 _NOISE_REACH = 100
 """Scales: no Gaussian or Laplace draw is larger but with probability below 1e-40."""
@@ -96,13 +101,17 @@ class Plan:
     max_records_per_party: int = 2**20
 
     def __post_init__(self) -> None:
-        not_empty(method=self.method, labels=self.labels, encoder=self.encoder)
+        not_empty(labels=self.labels, encoder=self.encoder)
+        printable(method=self.method)
         integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party)
         integers(1, threshold=self.threshold, max_attempts=self.max_attempts)
         integers(0, max_dropouts=self.max_dropouts, colluders=self.colluders)
         integers(0, degree=self.degree, corrupt=self.corrupt)
         probability(delta=self.delta)
-        in_range(1, MOST_ANSWERS, max_attempts=self.max_attempts)
+        in_range(1, MOST_PARTIES, parties=self.parties)
+        in_range(0, MOST_QUERIES, queries=len(self.queries))
+        in_range(0, MOST_ANSWERS, **{"answers, attempts included": self.total_queries})
+        in_range(SMALLEST_DELTA, 1, delta=self.delta)
         one_of(("sample", "user"), unit=self.unit)
         one_of(("tight", "paper"), calibration=self.calibration)
         if not (self.epsilon > 0 or (self.epsilon == 0 and not self.queries)):
@@ -181,10 +190,11 @@ class Plan:
         query, nth = self._place(index)
         return draws(query)[nth if query.redraw else 0][0]
 
-    def answer_release(self, index: int) -> Release:
-        """Attempt number `index` alone, as a ledger counts it."""
+    def answer_release(self, index: int, shares: int | None = None) -> Release:
+        """Attempt number `index` alone, as a ledger counts it; see `releases`."""
         query = self.query(index)
-        return release(query, shares=self.shares(query), planned=self.shares(query), draw=self.draw(index))
+        (one, *_) = self.releases_of(query, shares)
+        return replace(one, times=1, draw=self.draw(index))
 
     def releases(self, shares: int | None = None) -> tuple[Release, ...]:
         """Everything that the run can release, all attempts included.
@@ -330,11 +340,10 @@ def _check_query(plan: Plan, query: PlannedQuery) -> None:
             f"share of noise for {query.name}", expected=f"at least {SMALLEST_SHARE:g} grid units", got=f"{share:.3g}",
             do="Use a finer grid (more votes in each direction), a smaller epsilon, fewer parties, or Laplace noise.",
         )  # fmt: skip
-    # Beyond the table a share is sampled exactly, in time that grows with the scale.
-    highest = LARGEST_LAPLACE if plan.shares(query) == 1 else LARGEST_LAPLACE_TABLE
-    if query.mechanism == "laplace" and query.scale > highest:
+    if query.mechanism == "laplace" and query.scale > LARGEST_LAPLACE_TABLE:
         raise PlanError(
-            f"scale of {query.name}", expected=f"at most {highest:g} grid units", got=f"{query.scale:.3g}",
+            f"scale of {query.name}", expected=f"at most {LARGEST_LAPLACE_TABLE:g} grid units",
+            got=f"{query.scale:.3g}",
             do="Use a coarser grid, fewer features, a larger share of epsilon, or Gaussian noise.",
         )  # fmt: skip
     largest = plan.parties * plan.max_records_per_party * spec.largest

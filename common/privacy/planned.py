@@ -10,10 +10,9 @@ from scipy.special import gammaln
 from common.errors import ConfigError
 from common.privacy.accountant import Release
 from common.queries import SUMMED, SeedChoiceSpec, Spec
-from common.validate import at_least, in_range, integers, not_empty, one_of
+from common.validate import at_least, in_range, integers, one_of, printable
 
-MOST_ANSWERS = 10_000
-"""To one query, and attempts at one answer: what a party's guard computes grows with them."""
+SMALLEST_RATE = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +42,15 @@ class PlannedQuery:
     redraw: bool = False
 
     def __post_init__(self) -> None:
-        not_empty(name=self.name)
+        printable(name=self.name)
         integers(1, times=self.times)
-        in_range(1, MOST_ANSWERS, times=self.times)
         one_of(self.spec.mechanisms, **{f"mechanism of {self.name}": self.mechanism})
         at_least(0, scale=self.scale)
-        in_range(0, 1, share=self.share, rate=self.rate)
-        if type(self.redraw) is not bool or self.rate == 0 or self.share == 0 or (self.redraw and self.rate == 1):
+        in_range(SMALLEST_RATE, 1, share=self.share, rate=self.rate)
+        if type(self.redraw) is not bool or (self.redraw and self.rate == 1):
             raise ConfigError(
-                f"subsampling of {self.name}", expected="a rate and a share above 0, redrawn only below rate 1",
-                got=f"rate {self.rate:g}, share {self.share:g}, redraw {self.redraw}",
+                f"subsampling of {self.name}", expected="redrawn, true or false, only below rate 1",
+                got=f"rate {self.rate:g}, redraw {self.redraw}",
             )  # fmt: skip
         # One spelling for each number, so that equal plans have equal digests.
         for number in ("scale", "share", "rate"):

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from tests.federations import plan, roster
 
 def charges(agreed, runs):
     """What so many complete runs of that plan were charged."""
-    return [(f"run {number}", release) for number in range(runs) for release in agreed.releases()]
+    return [release for _ in range(runs) for release in agreed.releases()]
 
 
 def test_a_plan_within_all_limits_is_accepted():
@@ -113,7 +114,10 @@ def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
     # Of one subsample the answers are amplified once, together; of two, each by itself.
     query = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1.0, rate=0.5)
     releases = plan(3, queries=(query,), epsilon=math.inf).releases()
-    together, apart = ([(run, *releases) for run in runs] for runs in (("one", "one"), ("one", "two")))
+    together, apart = (
+        [dataclasses.replace(release, draw=run) for run in runs for release in releases]
+        for runs in (("one", "one"), ("one", "two"))
+    )
     bound = 1.35  # ln(1 + (e - 1) / 2) = 0.62 twice, or once ln(1 + (e^2 - 1) / 2) = 1.43
     Limits(lifetime_epsilon=bound).allow(apart)
     with pytest.raises(RefusalError, match="epsilon of all runs"):
@@ -126,9 +130,26 @@ def test_a_query_without_proof_needs_its_own_unsafe_switch():
     unproven = plan(3, queries=(planned,), epsilon=math.inf)
     with pytest.raises(RefusalError, match="one with a proof, or unsafe_unproven"):
         Limits(max_epsilon=math.inf, unsafe_no_noise=True).check(unproven)
-    Limits(max_epsilon=math.inf, unsafe_unproven=True).check(unproven)
+    Limits(unsafe_unproven=True).check(unproven)
+    # It switches nothing else off: the other queries keep to the party's epsilon.
+    bare = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1e-9)
+    with pytest.raises(RefusalError, match="plan's epsilon"):
+        Limits(unsafe_unproven=True).check(plan(3, queries=(planned, bare), epsilon=math.inf))
     with pytest.raises(ConfigError, match="finite, or unsafe_no_noise set as well"):
         Limits(max_epsilon=math.inf)
+
+
+def test_a_lifetime_counts_the_colluders_that_the_party_fears():
+    agreed = plan(10, epsilon=1.5)
+    Limits(lifetime_epsilon=2.0, lifetime_delta=1e-5).check(agreed)
+    with pytest.raises(RefusalError, match="epsilon of all runs"):
+        Limits(lifetime_epsilon=2.0, lifetime_delta=1e-5, colluders=5).check(agreed)
+
+
+def test_company_in_a_sum_needs_secure_aggregation():
+    Limits(min_survivors=3).check(plan(3))
+    with pytest.raises(RefusalError, match="parties in a sum"):
+        Limits(min_survivors=2).check(plan(3, secure=False))
 
 
 def test_a_run_without_noise_leaves_nothing_for_a_later_one():

@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.federations import OPEN, plan, query, records, service
 
 FOR_ONE_RUN = Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5)
 """One run of PLAIN has epsilon 4, two have 6.1."""
+SEPARATE = replace(FOR_ONE_RUN, separate_data_sets=True)
 OVER = m.Refusal(Reason.OVER_LIMIT)
 MINE, OTHERS = records(0), records(1)
 
@@ -44,18 +46,31 @@ def test_a_record_gets_no_fresh_budget_by_another_run_over_other_records(private
     assert whole_run(tmp_path, private, "second")[0] == OVER
 
 
-def test_records_that_were_never_asked_about_have_their_own_budget(tmp_path):
+def test_by_default_a_refusal_does_not_depend_on_the_records(tmp_path):
     assert accepted(whole_run(tmp_path, MINE, "first"))
-    assert accepted(whole_run(tmp_path, OTHERS, "second"))
-    assert whole_run(tmp_path, [MINE[2], OTHERS[2]], "third")[0] == OVER
+    assert whole_run(tmp_path, OTHERS, "second")[0] == OVER
+
+
+@pytest.mark.parametrize(
+    "private", [MINE, [*MINE, OTHERS[0]], MINE[1:], [MINE[0], *OTHERS]], ids=["same", "one more", "one less", "one"]
+)
+def test_separate_data_sets_with_a_record_in_common_share_a_budget(private, tmp_path):
+    assert accepted(whole_run(tmp_path, MINE, "first", limits=SEPARATE))
+    assert whole_run(tmp_path, private, "second", limits=SEPARATE)[0] == OVER
+
+
+def test_separate_data_sets_have_budgets_of_their_own(tmp_path):
+    assert accepted(whole_run(tmp_path, MINE, "first", limits=SEPARATE))
+    assert accepted(whole_run(tmp_path, OTHERS, "second", limits=SEPARATE))
+    assert whole_run(tmp_path, [MINE[2], OTHERS[2]], "third", limits=SEPARATE)[0] == OVER
 
 
 def test_a_user_may_have_records_in_every_data_set(tmp_path):
     users = plan(3, secure=False, unit="user", spec=VotesSpec(top=4, max_records=2))
-    assert accepted(whole_run(tmp_path, MINE, "first", agreed=users))
-    assert whole_run(tmp_path, OTHERS, "second", agreed=users)[0] == OVER
+    assert accepted(whole_run(tmp_path, MINE, "first", limits=SEPARATE, agreed=users))
+    assert whole_run(tmp_path, OTHERS, "second", limits=SEPARATE, agreed=users)[0] == OVER
     # And what users were charged counts for their records.
-    assert whole_run(tmp_path, OTHERS, "third")[0] == OVER
+    assert whole_run(tmp_path, OTHERS, "third", limits=SEPARATE)[0] == OVER
 
 
 def test_two_runs_that_were_opened_before_either_was_charged_do_not_get_past_the_limit_together(tmp_path):

@@ -5,8 +5,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import LedgerError
+from common.privacy.accountant import Release
 from common.privacy.data_sets import DIGEST_BYTES, data_set_name, record_digests
 from common.privacy.ledger import Ledger
+from common.queries import Sensitivity
 from tests.common.privacy.test_ledger_file import edited
 
 RECORDS = st.lists(st.binary(min_size=1, max_size=2), max_size=8)
@@ -47,13 +49,18 @@ def test_overlapping_data_sets_are_those_that_share_a_record(sets, path):
     path.unlink(missing_ok=True)
     ledger = Ledger(path)
     names = [ledger.data_set(records) for records in sets]
+    for number, name in enumerate(names):
+        release = Release(mechanism="pure", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1), scale=1.0 + number)
+        ledger.reserve(
+            run=f"{number}", index=0, plan_digest=bytes(32), query_digest=bytes(32), release=release, data_set=name
+        )
     for name, records in zip(names, sets, strict=True):
         expected = {
-            other_name
-            for other_name, other in zip(names, sets, strict=True)
+            1.0 + number
+            for number, (other_name, other) in enumerate(zip(names, sets, strict=True))
             if set(other) & set(records) or other_name == name
         }
-        assert ledger.overlapping(name) == expected
+        assert {release.scale for release in ledger.charged(name, but="")} == expected
 
 
 def test_the_same_records_have_one_name_in_one_file_and_another_in_another(path, tmp_path):

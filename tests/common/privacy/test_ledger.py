@@ -121,7 +121,7 @@ def test_releases_of_all_charges_whether_closed_or_not(ledger):
     ledger.reserve(**_ask(run="s", plan_digest=b"x" * 32, release=other))
     assert ledger.releases("r") == (RELEASE,) * 3
     # Another run has another subsample.
-    assert ledger.releases() == (RELEASE, RELEASE, RELEASE, dataclasses.replace(other, draw="s/half"))
+    assert ledger.releases() == (RELEASE, RELEASE, RELEASE, dataclasses.replace(other, draw='["s", "half"]'))
     assert ledger.releases("nobody") == ()
     assert [(entry.run, entry.index) for entry in ledger.entries()] == [("r", 0), ("r", 1), ("r", 2), ("s", 0)]
     assert [entry.run for entry in ledger.entries("s")] == ["s"]
@@ -165,7 +165,7 @@ def test_a_limit_sees_every_charge_and_the_new_one_last(ledger):
     other = dataclasses.replace(RELEASE, scale=7.0)
     ledger.reserve(**_ask(), allow=seen.append)
     ledger.reserve(**_ask(run="s", release=other), allow=seen.append)
-    assert seen == [(("r", RELEASE),), (("r", RELEASE), ("s", other))]
+    assert seen == [(RELEASE,), (RELEASE, other)]
     # Nothing new, nothing to allow.
     ledger.reserve(**_ask(), allow=_limit(0))
 
@@ -182,17 +182,22 @@ def test_what_a_limit_refuses_is_not_charged(ledger):
 def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
     first, apart = ledger.data_set([b"a", b"b"]), ledger.data_set([b"z"])
     appended, empty = ledger.data_set([b"a", b"b", b"c"]), ledger.data_set([])
-    for run, data_set in (("first", first), ("apart", apart), ("unnamed", ""), ("empty", empty)):
-        ledger.reserve(**_ask(run=run), data_set=data_set)
+    runs = {3.0: "first", 4.0: "apart", 5.0: "unnamed", 6.0: "empty", 7.0: "new"}
+    for (scale, run), data_set in zip(runs.items(), (first, apart, "", empty), strict=False):
+        ledger.reserve(**_ask(run=run, release=dataclasses.replace(RELEASE, scale=scale)), data_set=data_set)
     seen = []
 
     def counted(data_set):
         def refuse(charges):
-            seen.append([run for run, _ in charges])
+            seen.append([runs[release.scale] for release in charges])
             raise RefusedError("asked only")
 
+        new = dataclasses.replace(RELEASE, scale=7.0)
         with pytest.raises(RefusedError, match="asked only"):
-            ledger.reserve(**_ask(run="new"), data_set=data_set, allow=refuse)
+            ledger.reserve(**_ask(run="new", release=new), data_set=data_set, allow=refuse)
+        *found, _ = seen[-1]
+        assert [runs[release.scale] for release in ledger.charged(data_set, but="new")] == found
+        assert ledger.charged(data_set, but="first") == ledger.charged(data_set, but="new")["first" in found :]
         return seen.pop()
 
     assert counted(appended) == ["first", "unnamed", "new"]
@@ -206,7 +211,7 @@ def test_a_data_set_that_nobody_named_cannot_be_charged(ledger):
     with pytest.raises(InternalError, match="never named"):
         ledger.reserve(**_ask(), data_set="ab" * 32)
     with pytest.raises(InternalError, match="never named"):
-        ledger.overlapping("ab" * 32)
+        ledger.charged("ab" * 32, but="r")
     assert ledger.entries() == ()
 
 

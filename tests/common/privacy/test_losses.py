@@ -10,7 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
-from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
+from common.privacy.gaussian import gaussian_delta, gaussian_epsilon, rounded_mu_squared
 from common.privacy.norms import amplified
 from common.queries import Sensitivity, VotesSpec
 
@@ -210,3 +210,15 @@ def test_the_continuous_gaussian_beyond_the_lattice():
         gaussian_epsilon(DELTA, math.sqrt(rounded_mu_squared(500**2, 1000.1)))
     )
     assert epsilon([near], DELTA) == pytest.approx(epsilon([beyond], DELTA), rel=2e-4)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1000.0, 10_001), (400.0, 20_000), (1000.0, 12_000)])
+@pytest.mark.parametrize("rate", [1.0, 0.1, 1e-3])
+def test_gaussian_noise_is_never_taken_for_pure(scale, shift, rate):
+    # Shifts above the lattice's limit, at a sigma below its own: by norm, never epsilon = l1 / sigma.
+    moved = Sensitivity.of((shift,), 1)
+    release = Release(mechanism="gaussian", sensitivity=moved, scale=scale, rate=rate, draw="" if rate == 1 else "draw")
+    claimed = epsilon([release], 1e-5)
+    mu = shift / scale
+    true = 0.0 if math.isinf(claimed) else rate * gaussian_delta(math.log1p(math.expm1(claimed) / rate), mu)
+    assert true <= 1e-5 * 1.001
