@@ -89,7 +89,9 @@ class Wasp:
 
     def start(self, tools: Tools) -> State:
         """No texts, equal weights."""
-        return State(weights={model: 1 / len(tools.models) for model in tools.models})
+        return State(
+            memory={"weights": {model: 1 / len(tools.models) for model in tools.models}, "good": {}, "bad": {}}
+        )
 
     def step(self, state: State, tools: Tools) -> State:
         """One round, top to bottom."""
@@ -102,7 +104,7 @@ class Wasp:
             "generated": _sums(((candidate.model, 1) for candidate in harvest.candidates), tools.models),
             "lost": {model: harvest.lost[model] for model in tools.models},
             "candidates": len(candidates),
-            "weights": dict(state.weights),
+            "weights": dict(state.memory["weights"]),
             "tokens": {"input": harvest.input_tokens, "output": harvest.output_tokens},
             "calls": harvest.calls,
             "queries": [],
@@ -120,7 +122,7 @@ class Wasp:
 
     def _order(self, state: State, tools: Tools) -> list[Order]:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
-        weights = np.array([state.weights[model] for model in tools.models])
+        weights = np.array([state.memory["weights"][model] for model in tools.models])
         labels = list(tools.task.labels)
         shares = selection.per_label(selection.allocate(after - before, weights), len(labels), before)
         return [
@@ -132,7 +134,7 @@ class Wasp:
 
     def _writer(self, state: State, tools: Tools) -> Writer:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            good, bad = state.good.get(order.label, ()), state.bad.get(order.label, ())
+            good, bad = (state.memory[pool].get(order.label, ()) for pool in ("good", "bad"))
             chosen = selection.exemplars(good, bad if self.contrast else (), self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
             return prompts.by_example(
@@ -159,19 +161,20 @@ class Wasp:
         labels = list(tools.task.labels)
         good = selection.top_per_label(nearest, numbers, self.shots, len(labels))
         bad = selection.top_per_label(furthest, numbers, self.shots, len(labels))
-        chosen = replace(
-            state,
-            good={label: tuple(map(int, good[i])) for i, label in enumerate(labels)},
-            bad={label: tuple(map(int, bad[i])) for i, label in enumerate(labels)},
-        )
+        memory = dict(state.memory)
+        memory |= {
+            pool: {label: [int(i) for i in chosen] for label, chosen in zip(labels, sets, strict=True)}
+            for pool, sets in (("good", good), ("bad", bad))
+        }
         if not self.weighting:
-            return chosen
+            return replace(state, memory=memory)
         models = np.array([tools.models.index(candidate.model) for candidate in state.candidates])
         weights = selection.model_weights(nearest, models, len(tools.models))
         if weights is None:
-            chosen.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
+            state.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
             weights = np.full(len(tools.models), 1 / len(tools.models))
-        return replace(chosen, weights=dict(zip(tools.models, map(float, weights), strict=True)))
+        memory["weights"] = dict(zip(tools.models, map(float, weights), strict=True))
+        return replace(state, memory=memory)
 
     def _notes(self, candidates: Sequence[Candidate], task: Task) -> list[str]:
         sizes = Counter(candidate.label for candidate in candidates)
