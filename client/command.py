@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         "ledger",
         help="look at a ledger of answers and check it",
         description="Look at a ledger of answers and check it; the file is never changed.",
-        epilog="examples: caucus-party ledger show ledger.db   caucus-party ledger verify ledger.db --head 5b0c...",
+        epilog="example: caucus-party ledger show ledger.db",
     )
     commands = ledger.add_subparsers(metavar="COMMAND", required=True)
 

@@ -148,9 +148,9 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         "adjacency": {
             "relation": "add or remove",
             "unit": plan.unit,
-            "max_records": max(planned.spec.max_records for planned in plan.queries),
+            "max_records": max((planned.spec.max_records for planned in plan.queries), default=1),
         },
-        "mechanism": "none" if math.isinf(plan.epsilon) else _mechanisms(plan),
+        "mechanism": "none" if math.isinf(plan.epsilon) or not plan.queries else _mechanisms(plan),
         "queries": [_query(plan, planned) for planned in plan.queries],
         "max_attempts": plan.max_attempts,
         "parties": plan.parties,

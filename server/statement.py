@@ -93,8 +93,10 @@ def _without_guarantee(privacy: Mapping[str, Any]) -> list[str]:
     unproven = [query["name"] for query in privacy["queries"] if query.get("own_candidates")]
     if unproven:
         return [
-            f"No guarantee for the released texts (ε is infinite): {', '.join(unproven)} releases texts that are "
-            "made from private records. The choice among them is noised; the texts themselves have no proof."
+            (
+                f"No guarantee for the released texts (ε is infinite): {', '.join(unproven)} releases texts that are "
+                "made from private records. The choice among them is noised; the texts themselves have no proof."
+            )
         ]
     first = (
         "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
@@ -182,8 +184,9 @@ def _figures(privacy: Mapping[str, Any]) -> list[str]:
         )
     if privacy["calibration"] == "paper":
         paragraphs.append(
-            "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' sensitivity), "
-            f"for comparison alone. What it really costs is ε = {show_epsilon(privacy['planned_epsilon'])}."
+            "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' "
+            "sensitivity), for comparison alone. What it really costs is ε = "
+            f"{show_epsilon(privacy['planned_epsilon'])}."
         )
     return paragraphs
 
@@ -270,7 +273,7 @@ def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
     if adjacency["unit"] == "user":
         most = adjacency["max_records"]
         several = (
-            f"People known to several parties: a party is protected as one, with at most {most} of its records counting. "
+            f"People known to several parties: a party is protected as one, at most {most} of its records counting. "
             "Somebody whose records are at several parties is protected less."
         )
     else:

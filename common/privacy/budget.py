@@ -32,6 +32,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
         ConfigError: A value is out of range, or shares do not add up to 1.
         PlanError: The noise and the plan do not go together, or no noise can be shown to reach epsilon.
     """
+    if not plan.queries:
+        return replace(plan, epsilon=0.0)
     if epsilon == math.inf:
         return plan
     shares = math.fsum(query.share for query in plan.queries)

@@ -8,7 +8,9 @@ occurs. That is up to collisions: among 2^40 digests any two are equal with prob
 for them without the key. The key is made with the ledger and never leaves it: without one, whoever has a record could
 find out whether it is in a data set.
 
-The digests stay after a record is deleted elsewhere: should it come back, it finds what was spent on it.
+The digests stay after a record is deleted elsewhere: should it come back, it finds what was spent on it. But a record
+is its bytes: one that was edited, be it by a comma, is another record, and whoever edits all of them has a new data
+set.
 """
 
 import hmac

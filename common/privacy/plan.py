@@ -122,10 +122,10 @@ class Plan:
         corrupt: Parties that may pool what they see with the coordinator without a mask being lifted.
         roster: Hex digest of the parties' identities: the coordinator is trusted with nothing. Empty: it is trusted
             to follow the protocol.
-        epsilon: Promised for everything released; infinite for no noise.
+        epsilon: Promised for everything released; infinite for no noise, 0 where nothing is asked.
         delta: Promised with it.
         unit: "sample" or "user": whose presence is hidden.
-        queries: All that can be asked.
+        queries: All that can be asked; may be none.
         max_attempts: How often one answer may be attempted, each time with fresh noise and at its full price.
         calibration: "tight"; "paper" says that sigma is that of the papers' classical Gaussian mechanism.
         max_records_per_party: Bound on a party's records, public, so that sums provably fit the ring.
@@ -155,7 +155,7 @@ class Plan:
     max_records_per_party: int = 2**20
 
     def __post_init__(self) -> None:
-        not_empty(method=self.method, labels=self.labels, encoder=self.encoder, queries=self.queries)
+        not_empty(method=self.method, labels=self.labels, encoder=self.encoder)
         _integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party)
         _integers(1, threshold=self.threshold, max_attempts=self.max_attempts)
         _integers(0, max_dropouts=self.max_dropouts, colluders=self.colluders)
@@ -164,7 +164,7 @@ class Plan:
         in_range(1, MOST_ANSWERS, max_attempts=self.max_attempts)
         one_of(("sample", "user"), unit=self.unit)
         one_of(("tight", "paper"), calibration=self.calibration)
-        if not self.epsilon > 0:
+        if not (self.epsilon > 0 or (self.epsilon == 0 and not self.queries)):
             raise ConfigError("epsilon", expected="a number > 0, or inf for no noise", got=self.epsilon)
         if type(self.secure) is not bool:
             raise ConfigError("secure", expected="true or false", got=repr(self.secure))

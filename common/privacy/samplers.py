@@ -59,7 +59,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
     A share is the difference of two draws of the negative binomial NB(1/U, exp(-1 / scale)), U = shares. The sum of U
     shares is the difference of two geometric draws, which is exactly a discrete Laplace, P(k) proportional to
-    exp(-|k| / scale); more shares only add noise (Goryczka and Xiong 2017, section 4, for continuous ones).
+    exp(-|k| / scale); more shares only add noise (after Goryczka and Xiong 2017).
 
     Up to LARGEST_LAPLACE_TABLE from a table of 76 * scale entries: at the largest scale it takes about 2 s to make and
     27 MiB to keep. Above it by the exact sampler: for U = 1 some 1e4 draws or more a second; otherwise a draw takes
