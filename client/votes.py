@@ -63,7 +63,7 @@ def contribution(
         if len(columns):
             voters = record_vectors[record_labels == label]
             answer[:, columns] = _votes_of_label(voters, query.vectors[columns], query.spec.top, len(answer))
-    return answer.ravel()
+    return answer.ravel() * query.spec.fine
 
 
 def _votes_of_label(

@@ -27,6 +27,7 @@ from scipy.special import gammaln
 
 from common.errors import ConfigError, PlanError
 from common.privacy.accountant import Release
+from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import (
     SUMMED,
     LabelHistogramSpec,
@@ -427,9 +428,11 @@ def _check_query(plan: Plan, query: PlannedQuery) -> None:
             f"share of noise for {query.name}", expected=f"at least {SMALLEST_SHARE:g} grid units", got=f"{share:.3g}",
             do="Use a finer grid (more votes in each direction), a smaller epsilon, fewer parties, or Laplace noise.",
         )  # fmt: skip
-    if query.mechanism == "laplace" and query.scale > LARGEST_LAPLACE:
+    # Beyond the table a share is sampled exactly, in time that grows with the scale.
+    highest = LARGEST_LAPLACE if plan.shares(query) == 1 else LARGEST_LAPLACE_TABLE
+    if query.mechanism == "laplace" and query.scale > highest:
         raise PlanError(
-            f"scale of {query.name}", expected=f"at most {LARGEST_LAPLACE:g} grid units", got=f"{query.scale:.3g}",
+            f"scale of {query.name}", expected=f"at most {highest:g} grid units", got=f"{query.scale:.3g}",
             do="Use a coarser grid, fewer features, a larger share of epsilon, or Gaussian noise.",
         )  # fmt: skip
     largest = plan.parties * plan.max_records_per_party * spec.largest

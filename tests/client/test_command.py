@@ -87,7 +87,8 @@ def test_show_at_another_delta_as_json(path, capsys):
 
 def test_without_noise_epsilon_is_infinite(path, capsys):
     Ledger(path).reserve(**place("open", 0), release=dataclasses.replace(VOTES, scale=0.0))
-    assert [line.split()[-1] for line in told(capsys, "show", path).splitlines()[3:]] == ["infinite", "infinite"]
+    shown = {line.split()[0]: line.split()[-1] for line in told(capsys, "show", path).splitlines()}
+    assert [run for run, epsilon in shown.items() if epsilon == "infinite"] == ["open", "all"]
     assert json.loads(told(capsys, "show", path, "--json"))["all"]["epsilon"] is None
 
 

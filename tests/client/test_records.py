@@ -2,11 +2,18 @@ import logging
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives import hashes, hmac
 
+from client import records as module
 from client.records import Embedded, embed, read
 from common.domain import Record
-from common.errors import DataError
-from tests.federations import ENCODER, LABELS
+from common.embedding import Encoder
+from common.errors import ConfigError, DataError, InternalError
+from tests.client.asking import embedded
+
+LABELS = ("a", "b")
+ENCODER = Encoder.embedded(dimensions=32, bits=10)
+KEY = bytes(range(32))
 
 
 def test_records_are_read_and_embedded_under_the_plans_numbers(tmp_path):
@@ -14,25 +21,29 @@ def test_records_are_read_and_embedded_under_the_plans_numbers(tmp_path):
     path.write_text("text,label\nhello there,b\ngood day,a\n", encoding="utf-8")
     mine = embed(read(path, LABELS), LABELS, ENCODER)
     assert mine.labels.tolist() == [1, 0]
+    assert mine.texts == ("hello there", "good day")
+    assert mine.owners is None
     assert np.array_equal(mine.vectors, ENCODER.encode(["hello there", "good day"]))
     assert embed(read(path, LABELS), ("b", "a"), ENCODER).labels.tolist() == [0, 1]
 
 
 def test_a_party_without_records_has_vectors_of_the_right_width():
     none = embed([], LABELS, ENCODER)
-    assert (none.vectors.shape, none.labels.shape) == ((0, 32), (0,))
+    assert (none.vectors.shape, none.labels.shape, none.texts) == ((0, 32), (0,), ())
+    assert none.sampled(0.5, KEY).limited(1).texts == ()
 
 
-def test_a_label_that_the_plan_lacks_does_not_vote_and_is_not_named(caplog):
+def test_a_label_that_the_plan_lacks_does_not_take_part_and_is_not_named(caplog):
     caplog.set_level(logging.DEBUG)
     private = [Record("zqx one", "secretlabel"), Record("hello there", "b")]
-    mine = embed(private, LABELS, ENCODER)
+    mine = embed(private, LABELS, ENCODER, owners=["ann", "bob"])
     alone = embed(private[1:], LABELS, ENCODER)
     assert np.array_equal(mine.vectors, alone.vectors)
     assert np.array_equal(mine.labels, alone.labels)
+    assert (mine.texts, mine.owners) == (alone.texts, ("bob",))
     (said,) = caplog.messages
-    assert "do not vote" in said
-    assert not {"secretlabel", "zqx", "1", "one "} & {word for word in ("secretlabel", "zqx", "1") if word in said}
+    assert "do not take part" in said
+    assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in said]
 
 
 @pytest.mark.parametrize("rows", ["text,label\nzqx,secretlabel\n", "text,label\n,b\n", "text\nzqx\n"])
@@ -46,7 +57,88 @@ def test_a_complaint_about_the_file_names_its_line_and_no_word_of_it(rows, tmp_p
     assert "secretlabel" not in str(caught.value)
 
 
-def test_embedded_records_have_no_repr():
-    mine = Embedded(vectors=np.full((1, 2), 0.123, dtype=np.float32), labels=np.array([77], dtype=np.int32))
-    assert "0.123" not in repr(mine)
-    assert "77" not in repr(mine)
+def test_embedded_records_show_nothing_in_repr_str_or_errors():
+    mine = embedded(["zqx"], [77], [[0.123]], owners=("ann",))
+    for shown in (repr(mine), str(mine), f"{mine}", repr(mine.limited(1)), repr([mine])):
+        assert not [secret for secret in ("zqx", "77", "0.123", "ann") if secret in shown]
+    with pytest.raises(InternalError) as caught:
+        Embedded(vectors=mine.vectors, labels=mine.labels, texts=("zqx", "zqx"))
+    assert "zqx" not in str(caught.value)
+    with pytest.raises(InternalError) as caught:
+        Embedded(vectors=mine.vectors, labels=mine.labels, texts=mine.texts, owners=("ann", "ann"))
+    assert "ann" not in str(caught.value)
+    with pytest.raises(InternalError):
+        embed([Record("zqx", "a")], LABELS, ENCODER, owners=[])
+
+
+def test_each_owner_keeps_the_first_records_over_all_labels():
+    mine = embedded("abcde", [0, 1, 0, 0, 0], np.arange(5).reshape(5, 1), owners=("u", "u", "u", "v", "u"))
+    kept = mine.limited(2)
+    assert kept.texts == ("a", "b", "d")
+    assert kept.labels.tolist() == [0, 1, 0]
+    assert kept.vectors.ravel().tolist() == [0, 1, 3]
+    assert kept.owners == ("u", "u", "v")
+    # Without owners each record is a unit of its own.
+    assert embedded("abcde").limited(2).texts == tuple("abcde")
+
+
+def test_the_digest_is_hmac_sha256_of_label_number_and_text():
+    mine = embedded(["a", "b", "a", "a"], [0, 0, 1, 0])
+    expected = []
+    for message in (b"0:0:a", b"0:0:b", b"1:0:a", b"0:1:a"):
+        mac = hmac.HMAC(KEY, hashes.SHA256())
+        mac.update(message)
+        expected.append(int.from_bytes(mac.finalize()[:8], "big"))
+    assert mine.digests(KEY).tolist() == expected
+
+
+def test_half_a_surrogate_pair_is_text_like_any_other():
+    assert len(set(embedded(["\ud800", "\ud801", "d"]).digests(KEY).tolist())) == 3
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_whether_a_unit_takes_part_depends_on_the_key_and_on_no_other_unit(owned):
+    texts = [f"{i % 40}" for i in range(100)]
+    owners = [f"user {i % 30}" for i in range(100)]
+
+    def drawn(places, key=KEY):
+        mine = embedded([texts[i] for i in places], owners=tuple(owners[i] for i in places) if owned else None)
+        return mine.sampled(0.4, key)
+
+    all_of_them = drawn(range(100))
+    assert all_of_them.texts == drawn(range(100)).texts
+    assert all_of_them.texts != drawn(range(100), bytes(32)).texts
+    rng = np.random.default_rng(1)
+    assert sorted(drawn(rng.permutation(100)).texts) == sorted(all_of_them.texts)
+    for left_out in range(100):
+        unit = [i for i in range(100) if (owners[i] == owners[left_out] if owned else i == left_out)]
+        rest = list(drawn([i for i in range(100) if i not in unit]).texts)
+        gone = list(all_of_them.texts)
+        for text in rest:
+            gone.remove(text)
+        # All of the unit or nothing of it; which of equal records is "the" unit does not matter.
+        assert sorted(gone) in ([], sorted(texts[i] for i in unit))
+
+
+def test_equal_records_take_part_independently():
+    # 20,000 equal records at rate 0.3: the number is binomial, here within 5 standard deviations (false alarm 6e-7 over
+    # keys, none for this one).
+    count = len(embedded(["same"] * 20_000).sampled(0.3, KEY).texts)
+    assert abs(count - 6000) < 5 * (20_000 * 0.3 * 0.7) ** 0.5
+
+
+def test_rates_of_zero_one_and_below_the_digests_step(monkeypatch):
+    mine = embedded("abc", owners=("u", "v", "w"))
+    assert mine.sampled(0, KEY).texts == ()
+    assert mine.sampled(1, KEY).texts == tuple("abc")
+    digests = iter([0, 1, 2**64 - 1])
+    monkeypatch.setattr(module, "_digest", lambda *_: next(digests))
+    assert mine.sampled(1.75 * 2.0**-64, KEY).texts == ("a",)
+    digests = iter([0, 1, 2**64 - 1])
+    assert mine.sampled(1, KEY).texts == tuple("abc")
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
+def test_a_rate_that_is_no_probability_is_refused(rate):
+    with pytest.raises(ConfigError):
+        embedded("abc").sampled(rate, KEY)

@@ -7,8 +7,9 @@ import pytest
 
 from client import votes as client_votes
 from client.votes import contribution
+from common.asked import Votes
 from common.errors import InternalError, ProtocolError
-from common.queries import Votes, VotesSpec
+from common.queries import VotesSpec
 
 
 def _unit(rows):
@@ -46,7 +47,7 @@ def _reference(query, records, labels):
         for half, sign in enumerate((-1, 1)):
             order = sorted(buckets, key=lambda j, sign=sign: (sign * buckets[j], j))
             for q, j in enumerate(order[: spec.top]):
-                answer[half * count + j] += 2 ** (spec.top - 1 - q)
+                answer[half * count + j] += spec.fine * 2 ** (spec.top - 1 - q)
     return np.array(answer if spec.furthest else answer[:count])
 
 
@@ -116,6 +117,7 @@ def test_weights_of_three_and_four_votes():
     record, label = np.array([[1, 0]], np.float32), np.zeros(1, np.int32)
     assert contribution(_query(vectors, top=4), record, label).tolist() == [8, 4, 2, 1, 0, 0, 1, 2, 4, 8]
     assert contribution(_query(vectors, top=3, furthest=False), record, label).tolist() == [4, 2, 1, 0, 0]
+    assert contribution(_query(vectors, top=3, furthest=False, fine=5), record, label).tolist() == [20, 10, 5, 0, 0]
 
 
 def test_ties_go_to_the_lower_index_in_both_directions():
@@ -135,21 +137,9 @@ def test_fewer_candidates_than_votes_no_candidates_and_no_records():
     assert empty.dtype == np.int64
 
 
-def test_each_owner_keeps_the_first_records_over_all_labels():
-    vectors = _unit([[1, 0], [0, 1], [1, 0.1]])
-    query = _query(vectors, [0, 0, 1], top=1, furthest=False, max_records=2)
-    records = _unit([[1, 0], [0, 1], [1, 0], [0, 1], [0, 1]])
-    labels = np.array([0, 1, 0, 0, 0], np.int32)
-    assert contribution(query, records, labels, owners=["a", "a", "a", "b", "a"]).tolist() == [1, 1, 1]
-    # Without owners each record is a unit of its own.
-    assert contribution(query, records, labels).tolist() == [2, 2, 1]
-
-
 def test_mismatched_arguments_are_refused():
     query, labels = _query(_unit([[1, 0]])), np.zeros(2, np.int32)
     with pytest.raises(ProtocolError, match="dimension"):
         contribution(query, np.ones((2, 3), np.float32), labels)
     with pytest.raises(InternalError):
         contribution(query, np.ones((3, 2), np.float32), labels)
-    with pytest.raises(InternalError):
-        contribution(query, np.ones((2, 2), np.float32), labels, owners=["a"])

@@ -6,28 +6,47 @@ leaks, one that is too large wastes noise.
 """
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from client.votes import contribution
-from common.queries import Votes, VotesSpec
+from client import histograms, seeds
+from client.contribute import contribution
+from client.records import Embedded
+from common import asked
+from common.privacy.mechanisms import UNIT
+from common.queries import (
+    CorrectCountSpec,
+    LabelHistogramSpec,
+    LengthHistogramSpec,
+    SeedChoiceSpec,
+    SelfSimilaritySpec,
+    VocabularySpec,
+    VotesSpec,
+)
+from tests.client import asking
 
 _DIRECTIONS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], dtype=np.float32)
+_TEXTS = ("", "fever", "cough and chest pain", "fever fever cough pain relief drug")
 _RECORDS = list(itertools.product(range(4), range(2)))
+"""Direction and text by the first number, label by the second."""
 
 
-def _query(candidates, **spec):
-    # Candidates 0 and 2 (if there) are equal, and one candidate has the other label.
-    vectors = _DIRECTIONS[[0, 3, 0, 2, 1, 1][: candidates + 1]]
-    labels = np.array([0] * candidates + [1], dtype=np.int32)
-    return Votes(spec=VotesSpec(**spec), vectors=vectors, labels=labels)
+def _embedded(records, owners=None):
+    kinds = [kind for kind, _ in records]
+    return Embedded(
+        vectors=_DIRECTIONS[kinds].reshape(-1, 2),
+        labels=np.array([label for _, label in records], dtype=np.int32),
+        texts=tuple(_TEXTS[kind] for kind in kinds),
+        owners=None if owners is None else tuple(owners),
+    )
 
 
 def _answer(query, records, owners=None):
-    vectors = _DIRECTIONS[[direction for direction, _ in records]].reshape(-1, 2)
-    labels = np.array([label for _, label in records], dtype=np.int32)
-    return contribution(query, vectors, labels, owners)
+    return contribution(query, _embedded(records, owners).limited(query.spec.max_records))
 
 
 def _data_sets(largest):
@@ -36,60 +55,262 @@ def _data_sets(largest):
     )
 
 
+def _votes(candidates, **spec):
+    # Candidates 0 and 2 (if there) are equal, and one candidate has the other label.
+    vectors = _DIRECTIONS[[0, 3, 0, 2, 1, 1][: candidates + 1]]
+    labels = np.array([0] * candidates + [1], dtype=np.int32)
+    return asked.Votes(spec=VotesSpec(**spec), vectors=vectors, labels=labels)
+
+
+def _vocabulary(first, **spec):
+    return asked.Vocabulary(spec=VocabularySpec(first=first, **spec), terms=asked.encode_terms(asking.TERMS))
+
+
+def _classifier(**spec):
+    return asked.CorrectCount(
+        spec=CorrectCountSpec(**spec), weights=np.eye(2, dtype=np.float32), intercepts=np.zeros(2, np.float32)
+    )
+
+
+def _lengths(**spec):
+    return asked.LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array([1, 5], np.int32))
+
+
+def _flat(rows, **spec):
+    """Frequencies and phases of zero: every cosine is 1, every single feature sqrt(2)."""
+    phases = None if spec.pop("paired", True) else np.zeros(rows)
+    return asking.sketch(np.zeros((rows, 2 * max(1, spec.get("prefix", 0)))), phases, **spec)
+
+
+# Queries whose bounds are reached, as functions of m.
+_REACHED = {
+    "labels": lambda m: asked.LabelHistogram(spec=LabelHistogramSpec(labels=2, max_records=m)),
+    "lengths": lambda m: _lengths(max_records=m),
+    "one term": lambda m: _vocabulary(1, max_records=m),
+    "two terms": lambda m: _vocabulary(2, max_records=m),
+    "three terms": lambda m: _vocabulary(3, max_records=m),
+    "single features": lambda m: _flat(3, paired=False, max_records=m),
+    "single features of prefixes": lambda m: _flat(3, paired=False, prefix=2, max_records=m),
+    "one bucket": lambda m: asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=1, grid=999, max_records=m)),
+    "correct": lambda m: _classifier(max_records=m),
+}
+
+
+def _within(change, spec):
+    """A record's, or unit's, change keeps to all that is declared; returns its norms."""
+    change = np.abs(change)
+    touched = sorted(change[change > 0].tolist(), reverse=True)
+    assert len(touched) <= spec.sensitivity.touched
+    # Sorted, each coordinate within its declared shift: then every monotone function of them is too.
+    if spec.sensitivity.shifts:
+        assert all(got <= most for got, most in zip(touched, reversed(spec.sensitivity.shifts), strict=False))
+    assert change.max(initial=0) <= spec.max_records * spec.largest
+    assert change.sum() <= spec.sensitivity.l1
+    assert (change**2).sum() <= spec.sensitivity.l2_squared
+    return change.sum(), (change**2).sum()
+
+
+@pytest.mark.parametrize("name", _REACHED)
+def test_one_record_reaches_the_bounds_and_never_exceeds_them(name):
+    query = _REACHED[name](1)
+    norms = []
+    for data in _data_sets(2):
+        before = _answer(query, data)
+        norms += [_within(_answer(query, [*data, record]) - before, query.spec) for record in _RECORDS]
+    sensitivity = query.spec.sensitivity
+    # The pair of equal directions has a cosine that float32 leaves just below 1.
+    slack = 1 if name == "one bucket" else 0
+    assert max(l1 for l1, _ in norms) >= sensitivity.l1 - slack
+    assert max(l2 for _, l2 in norms) >= sensitivity.l2_squared - slack * 2 * 999
+
+
+@pytest.mark.parametrize("name", _REACHED)
+def test_one_user_reaches_the_bounds_and_never_exceeds_them(name):
+    query = _REACHED[name](2)
+    norms = []
+    # Users with up to one record more than is kept, in every order, spread among other users' records.
+    for others in ([], [(0, 0), (2, 1), (3, 0)]):
+        owners = ["a", "b", "a"][: len(others)]
+        before = _answer(query, others, owners)
+        for size in range(1, 4):
+            for user in itertools.product(_RECORDS, repeat=size):
+                data, whose = [*user[:1], *others, *user[1:]], ["u", *owners, *["u"] * (size - 1)]
+                norms.append(_within(_answer(query, data, whose) - before, query.spec))
+    sensitivity = query.spec.sensitivity
+    if name == "one bucket":
+        # Two records more in one bucket make one pair, or undo one: never both, and never two.
+        assert sensitivity.l1 / 2 - 1 <= max(l1 for l1, _ in norms) <= sensitivity.l1 / 2
+    else:
+        assert max(l1 for l1, _ in norms) == sensitivity.l1
+        # Both records of a user to the same coordinates.
+        assert max(l2 for _, l2 in norms) == sensitivity.l2_squared
+
+
+def test_two_buckets_at_user_level():
+    """With several buckets, two records of a user move two of them: the l1 bound is reached, to rounding."""
+    query = asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=7, grid=999, max_records=2))
+    l1 = 0
+    for others in itertools.combinations_with_replacement(_RECORDS, 2):
+        before = _answer(query, others, ["a", "a"])
+        for user in itertools.product(_RECORDS, repeat=2):
+            l1 = max(l1, _within(_answer(query, [*others, *user], ["a", "a", "u", "u"]) - before, query.spec)[0])
+    assert l1 >= query.spec.sensitivity.l1 - 2
+
+
 @pytest.mark.parametrize("furthest", [True, False])
+@pytest.mark.parametrize("fine", [1, 3])
 @pytest.mark.parametrize(
     ("top", "candidates"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 4), (3, 2), (3, 3), (3, 5), (4, 3)]
 )
-def test_sample_level(top, candidates, furthest):
-    query = _query(candidates, top=top, furthest=furthest)
-    shifts = sorted(query.spec.shifts, reverse=True)
+def test_votes_of_one_record(top, candidates, fine, furthest):
+    query = _votes(candidates, top=top, furthest=furthest, fine=fine)
+    shifts = sorted(query.spec.sensitivity.shifts, reverse=True)
     l1, l2, reached = 0, 0, set()
     for data in _data_sets(1):
         before = _answer(query, data)
         for record in _RECORDS:
-            change = np.abs(_answer(query, [*data, record]) - before)
-            touched = sorted(change[change > 0].tolist(), reverse=True)
-            # Sorted, each coordinate within its declared shift: then every monotone function of them is too.
-            assert len(touched) <= len(shifts)
-            assert all(got <= most for got, most in zip(touched, shifts, strict=False))
-            l1, l2 = max(l1, change.sum()), max(l2, (change**2).sum())
-            reached.add(tuple(touched))
-    assert l1 <= query.spec.grid_l1
-    assert l2 <= round(query.spec.grid_l2**2)
+            change = _answer(query, [*data, record]) - before
+            norms = _within(change, query.spec)
+            l1, l2 = max(l1, norms[0]), max(l2, norms[1])
+            reached.add(tuple(sorted(change[change > 0].tolist(), reverse=True)))
     ranks, halves = min(top, candidates), 2 if furthest else 1
-    assert l1 == halves * (2**top - 2 ** (top - ranks))
-    assert 3 * l2 == halves * (4**top - 4 ** (top - ranks))
+    assert l1 == fine * halves * (2**top - 2 ** (top - ranks))
+    assert 3 * l2 == fine**2 * halves * (4**top - 4 ** (top - ranks))
     if candidates >= top:
         assert tuple(shifts) in reached
-        assert l1 == query.spec.grid_l1
-        assert l2 == round(query.spec.grid_l2**2)
+        assert l1 == query.spec.sensitivity.l1
+        assert l2 == query.spec.sensitivity.l2_squared
 
 
 @pytest.mark.parametrize(("top", "candidates", "furthest"), [(1, 3, True), (2, 1, True), (2, 3, False), (3, 4, True)])
-def test_user_level(top, candidates, furthest):
-    most = 2
-    query = _query(candidates, top=top, furthest=furthest, max_records=most)
+def test_votes_of_one_user(top, candidates, furthest):
+    query = _votes(candidates, top=top, furthest=furthest, max_records=2)
     others = [(0, 0), (2, 1), (3, 0)]
     before = _answer(query, others, owners=["a", "b", "a"])
     l1 = l2 = 0
-    # Users with up to one record more than is kept, in every order, spread among other users' records.
-    for size in range(1, most + 2):
+    for size in range(1, 4):
         for user in itertools.product(_RECORDS, repeat=size):
             data, owners = [*user[:1], *others, *user[1:]], ["u", "a", "b", "a", *["u"] * (size - 1)]
-            change = np.abs(_answer(query, data, owners=owners) - before)
-            assert np.count_nonzero(change) <= most * len(query.spec.shifts)
-            assert change.max() <= max(query.spec.shifts)
-            l1, l2 = max(l1, change.sum()), max(l2, (change**2).sum())
-    assert l1 <= query.spec.grid_l1
-    assert l2 <= round(query.spec.grid_l2**2)
+            norms = _within(_answer(query, data, owners) - before, query.spec)
+            l1, l2 = max(l1, norms[0]), max(l2, norms[1])
     if candidates >= top:
-        assert l1 == query.spec.grid_l1
-        assert l2 == round(query.spec.grid_l2**2)
+        assert l1 == query.spec.sensitivity.l1
+        assert l2 == query.spec.sensitivity.l2_squared
 
 
 def test_the_halves_in_one_histogram_would_exceed_the_bound():
-    query = _query(2, top=8)
+    query = _votes(2, top=8)
     nearest, furthest = _answer(query, [(0, 0)]).reshape(2, -1)
     common = nearest + furthest
-    assert np.sqrt((common**2).sum()) / query.spec.scale == pytest.approx(2.121, abs=1e-3)
-    assert np.sqrt((common**2).sum()) > query.spec.grid_l2
+    assert np.sqrt((common**2).sum()) / query.spec.grid == pytest.approx(2.121, abs=1e-3)
+    assert np.sqrt((common**2).sum()) > query.spec.sensitivity.l2
+
+
+@pytest.mark.parametrize("name", ["labels", "lengths", "one term"])
+def test_a_replaced_record_exceeds_the_bound_of_an_added_one_and_needs_it_twice(name):
+    query = _REACHED[name](1)
+    changes = [
+        np.abs(_answer(query, [old]) - _answer(query, [new])) for old, new in itertools.product(_RECORDS, repeat=2)
+    ]
+    assert query.spec.sensitivity.l1 == 1
+    assert max(change.sum() for change in changes) == 2 * query.spec.sensitivity.l1
+    assert max((change**2).sum() for change in changes) == 2 > query.spec.sensitivity.l2_squared
+
+
+_SCALES = st.sampled_from([0.0, 1e-3, 0.7, 1.0, 30.0, 1e6])
+_WORDS = st.lists(st.sampled_from(["fever", "chest", "pain", "relief", "drug", "cough", "and"]), max_size=12)
+
+
+@given(
+    st.lists(_WORDS.map(" ".join), max_size=3),
+    _WORDS.map(" ".join),
+    st.integers(1, 4),
+    st.integers(0, 4),
+    st.integers(1, 6),
+    st.booleans(),
+    st.lists(_SCALES, min_size=6, max_size=6),
+    st.sampled_from([1, 64, 65, 2**20]),
+    st.integers(0, 2**32),
+)
+def test_sketches_never_exceed_their_bounds(  # noqa: PLR0917
+    data, text, first, prefix, rows, paired, scales, grid, random_seed
+):
+    rng = np.random.default_rng(random_seed)
+    prefix = min(prefix, first)
+    query = asking.sketch(
+        np.clip(rng.standard_normal((rows, max(1, prefix) * 3)) * np.array(scales)[:rows, None], -1e6, 1e6),
+        None if paired else rng.uniform(-1, 1, rows) * max(scales),
+        vectors=asking.random_units(rng, 5, 3),
+        first=first,
+        prefix=prefix,
+        grid=grid,
+    )
+    before = contribution(query, asking.embedded(data, np.arange(len(data)) % 2))
+    own = contribution(query, asking.embedded([text], [1]))
+    after = contribution(query, asking.embedded([*data, text], [*(np.arange(len(data)) % 2), 1]))
+    # What a record adds is its own, to the last bit, and to its own label.
+    assert np.array_equal(after - before, own)
+    assert not own[: query.spec.features].any()
+    _within(own, query.spec)
+    if paired:
+        # Whatever floating point does, integers of each pair keep to the circle.
+        cosines, sines = own[query.spec.features :].reshape(2, rows)
+        assert (cosines**2 + sines**2).max() <= grid**2
+
+
+@pytest.mark.parametrize("prefix", [0, 1, 3])
+@pytest.mark.parametrize("rows", [4, 7, 50])
+def test_paired_sketches_reach_their_bounds_to_one_percent(rows, prefix):
+    flat = _flat(rows, prefix=prefix)
+    sensitivity = flat.spec.sensitivity
+    assert sensitivity.shifts == ()
+    got = _within(_answer(flat, [(1, 0)]), flat.spec)[1]
+    assert got == rows * 64**2
+    assert 0.99 * sensitivity.l2_squared <= got
+    # All angles at 45 degrees.
+    frequencies = np.zeros((rows, 2 * max(1, prefix)))
+    frequencies[:, 0] = math.pi / 4 / math.sqrt(2)
+    diagonal = asking.sketch(frequencies, prefix=prefix)
+    assert _within(_answer(diagonal, [(1, 0)]), diagonal.spec)[0] >= 0.99 * diagonal.spec.sensitivity.l1
+    # A user of two equal records.
+    of_users = _flat(rows, prefix=prefix, max_records=2)
+    two = _answer(of_users, [(1, 0)] * 3, ["u"] * 3)
+    assert _within(two, of_users.spec)[1] == 4 * got >= 0.99 * of_users.spec.sensitivity.l2_squared
+
+
+def test_rounding_to_nearest_would_exceed_the_bound_of_paired_sketches():
+    frequencies = np.full((50, 2), 0.9 / math.sqrt(2))
+    query = asking.sketch(frequencies, grid=1)
+    nearest = 50 * (round(math.cos(0.9)) ** 2 + round(math.sin(0.9)) ** 2)
+    assert nearest > query.spec.sensitivity.l2_squared
+    assert _within(_answer(query, [(1, 0)]), query.spec) == (0, 0)
+
+
+def test_a_record_moves_each_count_of_a_length_range_by_at_most_one():
+    for data in _data_sets(2):
+        for record in _RECORDS:
+            before, after = (histograms.lengths(_embedded(records)) for records in (data, [*data, record]))
+            for x in range(8):
+                for counts in (lambda lengths, x=x: (lengths > x).sum(), lambda lengths, x=x: (lengths < x).sum()):
+                    assert counts(after) - counts(before) in (0, 1)
+
+
+@pytest.mark.parametrize("choices", [1, 2, 3, 5])
+def test_a_record_changes_the_utilities_of_one_chooser(choices):
+    query = asked.SeedChoice(spec=SeedChoiceSpec(choices=choices), vectors=_DIRECTIONS)
+    changed = set()
+    for data in _data_sets(3):
+        for record in [(1, 0), (3, 1)]:
+            before, after = (
+                [tuple(row.tolist()) for row in seeds.utilities(query, _embedded(records), bytes(32))]
+                for records in (data, [*data, record])
+            )
+            assert len(before) == len(after) == choices
+            assert all(0 <= utility <= UNIT for row in after for utility in row)
+            gone = list(before)
+            for row in after:
+                if row in gone:
+                    gone.remove(row)
+            changed.add(len(gone))
+    # A record more takes the place of one chooser, or of none.
+    assert changed == {0, 1} or (choices == 5 and changed == {1})

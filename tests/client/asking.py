@@ -1,0 +1,93 @@
+"""Tiny records and one query of each kind to ask them, for tests of what a party contributes."""
+
+import numpy as np
+
+from client.records import Embedded
+from common import asked
+from common.queries import (
+    CorrectCountSpec,
+    LabelHistogramSpec,
+    LengthHistogramSpec,
+    SelfSimilaritySpec,
+    SketchSpec,
+    VocabularySpec,
+    VotesSpec,
+)
+
+TERMS = ("fever", "chest pain", "pain", "cough", "pain relief drug")
+"""Of five words that also follow one another in longer terms."""
+
+
+def unit(rows):
+    rows = np.asarray(rows, dtype=np.float64)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def random_units(rng, count, dim):
+    return unit(rng.standard_normal((count, dim)))
+
+
+def embedded(texts, labels=None, vectors=None, owners=None):
+    count = len(texts)
+    return Embedded(
+        vectors=np.ones((count, 1), np.float32) if vectors is None else np.asarray(vectors, np.float32),
+        labels=np.zeros(count, np.int32) if labels is None else np.asarray(labels, np.int32).reshape(count),
+        texts=tuple(texts),
+        owners=owners,
+    )
+
+
+def chosen(records, places):
+    """Only these records, in this order."""
+    return Embedded(
+        vectors=records.vectors[places],
+        labels=records.labels[places],
+        texts=tuple(records.texts[place] for place in places),
+    )
+
+
+def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
+    """A query with the spec's number of features taken from the frequencies; paired if there are no phases."""
+    frequencies = np.asarray(frequencies, np.float32)
+    paired = phases is None
+    if vectors is None:
+        dim = frequencies.shape[1] // max(1, spec.get("prefix", 0))
+        vectors = np.eye(dim, dtype=np.float32)[np.arange(len(terms)) % dim]
+    settings = {"labels": 2, "features": len(frequencies) * (2 if paired else 1), "paired": paired, "first": 3}
+    return asked.Sketch(
+        spec=SketchSpec(**(settings | spec)),
+        terms=asked.encode_terms(terms),
+        vectors=vectors,
+        frequencies=frequencies,
+        phases=np.zeros(0, np.float32) if paired else np.asarray(phases, np.float32),
+    )
+
+
+def every_summed_query(rng, dim, candidates=40):
+    """One of each kind, for records of three labels whose texts are made of `TERMS`."""
+    vectors = random_units(rng, candidates, dim)
+    frequencies = rng.standard_normal((6, dim))
+    of_terms = random_units(rng, len(TERMS), dim)
+    return [
+        asked.Votes(spec=VotesSpec(top=3), vectors=vectors, labels=rng.integers(0, 3, candidates).astype(np.int32)),
+        asked.LabelHistogram(spec=LabelHistogramSpec(labels=3)),
+        asked.LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([2, 3, 7], np.int32)),
+        asked.Vocabulary(spec=VocabularySpec(first=2), terms=asked.encode_terms(TERMS)),
+        sketch(frequencies, vectors=of_terms, labels=3),
+        sketch(frequencies, rng.uniform(0, 7, 6), vectors=of_terms, labels=3),
+        sketch(rng.standard_normal((6, 3 * dim)), vectors=of_terms, labels=3, prefix=3),
+        asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=120)),
+        asked.CorrectCount(
+            spec=CorrectCountSpec(),
+            weights=rng.standard_normal((3, dim)).astype(np.float32),
+            intercepts=np.zeros(3, np.float32),
+        ),
+    ]
+
+
+def random_records(rng, count, dim, labels=3):
+    words = ["fever", "chest", "pain", "relief", "drug", "cough", "and", "no"]
+    texts = [" ".join(rng.choice(words, rng.integers(0, 9))) for _ in range(count)]
+    # Equal texts have equal vectors.
+    _, places = np.unique(texts, return_inverse=True)
+    return embedded(texts, rng.integers(0, labels, count), random_units(rng, count, dim)[places])

@@ -1,0 +1,71 @@
+"""All queries alike: integers of the query's length, and sums over parties that equal the whole."""
+
+import typing
+
+import numpy as np
+import pytest
+
+from client.contribute import contribution
+from common import asked
+from common.errors import ProtocolError
+from common.queries import CorrectCountSpec
+from tests.client.asking import chosen, embedded, every_summed_query, random_records, unit
+
+_DIM = 24
+
+
+def test_there_is_a_query_of_each_kind_here():
+    queries = every_summed_query(np.random.default_rng(1), _DIM)
+    assert {type(query) for query in queries} == set(typing.get_args(asked.Summed))
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_parties_sum_to_the_whole_and_the_answer_has_the_querys_length(place):
+    rng = np.random.default_rng(1)
+    query = every_summed_query(rng, _DIM)[place]
+    records = random_records(rng, 150, _DIM)
+    whole = contribution(query, records)
+    assert (whole.shape, whole.dtype) == ((query.length,), np.int64)
+    assert whole.any()
+    none = contribution(query, chosen(records, []))
+    assert (none.shape, none.dtype) == ((query.length,), np.int64)
+    assert not none.any()
+    for parties in (1, 2, 5, 40):
+        split = np.array_split(rng.permutation(150), parties)
+        total = sum(contribution(query, chosen(records, part)) for part in split)
+        # Pairs are within a party.
+        if parties == 1 or not isinstance(query, asked.SelfSimilarity):
+            assert np.array_equal(total, whole)
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_one_record_adds_at_most_the_largest_value(place):
+    rng = np.random.default_rng(2)
+    query = every_summed_query(rng, _DIM)[place]
+    records = random_records(rng, 30, _DIM)
+    for record in range(30):
+        assert np.abs(contribution(query, chosen(records, [record]))).max() <= query.spec.largest
+
+
+def _classifier(weights, intercepts):
+    return asked.CorrectCount(
+        spec=CorrectCountSpec(),
+        weights=np.array(weights, np.float32),
+        intercepts=np.array(intercepts, np.float32),
+    )
+
+
+def test_a_classifier_is_right_where_its_highest_score_is_the_label():
+    vectors = unit([[1, 0], [0, 1], [1, 1], [-1, 0.5]])
+    records = embedded("abcd", [0, 1, 0, 1], vectors)
+    assert contribution(_classifier([[1, 0], [0, 1]], [0, 0]), records).tolist() == [4, 4]
+    assert contribution(_classifier([[1, 0], [0, 1]], [-5, 0]), records).tolist() == [2, 4]
+    # Equal scores go to the first, large and equal weights too.
+    assert contribution(_classifier([[9e5, 7], [9e5, 7], [9e5, 7]], [0, 0, 0]), records).tolist() == [2, 4]
+    # A label that the classifier does not have is never right.
+    assert contribution(_classifier([[1, 0]], [0]), records).tolist() == [2, 4]
+
+
+def test_a_classifier_of_another_dimension_is_refused():
+    with pytest.raises(ProtocolError, match="dimension"):
+        contribution(_classifier([[1, 0, 0]], [0]), embedded("a", vectors=[[1, 0]]))

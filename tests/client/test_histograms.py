@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from client import histograms
+from common import asked
+from common.queries import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from tests.client.asking import TERMS, embedded
+
+
+def test_labels():
+    records = embedded("abcde", [2, 0, 2, 1, 5])
+    assert histograms.of_labels(asked.LabelHistogram(spec=LabelHistogramSpec(labels=4)), records).tolist() == [
+        1, 1, 2, 0,
+    ]  # fmt: skip
+
+
+def test_lengths_are_words_between_white_space():
+    records = embedded(["", "one", " two\twords \n", "don't - count, that", "x" * 1000])
+    assert histograms.lengths(records).tolist() == [0, 1, 2, 4, 1]
+    assert histograms.lengths(embedded([])).dtype == np.int64
+
+
+@pytest.mark.parametrize(("edges", "expected"), [([2, 4], [3, 1, 1]), ([-5, 0], [0, 0, 5]), ([], [5]), ([9], [5, 0])])
+def test_bins_cover_everything(edges, expected):
+    query = asked.LengthHistogram(spec=LengthHistogramSpec(bins=len(edges) + 1), edges=np.array(edges, dtype=np.int32))
+    records = embedded(["", "a", "a", "a b", "a b c d"])
+    assert histograms.of_lengths(query, records).tolist() == expected
+
+
+def test_terms_among_the_first_k_count_once_a_record():
+    query = asked.Vocabulary(spec=VocabularySpec(first=2), terms=asked.encode_terms(TERMS))
+    texts = ["Fever, fever; chest pain and a cough", "pain relief", "nothing", "cough cough"]
+    assert histograms.of_terms(query, embedded(texts)).tolist() == [1, 1, 1, 1, 0]
+
+
+def test_no_records():
+    none = embedded([])
+    assert histograms.of_labels(asked.LabelHistogram(spec=LabelHistogramSpec(labels=2)), none).tolist() == [0, 0]
+    vocabulary = asked.Vocabulary(spec=VocabularySpec(first=2), terms=asked.encode_terms(TERMS))
+    assert histograms.of_terms(vocabulary, none).tolist() == [0] * 5

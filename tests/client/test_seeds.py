@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from client import seeds
+from common import asked
+from common.errors import ProtocolError
+from common.privacy.mechanisms import UNIT
+from common.queries import SeedChoiceSpec
+from tests.client.asking import chosen, embedded, random_units, unit
+
+KEY = bytes(range(32))
+
+
+def _query(choices, vectors):
+    return asked.SeedChoice(spec=SeedChoiceSpec(choices=choices), vectors=vectors)
+
+
+def _records(count, dim=3):
+    return embedded([f"text {i}" for i in range(count)], vectors=random_units(np.random.default_rng(count), count, dim))
+
+
+def _rows(query, records, key=KEY):
+    return [tuple(row.tolist()) for row in seeds.utilities(query, records, key)]
+
+
+def test_utilities_are_half_of_one_plus_the_cosine():
+    vectors = unit([[1, 0], [0, 1], [-1, 0], [3, 4]])
+    (row,) = seeds.utilities(_query(1, vectors), embedded(["a"], vectors=[[1, 0]]), KEY)
+    np.testing.assert_allclose(row / UNIT, [1, 0.5, 0, 0.8], atol=2e-6)
+    assert row.dtype == np.int64
+    assert row.max() <= UNIT
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 40])
+def test_there_are_as_many_choosers_as_planned_whatever_the_number_of_records(count):
+    query = _query(5, random_units(np.random.default_rng(1), 7, 3))
+    rows = _rows(query, _records(count))
+    assert len(rows) == 5
+    assert rows.count((UNIT // 2,) * 7) == max(0, 5 - count)
+    assert len(seeds.choose(query, _records(count), 1.0, KEY, replacement=False)) == 5
+
+
+def test_every_record_is_as_likely_to_choose():
+    # 20 records, 5 choices, 2,000 keys: each is drawn 500 times, standard deviation 19.4. Keys are fixed.
+    vectors = random_units(np.random.default_rng(1), 1, 3)
+    records = _records(20)
+    of_record = {_rows(_query(1, vectors), chosen(records, [i]))[0]: i for i in range(20)}
+    assert len(of_record) == 20
+    drawn = np.zeros(20)
+    for key in range(2000):
+        for row in _rows(_query(5, vectors), records, key.to_bytes(32, "big")):
+            drawn[of_record[row]] += 1
+    assert np.abs(drawn - 500).max() < 5 * 19.4
+
+
+def test_candidates_of_another_dimension_are_refused():
+    query = _query(2, random_units(np.random.default_rng(1), 7, 4))
+    with pytest.raises(ProtocolError, match="dimension"):
+        seeds.choose(query, _records(3), 1.0, KEY, replacement=False)
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_with_almost_no_noise_each_record_chooses_the_nearest_candidate(replacement, monkeypatch):
+    monkeypatch.setattr(seeds, "_CHUNK_BYTES", 1)
+    vectors = random_units(np.random.default_rng(1), 30, 3)
+    records = _records(12)
+    nearest = sorted((records.vectors @ vectors.T).argmax(axis=1))
+    got = seeds.choose(_query(12, vectors), records, 1e-4, KEY, replacement=replacement)
+    assert got.tolist() == nearest
+    assert got.dtype == np.int64
+
+
+def test_the_scale_is_in_utilities_and_every_choice_has_a_key_of_its_own(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        seeds.mechanisms,
+        "noisy_max",
+        lambda row, scale, key, **more: calls.append((scale, key, more)) or 3 - len(calls),
+    )
+    query = _query(4, random_units(np.random.default_rng(1), 7, 3))
+    got = seeds.choose(query, _records(3), 0.5, KEY, replacement=True)
+    assert got.tolist() == [-1, 0, 1, 2]
+    assert {scale for scale, _, _ in calls} == {0.5 * UNIT}
+    assert len({key for _, key, _ in calls}) == 4
+    assert all(len(key) == 32 and more == {"replacement": True} for _, key, more in calls)
