@@ -46,6 +46,11 @@ class Yield:
     input_tokens: int = 0
     output_tokens: int = 0
 
+    @property
+    def requested(self) -> Counter[str]:
+        """Texts ordered, by model."""
+        return Counter(candidate.model for candidate in self.candidates) + self.lost
+
 
 def generate(
     providers: Mapping[str, Provider],

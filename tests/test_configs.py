@@ -44,8 +44,8 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
 @pytest.mark.parametrize("path", CHOICES, ids=str)
 @pytest.mark.parametrize("primary", ["server", "simulation"])
 def test_each_choice_composes_under_each_primary_configuration(path, primary):
-    needed = ["embedding.name_or_path=somewhere"] if path.stem == "pretrained" else []
-    config = composed([f"{path.parts[0]}={path.stem}", *needed], primary)
+    needed = {"pretrained": ["embedding.name_or_path=somewhere"], "aug_pe_plus": ["method.vocabulary=somewhere"]}
+    config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
     assert isinstance(config, DictConfig)
     assert ("engine" in config) == (primary == "simulation")
 
