@@ -1,6 +1,8 @@
 # make demo      the main job on the embedded defaults
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
+# make audit     the noise of the whole pipeline: structure, variance, Laplace, canaries (minutes)
+# make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
 # make protos    generate protos/*_pb2.py again
@@ -13,7 +15,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow bench-secagg bench-noise protos
+.PHONY: demo test check test-slow audit mutations bench-secagg bench-noise protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -28,6 +30,13 @@ check: $(INSTALLED)
 
 test-slow: $(INSTALLED)
 	$(BIN)/pytest -m slow
+
+audit: $(INSTALLED)
+	$(BIN)/pytest tests/properties/test_sensitivity.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit
+
+mutations: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 bench-secagg: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_secagg

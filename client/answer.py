@@ -36,7 +36,8 @@ from common.errors import RefusedError
 from common.messages import Reason
 from common.privacy import mechanisms
 from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan, PlannedQuery
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.rng import secure_bytes
 

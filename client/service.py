@@ -175,7 +175,9 @@ class PartyService:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        self._records = records.embed(self._private, plan.labels, self._encoder)
+        # At user level a party is one user: of all its records together only the first few take part.
+        owners = [self._party] * len(self._private) if plan.unit == "user" else None
+        self._records = records.embed(self._private, plan.labels, self._encoder, owners)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._session, self._setup, self._round = session, setup, None
         return m.Opened(self._encoder.digest, advert)

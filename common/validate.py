@@ -23,6 +23,13 @@ def at_least(low: float, **values: float) -> None:
             raise ConfigError(name, expected=f"a finite number >= {low}", got=value)
 
 
+def integers(low: int, **values: int) -> None:
+    """Each value is an integer, no other number, not below `low`."""
+    for name, value in values.items():
+        if type(value) is not int or value < low:
+            raise ConfigError(name, expected=f"an integer >= {low}", got=repr(value))
+
+
 def in_range(low: float, high: float, **values: float) -> None:
     """Each value lies in the closed range [low, high]."""
     for name, value in values.items():

@@ -101,10 +101,11 @@ class Federation:
         Raises:
             DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
         """
-        self._attempt, self._failed = self._attempt + 1, False
+        self._attempt, self._failed = self._attempt + 1, True  # until it has not
         first = self._first_unanswered()
         if first is None:  # resumed after the last answer: the parties may still keep theirs
             self._network.join(wire.pack(self._envelope(0, m.Close(), index=0)), self._plan.parties)
+            self._failed = False
             return
         self._refused.clear()
         opening = self._envelope(0, m.Open(self._plan.to_json(), first), index=first)
@@ -112,9 +113,11 @@ class Federation:
         opened = self._bodies(replies, m.Opened, index=first)
         self._joined = frozenset(opened)
         self._enough("open", self._joined, self._plan.survivors)
-        if not self._plan.secure:
-            return
+        if self._plan.secure:
+            self._set_up(opened, first)
+        self._failed = False
 
+    def _set_up(self, opened: Mapping[PartyId, m.Opened], first: int) -> None:
         setup = set_up(self._plan, self._run, attempt=self._attempt, first=first)
         adverts = {party: body.advert for party, body in opened.items() if body.advert}
         sharing, adverts = secagg.collect_adverts(setup, adverts, roster=self._roster)
@@ -146,20 +149,27 @@ class Federation:
             if self._checkpoint.answer(index) is not None:
                 self._ledger.commit(self._run, index)  # we may have died between the two commits
                 return self._answered(index)
-        begun = max((index for index in attempts if index in charged), default=attempts[0])
-        for index in range(begun, attempts[-1]):
-            named = charged[index].survivors if index in charged else None
-            if named and not named <= self._joined:
-                continue
+        index = max((index for index in attempts if index in charged), default=attempts[0])
+        tries = self._plan.max_attempts
+        while True:
+            tries -= 1
             try:
+                if self._failed:
+                    self.open()
+                if index < attempts[-1] and self._lost(index):
+                    index += 1
                 return self._attempted(index, query)
             except DropoutError as error:
-                log.warning("query %d failed and is attempted again at its full price: %s", index, error)
-        return self._attempted(attempts[-1], query)
+                if not tries:
+                    raise
+                log.warning("query %d failed and is asked again: %s", index, error)
+
+    def _lost(self, index: int) -> bool:
+        """Whether a party that was named for this attempt is gone, so that only fresh noise and a charge help."""
+        named = [entry.survivors for entry in self._ledger.entries(self._run) if entry.index == index]
+        return any(survivors is not None and not survivors <= self._joined for survivors in named)
 
     def _attempted(self, index: int, query: asked.Query) -> Answered:
-        if self._failed:
-            self.open()
         query = self._checkpoint.reserve(index, query)
         entry = self._ledger.reserve(
             run=self._run,

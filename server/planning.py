@@ -14,7 +14,8 @@ from common.llm.base import Provider
 from common.privacy import accountant, guarantee
 from common.privacy.budget import calibrate
 from common.privacy.ledger import Ledger
-from common.privacy.plan import Plan, PlannedQuery
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
 from common.queries import spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
 from server import prompts

@@ -1,16 +1,32 @@
 """Tiny federations of real parties, for tests: `make(parties=3, epsilon=4)`."""
 
+import math
+
 import numpy as np
 
 from client.app import relay
+from client.contribute import contribution
 from client.guard import Limits
+from client.records import embed
 from client.service import PartyService
-from client.votes import contribution
+from common.asked import Votes, asked, encode_terms
 from common.domain import Record
 from common.embedding import Encoder
+from common.privacy.budget import calibrate
 from common.privacy.ledger import Ledger
-from common.privacy.plan import calibrate
-from common.queries import Votes, VotesSpec
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.queries import (
+    CorrectCountSpec,
+    LabelHistogramSpec,
+    LengthHistogramSpec,
+    LengthRangeSpec,
+    SeedChoiceSpec,
+    SelfSimilaritySpec,
+    SketchSpec,
+    VocabularySpec,
+    VotesSpec,
+)
 from common.secagg.identity import Identity, Roster
 from server.ask import Federation
 from server.checkpoint import Checkpoint
@@ -27,7 +43,9 @@ def records(party, count=5):
     return [Record(f"{CANARY}{party} note {party * 31 + i} of {LABELS[i % 2]}", LABELS[i % 2]) for i in range(count)]
 
 
-def plan(parties=3, **changes):
+def plan(parties=3, *, epsilon=4.0, calibration="tight", spec=None, times=2, queries=None, **changes):
+    """A calibrated plan: of votes, or of these queries."""
+    secure = changes.get("secure", parties > 1)
     settings = {
         "method": "test",
         "labels": LABELS,
@@ -35,22 +53,54 @@ def plan(parties=3, **changes):
         "parties": parties,
         "max_dropouts": 0,
         "colluders": 0,
-        "threshold": parties // 2 + 1 if parties > 1 else 1,
-        "secure": parties > 1,
-        "epsilon": 4.0,
+        "threshold": parties // 2 + 1 if secure else 1,
+        "secure": secure,
+        "degree": parties - 1 if secure else 0,
+        "corrupt": changes.get("colluders", 0) if secure else 0,
+        "epsilon": math.inf,
         "delta": 1e-5,
         "unit": "sample",
-        "name": "votes",
-        "spec": VotesSpec(top=4),
-        "times": 2,
+        "queries": queries or (PlannedQuery(name="votes", spec=spec or VotesSpec(top=4), times=times),),
     }
-    return calibrate(**(settings | changes))
+    return calibrate(Plan(**(settings | changes)), epsilon, calibration=calibration)
 
 
 def query(seed=0, candidates=12, top=4, max_records=1):
     texts = [f"candidate {seed} {i} {'xyz'[i % 3]}" for i in range(candidates)]
     labels = np.array([i % 2 for i in range(candidates)], dtype=np.int32)
     return Votes(spec=VotesSpec(top=top, max_records=max_records), vectors=ENCODER.encode(texts), labels=labels)
+
+
+TERMS = ("note", "note of", "canary", "of")
+
+
+def each_kind(max_records=1, seed=0):
+    """A query of each kind, by kind, that these records and labels can answer."""
+    rng = np.random.default_rng(seed)
+    pool = ENCODER.encode([f"pool {seed} {i}" for i in range(6)])
+    terms = {"terms": encode_terms(TERMS), "vectors": ENCODER.encode(list(TERMS))}
+    frequencies = rng.normal(size=(8, 32)).astype(np.float32)
+    phases = rng.uniform(0, 7, 8).astype(np.float32)
+    edges = np.array([3, 5, 9], dtype=np.int32)
+    weights = rng.normal(size=(2, 32)).astype(np.float32)
+    given = (
+        (
+            VotesSpec(top=4, fine=2, max_records=max_records),
+            {"vectors": pool, "labels": np.arange(6, dtype=np.int32) % 2},
+        ),
+        (LabelHistogramSpec(labels=2, max_records=max_records), {}),
+        (LengthHistogramSpec(bins=4, max_records=max_records), {"edges": edges}),
+        (VocabularySpec(first=2, max_records=max_records), {"terms": terms["terms"]}),
+        (
+            SketchSpec(labels=2, features=8, paired=False, first=2, max_records=max_records),
+            {**terms, "frequencies": frequencies, "phases": phases},
+        ),
+        (SelfSimilaritySpec(buckets=5, max_records=max_records), {}),
+        (CorrectCountSpec(max_records=max_records), {"weights": weights, "intercepts": np.zeros(2, dtype=np.float32)}),
+        (LengthRangeSpec(cap=12, max_records=max_records), {}),
+        (SeedChoiceSpec(choices=4, max_records=max_records), {"vectors": pool}),
+    )
+    return {spec.kind: asked(spec, arrays) for spec, arrays in given}
 
 
 IDENTITIES = {party: Identity(bytes([party + 1]) * 32) for party in range(5)}
@@ -84,7 +134,6 @@ def federation(folder, services, agreed, *, run="run", known=None, **faults):
     )
 
 
-def true_counts(asked, private):
+def true_counts(query, private):
     """What a party with these records contributes before noise."""
-    numbers = np.array([LABELS.index(record.label) for record in private], dtype=np.int32)
-    return contribution(asked, ENCODER.encode([record.text for record in private]), numbers)
+    return contribution(query, embed(private, LABELS, ENCODER))

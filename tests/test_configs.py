@@ -67,7 +67,7 @@ def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_
 def test_a_party_own_limits_file_is_as_strict_as_the_class_and_limits_all_runs_together():
     from omegaconf import OmegaConf
 
-    assert instantiate(OmegaConf.load(ROOT / "client.yaml"), _convert_="all") == Limits(max_total_epsilon=10.0)
+    assert instantiate(OmegaConf.load(ROOT / "client.yaml"), _convert_="all") == Limits(lifetime_epsilon=10.0)
 
 
 def test_the_embedded_models_are_built_and_differ():

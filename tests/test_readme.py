@@ -97,7 +97,7 @@ def test_the_command_for_files_runs_as_written_on_small_files(tmp_path):
 def test_the_price_is_printed_as_written(capsys):
     words = next(words for words in commands() if words[0].endswith("coordinator"))
     assert coordinator(words[1:]) == 0
-    assert '"sigma_votes": 3.531' in capsys.readouterr().out
+    assert '"scale": 3.531' in capsys.readouterr().out
 
 
 def test_every_link_leads_somewhere():

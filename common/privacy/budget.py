@@ -12,7 +12,8 @@ from scipy.optimize import brentq
 
 from common.errors import ConfigError, PlanError
 from common.privacy import accountant
-from common.privacy.plan import Plan, PlannedQuery
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
 from common.queries import VotesSpec
 
 _PRECISION = 1e-5

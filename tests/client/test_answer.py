@@ -6,15 +6,20 @@ import pytest
 from client import answer
 from client.records import embed
 from client.session import RefusalError
+from common.asked import Votes
 from common.errors import RefusedError
 from common.privacy.ledger import Ledger
-from common.queries import Votes, VotesSpec
-from tests.federations import ENCODER, LABELS, plan, query, records, true_counts
+from common.queries import VotesSpec
+from tests.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
 
 
-def ask(ledger, agreed, asked, *, private=None, index=0, run="run"):
-    mine = embed(records(0) if private is None else private, LABELS, ENCODER)
-    return answer.answer(asked, run=run, index=index, plan=agreed, records=mine, ledger=ledger)
+def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN, data_set=""):
+    private = records(0) if private is None else private
+    owners = [0] * len(private) if agreed.unit == "user" else None
+    mine = embed(private, LABELS, ENCODER, owners)
+    return answer.answer(
+        asked, run=run, index=index, plan=agreed, records=mine, ledger=ledger, limits=limits, data_set=data_set
+    )
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def test_one_share_of_variance_sigma_squared_over_u_from_the_key_in_the_ledger(l
     drawn = []
     monkeypatch.setattr(answer, "discrete_gaussian", lambda *args: drawn.append(args) or np.full(24, 1000))
     noised = ask(ledger, agreed, query())
-    assert [call[:2] for call in drawn] == [(agreed.queries[0].sigma / math.sqrt(2), 24)]
+    assert [call[:2] for call in drawn] == [(agreed.queries[0].scale / math.sqrt(2), 24)]
     assert np.array_equal(noised, true_counts(query(), records(0)) + 1000)
 
 
@@ -90,7 +95,7 @@ def test_at_user_level_only_the_first_records_of_the_party_vote(ledger):
 def test_records_beyond_the_rings_bound_cut_counts_off_and_take_no_place_from_others(ledger):
     # At sample level one record more or less must move the answer by its own votes at most, also at the bound.
     agreed = plan(3, epsilon=math.inf, max_records_per_party=3)
-    full, most = true_counts(query(), records(0, 30)), agreed.queries[0].spec.largest(3)
+    full, most = true_counts(query(), records(0, 30)), agreed.queries[0].spec.largest * 3
     assert full.max() > most
     counts = ask(ledger, agreed, query(), private=records(0, 30))
     assert np.array_equal(counts, np.minimum(full, most))
@@ -109,7 +114,7 @@ def test_the_charge_is_on_disk_before_records_are_touched(ledger, monkeypatch):
     def crash(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answer.votes, "contribution", crash)
+    monkeypatch.setattr(answer.contribute, "contribution", crash)
     with pytest.raises(KeyboardInterrupt):
         ask(ledger, plan(3), query())
     assert len(Ledger(ledger._path).entries()) == 1

@@ -12,8 +12,13 @@ from common.secagg.graph import parameters
 from tests.federations import plan, roster
 
 
+def charges(agreed, runs):
+    """What so many complete runs of that plan were charged."""
+    return [(f"run {number}", release) for number in range(runs) for release in agreed.releases()]
+
+
 def test_a_plan_within_all_limits_is_accepted():
-    Limits(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_noise_parties=3).check(plan(3))
+    Limits(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3))
 
 
 @pytest.mark.parametrize(
@@ -22,8 +27,8 @@ def test_a_plan_within_all_limits_is_accepted():
         {"max_epsilon": 3.9},
         {"max_delta": 9e-6},
         {"max_top": 3},
-        {"max_total_epsilon": 3.9},
-        {"min_noise_parties": 4},
+        {"lifetime_epsilon": 3.9, "lifetime_delta": 1e-5},
+        {"min_survivors": 4},
         {"min_unit_records": 2},
     ],
 )
@@ -41,7 +46,7 @@ def test_a_small_epsilon_written_over_too_little_noise_is_refused():
     honest = plan(3)
     (asked,) = honest.queries
     with pytest.raises(RefusalError, match="noise in the plan") as caught:
-        Limits().check(replace(honest, queries=(replace(asked, sigma=asked.sigma * 0.9),)))
+        Limits().check(replace(honest, queries=(replace(asked, scale=asked.scale * 0.9),)))
     assert caught.value.reason is Reason.OVER_LIMIT
 
 
@@ -55,7 +60,7 @@ def test_no_noise_needs_the_unsafe_switch_at_the_party():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"max_epsilon": 0.0}, {"max_epsilon": math.nan}, {"max_delta": 1.0}, {"max_top": 0}, {"max_total_epsilon": 0.0}],
+    [{"max_epsilon": 0.0}, {"max_epsilon": math.nan}, {"max_delta": 1.0}, {"max_top": 0}, {"lifetime_epsilon": 0.0}],
 )
 def test_limits_that_make_no_sense(wrong):
     with pytest.raises(ConfigError):
@@ -80,19 +85,19 @@ def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
 
 def test_all_runs_together_stay_within_the_partys_total():
     agreed = plan(3)
-    limits = Limits(max_total_epsilon=8.0)
+    limits = Limits(lifetime_epsilon=8.0, lifetime_delta=1e-5)
     limits.check(agreed)
     # k equal runs are one Gaussian of sensitivity sqrt(k): epsilon 4 at delta 1e-5 becomes 6.1 for two, 7.9 for three.
-    limits.check(agreed, agreed.releases() * 2)
+    limits.check(agreed, charges(agreed, 2))
     with pytest.raises(RefusalError, match="epsilon of all runs") as caught:
-        limits.check(agreed, agreed.releases() * 3)
+        limits.check(agreed, charges(agreed, 3))
     assert caught.value.reason is Reason.OVER_LIMIT
-    Limits().check(agreed, agreed.releases() * 1000)
+    Limits().check(agreed, charges(agreed, 1000))
 
 
 def test_a_run_without_noise_leaves_nothing_for_a_later_one():
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        Limits(max_total_epsilon=100.0).check(plan(3), plan(3, epsilon=math.inf).releases())
+        Limits(lifetime_epsilon=100.0).check(plan(3), charges(plan(3, epsilon=math.inf), 1))
 
 
 def test_a_party_may_insist_on_signed_survivors():

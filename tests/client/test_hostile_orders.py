@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from client import secagg
 from common import messages as m
 from common import wire
+from common.asked import digest
 from common.secagg.messages import UnmaskShares
 from common.setup import set_up
 from tests.federations import IDENTITIES, plan, query, roster, service
@@ -71,7 +72,7 @@ class Orders(RuleBasedStateMachine):
             asked = wire.unpack(parcel)
             place = (asked.run, asked.index)
             if isinstance(reply, m.Answer):
-                given = (asked.body.query.digest(), None if self.plan.secure else reply.words.tobytes())
+                given = (digest(asked.body.query), None if self.plan.secure else reply.words.tobytes())
                 assert self.answered.setdefault(place, given) == given
             else:
                 assert self.named.setdefault(place, asked.body.survivors) == asked.body.survivors
@@ -123,7 +124,7 @@ class Orders(RuleBasedStateMachine):
     def votes(self, seed, index, top, delivered):
         delivery = self.delivery if delivered and self._ready() else None
         self.at = (self.at[0], index)
-        self._send(m.AskVotes(query(seed, top=top), delivery))
+        self._send(m.Ask(query(seed, top=top), delivery))
 
     @precondition(_ready)
     @rule(survivors=st.sampled_from(SURVIVORS))
@@ -167,8 +168,8 @@ class Orders(RuleBasedStateMachine):
         if self.plan.secure:
             assert isinstance(self._send(m.AskShares(self.adverts)), m.Shares)
         asked = query(seed)
-        reply = self._send(m.AskVotes(asked, self.delivery if self.plan.secure else None))
-        same = entry is None or (entry.query_digest == asked.digest() and not entry.committed)
+        reply = self._send(m.Ask(asked, self.delivery if self.plan.secure else None))
+        same = entry is None or (entry.query_digest == digest(asked) and not entry.committed)
         assert isinstance(reply, m.Answer if same else m.Refusal)
         if not (self.plan.secure and same):
             return
@@ -187,7 +188,7 @@ class Orders(RuleBasedStateMachine):
             # Party 0's ciphertexts for its peers come with its reply to AskShares.
             inbox[0] = self.sealed[peer]
             nothing = np.zeros(asked.length, dtype=np.int64)
-            masked, _ = state.receive(inbox, PARTIES).mask(self.at[1], nothing, subject=asked.digest())
+            masked, _ = state.receive(inbox, PARTIES).mask(self.at[1], nothing, subject=digest(asked))
             signatures[peer] = masked.agree(survivors)[1]
         return signatures
 

@@ -34,9 +34,9 @@ def opened(folder, agreed=PLAIN, **changes):
 
 
 def test_the_plain_answer_is_the_counts_and_this_partys_whole_noise(tmp_path):
-    reply = send(opened(tmp_path), m.AskVotes(query()))
+    reply = send(opened(tmp_path), m.Ask(query()))
     noise = ring.decode(reply.words.copy()) - true_counts(query(), records(0))
-    assert 0 < np.abs(noise).max() < 40 * PLAIN.queries[0].sigma
+    assert 0 < np.abs(noise).max() < 40 * PLAIN.queries[0].scale
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_a_party_beyond_the_plan_is_refused(tmp_path):
 
 
 def test_what_is_not_for_this_party_or_comes_before_opening_is_refused(tmp_path):
-    assert send(service(tmp_path, 0), m.AskVotes(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
+    assert send(service(tmp_path, 0), m.Ask(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
     party = opened(tmp_path)
-    assert send(party, m.AskVotes(query()), party=1) == m.Refusal(m.Reason.MALFORMED)
-    assert isinstance(send(party, m.AskVotes(query())), m.Answer)
-    assert send(party, m.AskVotes(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
+    assert send(party, m.Ask(query()), party=1) == m.Refusal(m.Reason.MALFORMED)
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
+    assert send(party, m.Ask(query())) == m.Refusal(m.Reason.OUT_OF_ORDER)
 
 
 def test_a_set_up_that_nobody_else_takes_part_in_is_refused(tmp_path):
@@ -92,10 +92,10 @@ def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
 
 def test_closing_forgets_the_run_and_its_answers(tmp_path):
     party = opened(tmp_path)
-    send(party, m.AskVotes(query()))
+    send(party, m.Ask(query()))
     assert send(party, m.Close()) == m.Closed()
     assert [entry.answer for entry in party._ledger.entries()] == [None]
-    assert send(party, m.AskVotes(query()), index=1) == m.Refusal(m.Reason.OUT_OF_ORDER)
+    assert send(party, m.Ask(query()), index=1) == m.Refusal(m.Reason.OUT_OF_ORDER)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -103,9 +103,7 @@ def test_closing_forgets_the_run_and_its_answers(tmp_path):
 def test_hostile_parcels_get_a_refusal_and_no_private_byte(tmp_path, caplog, data):
     party = opened(tmp_path)
     caplog.set_level(logging.DEBUG)
-    ask = data.draw(
-        st.sampled_from([m.Open(PLAIN.to_json()), m.AskVotes(query(1)), m.AskUnmask(frozenset({0})), m.Close()])
-    )
+    ask = data.draw(st.sampled_from([m.Open(PLAIN.to_json()), m.Ask(query(1)), m.AskUnmask(frozenset({0})), m.Close()]))
     parcel = wire.pack(m.Envelope(run="run", party=0, plan_digest=PLAIN.digest(), index=1, body=ask))
     spoilt = bytearray(parcel.envelope)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -124,8 +122,8 @@ def test_an_error_deep_inside_is_coarse_and_its_text_stays_here(tmp_path, monkey
     def fail(*_, **__):
         raise ValueError(CANARY)
 
-    monkeypatch.setattr("client.answer.votes.contribution", fail)
-    assert send(party, m.AskVotes(query())) == m.Refusal(m.Reason.INTERNAL)
+    monkeypatch.setattr("client.answer.contribute.contribution", fail)
+    assert send(party, m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
     assert CANARY not in caplog.text
 
 
@@ -140,7 +138,7 @@ def test_true_counts_never_leave(tmp_path):
 
     parties = federation(tmp_path, services, agreed, on_reply=watch)
     parties.open()
-    parties.ask(0, query())
+    parties.ask("votes", 0, query())
     counts = [true_counts(query(), records(party)) for party in range(3)]
     assert len([bulk for bulk in sent if bulk]) == 3
     for bulk in filter(None, sent):
@@ -153,7 +151,7 @@ def test_without_masks_the_counts_leave_under_noise_only(tmp_path):
     for party in range(3):
         asked = service(tmp_path, party)
         send(asked, m.Open(PLAIN.to_json()))
-        words = send(asked, m.AskVotes(query()), party=party).words
+        words = send(asked, m.Ask(query()), party=party).words
         # A noise of sigma 20 is zero in 2 % of the coordinates: in 8 or more of 24 with probability 2e-8.
         assert (words == ring.encode(true_counts(query(), records(party)))).sum() < 8
 
@@ -172,33 +170,33 @@ def test_a_limit_refuses_before_any_record_is_embedded(tmp_path, monkeypatch):
 
 
 def test_another_run_gets_no_fresh_budget(tmp_path):
-    party = opened(tmp_path, limits=Limits(max_total_epsilon=5.0))
-    send(party, m.AskVotes(query()))
+    party = opened(tmp_path, limits=Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5))
+    send(party, m.Ask(query()))
     assert send(party, m.Open(PLAIN.to_json()), run="again") == m.Refusal(m.Reason.OVER_LIMIT)
     # The run itself may be resumed: its own answers are in its plan.
     assert isinstance(send(party, m.Open(PLAIN.to_json())), m.Opened)
-    assert isinstance(send(party, m.AskVotes(query(1)), index=1), m.Answer)
+    assert isinstance(send(party, m.Ask(query(1)), index=1), m.Answer)
 
 
 def test_a_service_that_died_in_mid_query_answers_again_to_the_last_bit_and_nothing_else(tmp_path):
-    first = send(opened(tmp_path), m.AskVotes(query())).words
+    first = send(opened(tmp_path), m.Ask(query())).words
     for _ in range(2):
-        again = send(opened(tmp_path), m.AskVotes(query()))
+        again = send(opened(tmp_path), m.Ask(query()))
         assert np.array_equal(again.words, first)
-    assert send(opened(tmp_path), m.AskVotes(query(1))) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert send(opened(tmp_path), m.Ask(query(1))) == m.Refusal(m.Reason.OVER_LIMIT)
     other = replace(PLAIN, max_records_per_party=77)
-    assert send(opened(tmp_path, other), m.AskVotes(query()), agreed=other) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert send(opened(tmp_path, other), m.Ask(query()), agreed=other) == m.Refusal(m.Reason.OVER_LIMIT)
     assert send(opened(tmp_path), m.Close()) == m.Closed()
-    assert send(opened(tmp_path), m.AskVotes(query())) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert send(opened(tmp_path), m.Ask(query())) == m.Refusal(m.Reason.OVER_LIMIT)
 
 
 def test_what_is_refused_for_its_content_leaves_the_run_as_it_was(tmp_path):
     party = opened(tmp_path)
     for wrong in (query(top=5), query(max_records=2)):
-        assert send(party, m.AskVotes(wrong)) == m.Refusal(m.Reason.UNPLANNED)
+        assert send(party, m.Ask(wrong)) == m.Refusal(m.Reason.UNPLANNED)
     assert send(party, m.Open(b"{}")) == m.Refusal(m.Reason.MALFORMED)
     assert send(party, m.Close(), run="other") == m.Closed()
-    assert isinstance(send(party, m.AskVotes(query())), m.Answer)
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
 
 
 def test_an_open_that_fails_over_the_records_leaves_the_run_before_it_open(tmp_path, monkeypatch):
@@ -211,8 +209,8 @@ def test_an_open_that_fails_over_the_records_leaves_the_run_before_it_open(tmp_p
     with monkeypatch.context() as patch:
         patch.setattr("client.records.embed", fail)
         assert send(party, m.Open(other.to_json()), agreed=other) == m.Refusal(m.Reason.INTERNAL)
-    assert send(party, m.AskVotes(query()), agreed=other) == m.Refusal(m.Reason.UNPLANNED)
-    assert isinstance(send(party, m.AskVotes(query())), m.Answer)
+    assert send(party, m.Ask(query()), agreed=other) == m.Refusal(m.Reason.UNPLANNED)
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
 
 
 # Scales above 1e4 are left out: the exact accounting of such a grid takes minutes.
@@ -235,7 +233,7 @@ def test_no_plan_brings_a_party_down(tmp_path, data):
         digest = Plan.from_dict(plain).digest()
     except (CaucusError, ArithmeticError, ValueError):
         digest = bytes(32)
-    limits = Limits(max_total_epsilon=8.0, colluders=1)
+    limits = Limits(lifetime_epsilon=8.0, colluders=1)
     reply = send(service(tmp_path, 0, limits=limits), m.Open(json.dumps(plain).encode()), plan_digest=digest)
     assert reply != m.Refusal(m.Reason.INTERNAL)
 
@@ -266,5 +264,5 @@ def test_only_a_unix_socket_is_offered(tmp_path):
 
 
 def test_a_party_without_records_answers_noise_alone(tmp_path):
-    reply = send(opened(tmp_path, private=[]), m.AskVotes(query()))
-    assert np.abs(ring.decode(reply.words.copy())).max() < 40 * PLAIN.queries[0].sigma
+    reply = send(opened(tmp_path, private=[]), m.Ask(query()))
+    assert np.abs(ring.decode(reply.words.copy())).max() < 40 * PLAIN.queries[0].scale

@@ -14,7 +14,7 @@ PLANS = {
 }
 BODIES = {
     "shares": m.AskShares({}),
-    "votes": m.AskVotes(query()),
+    "votes": m.Ask(query()),
     "agree": m.AskAgree(frozenset({0, 1})),
     "unmask": m.AskUnmask(frozenset({0, 1})),
 }

@@ -1,18 +1,37 @@
+import dataclasses
 import math
 
-import numpy as np
 import pytest
 
-from common.errors import ConfigError, ProtocolError
-from common.queries import Votes, VotesSpec
+from common import queries
+from common.errors import ConfigError
+from common.queries import (
+    KINDS,
+    CorrectCountSpec,
+    LabelHistogramSpec,
+    LengthHistogramSpec,
+    LengthRangeSpec,
+    SeedChoiceSpec,
+    SelfSimilaritySpec,
+    Sensitivity,
+    SketchSpec,
+    VocabularySpec,
+    VotesSpec,
+    spec_from_dict,
+    spec_to_dict,
+)
 
-
-def _votes(vectors=((1.0, 0.0), (0.0, 1.0)), labels=(0, 1), **spec):
-    return Votes(
-        spec=VotesSpec(**{"top": 8, **spec}),
-        vectors=np.array(vectors, dtype=np.float32),
-        labels=np.array(labels, dtype=np.int32),
-    )
+_ALL = [
+    VotesSpec(top=8, furthest=False, fine=3, max_records=2),
+    LabelHistogramSpec(labels=4, max_records=2),
+    LengthHistogramSpec(bins=7, max_records=2),
+    VocabularySpec(first=10, max_records=2),
+    SketchSpec(labels=2, features=100, paired=False, first=5, prefix=4, grid=16, max_records=2),
+    SelfSimilaritySpec(buckets=100, grid=16, max_records=2),
+    CorrectCountSpec(max_records=2),
+    LengthRangeSpec(cap=1000, max_records=2),
+    SeedChoiceSpec(choices=100, own_candidates=True, max_records=2),
+]
 
 
 @pytest.mark.parametrize(
@@ -20,73 +39,124 @@ def _votes(vectors=((1.0, 0.0), (0.0, 1.0)), labels=(0, 1), **spec):
     [
         ({"top": 8}, 4 - 2**-6, math.sqrt(8 / 3 * (1 - 4.0**-8))),
         ({"top": 8, "furthest": False}, 2 - 2**-7, 1.154691),
+        ({"top": 8, "fine": 5}, 4 - 2**-6, math.sqrt(8 / 3 * (1 - 4.0**-8))),
         ({"top": 1, "furthest": False}, 1, 1),
         ({"top": 1}, 2, math.sqrt(2)),
         ({"top": 3, "max_records": 8}, 8 * 3.5, 8 * math.sqrt(8 / 3 * (1 - 4.0**-3))),
     ],
 )
-def test_sensitivities_in_votes_are_the_derived_ones(spec, l1, l2):
+def test_sensitivities_of_votes_are_the_derived_ones(spec, l1, l2):
     votes = VotesSpec(**spec)
-    assert votes.sensitivity_l1 == pytest.approx(l1, rel=1e-12)
-    assert votes.sensitivity_l2 == pytest.approx(l2, rel=1e-6)
+    assert votes.sensitivity.l1 / votes.grid == pytest.approx(l1, rel=1e-12)
+    assert votes.sensitivity.l2 / votes.grid == pytest.approx(l2, rel=1e-6)
 
 
-def test_the_default_grid():
+def test_the_default_grid_of_votes():
     spec = VotesSpec(top=8)
-    assert spec.scale == 128
-    assert spec.grid_l1 == 510
-    assert sum(shift**2 for shift in spec.shifts) == 43690 == 2 * (4**8 - 1) // 3
-    assert spec.grid_l2**2 == pytest.approx(43690)
-    assert sorted(spec.shifts) == sorted([2**q for q in range(8)] * 2)
-    assert VotesSpec(top=3, furthest=False, max_records=5).shifts == (5, 10, 20)
+    assert (spec.grid, spec.largest) == (128, 128)
+    assert spec.sensitivity == Sensitivity(
+        l1=510, l2_squared=43690, touched=16, shifts=tuple(sorted([2**q for q in range(8)] * 2))
+    )
+    assert 43690 == 2 * (4**8 - 1) // 3
+    assert VotesSpec(top=3, furthest=False, max_records=5).sensitivity == Sensitivity(
+        l1=35, l2_squared=25 * 21, touched=15
+    )
+    assert VotesSpec(top=3, fine=7).grid == 28
 
 
-def test_length_and_largest_value():
-    assert VotesSpec(top=8).length(7) == 14 == _votes(np.eye(7), range(7)).length
-    assert VotesSpec(top=8, furthest=False).length(7) == 7
-    assert VotesSpec(top=8).largest(300) == 300 * 128
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [{"top": 0}, {"top": 21}, {"top": 8.0}, {"top": True}, {"top": 8, "max_records": 0}, {"top": 8, "furthest": 1}],
-)
-def test_impossible_specifications_are_refused(spec):
-    with pytest.raises(ConfigError):
-        VotesSpec(**spec)
+def test_the_papers_bound_on_votes():
+    assert VotesSpec(top=8).paper_l1 == 4
+    assert VotesSpec(top=1, furthest=False).paper_l1 == 1
+    assert VotesSpec(top=8, max_records=3).paper_l1 == 12
 
 
 @pytest.mark.parametrize(
-    ("vectors", "labels"),
+    ("spec", "expected", "largest"),
     [
-        (np.eye(2, dtype=np.float64), np.zeros(2, np.int32)),
-        (np.eye(2, dtype=np.float32)[0], np.zeros(2, np.int32)),
-        (np.empty((0, 2), dtype=np.float32), np.zeros(0, np.int32)),
-        (np.eye(2, dtype=np.float32), np.zeros(3, np.int32)),
-        (np.eye(2, dtype=np.float32), np.zeros(2, np.int64)),
-        (np.eye(2, dtype=np.float32), np.array([0, -1], np.int32)),
-        (2 * np.eye(2, dtype=np.float32), np.zeros(2, np.int32)),
-        (np.full((2, 2), np.nan, dtype=np.float32), np.zeros(2, np.int32)),
-        (np.full((2, 2), np.inf, dtype=np.float32), np.zeros(2, np.int32)),
+        (LabelHistogramSpec(labels=4), (1, 1, 1, (1,)), 1),
+        (LabelHistogramSpec(labels=4, max_records=3), (3, 9, 3, ()), 1),
+        (LengthHistogramSpec(), (1, 1, 1, (1,)), 1),
+        (VocabularySpec(first=10), (10, 10, 10, (1,) * 10), 1),
+        (VocabularySpec(first=10, max_records=2), (20, 40, 20, ()), 1),
+        # floor(sqrt(2) 64) = 90.
+        (SketchSpec(labels=2, features=3, paired=False), (270, 3 * 8100, 3, (90, 90, 90)), 90),
+        (SelfSimilaritySpec(buckets=10), (128, 2 * 64**2, 2, (64, 64)), 64),
+        (CorrectCountSpec(), (2, 2, 2, (1, 1)), 1),
     ],
 )
-def test_malformed_votes_are_refused(vectors, labels):
-    with pytest.raises(ProtocolError):
-        Votes(spec=VotesSpec(top=1), vectors=vectors, labels=labels)
+def test_sensitivities_of_the_other_sums(spec, expected, largest):
+    l1, l2_squared, touched, shifts = expected
+    assert spec.sensitivity == Sensitivity(l1=l1, l2_squared=l2_squared, touched=touched, shifts=shifts)
+    assert spec.sensitivity.l2 == math.sqrt(l2_squared)
+    assert spec.largest == largest
 
 
-def test_digest_depends_on_every_part_and_on_nothing_else():
-    reference = _votes()
-    assert _votes().digest() == reference.digest()
-    changed = [
-        _votes(top=7),
-        _votes(furthest=False),
-        _votes(max_records=2),
-        _votes(vectors=((0.0, 1.0), (1.0, 0.0))),
-        _votes(vectors=((1.0, 1e-7), (0.0, 1.0))),
-        _votes(labels=(1, 0)),
-    ]
-    assert len({query.digest() for query in (*changed, reference)}) == 7
-    # Memory layout is not content.
-    fortran = Votes(spec=reference.spec, vectors=np.asfortranarray(reference.vectors), labels=reference.labels)
-    assert fortran.digest() == reference.digest()
+@pytest.mark.parametrize("users", [1, 2])
+def test_paired_features_need_noise_that_does_not_grow_with_their_number(users):
+    for features in (2, 100, 1000):
+        spec = SketchSpec(labels=2, features=features, max_records=users)
+        assert spec.largest == spec.grid == 64
+        # In units of 1: sqrt(I / 2) and I / sqrt(2), for a record.
+        assert spec.sensitivity.l2 / 64 == pytest.approx(users * math.sqrt(features / 2), rel=2e-4)
+        assert spec.sensitivity.l2 / 64 >= users * math.sqrt(features / 2)
+        assert spec.sensitivity.l1 / 64 == pytest.approx(users * features / math.sqrt(2), rel=0.02)
+        assert spec.sensitivity.l1 / 64 >= users * features / math.sqrt(2)
+        assert spec.sensitivity.touched == users * features
+        assert spec.sensitivity.shifts == ()
+
+
+def test_what_a_choice_or_a_range_in_a_party_costs_over_its_scale():
+    assert LengthRangeSpec(cap=10).sensitivity.l1 == 4
+    assert LengthRangeSpec(cap=10, max_records=3).sensitivity.l1 == 12
+    assert SeedChoiceSpec(choices=10).sensitivity.l1 == 2
+    assert SeedChoiceSpec(choices=10, max_records=3).sensitivity.l1 == 6
+
+
+@pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)
+def test_plain_values_and_back(spec):
+    plain = spec_to_dict(spec)
+    assert spec_from_dict(plain) == spec
+    assert plain["kind"] == spec.kind
+    assert set(plain) == {"kind"} | {field.name for field in dataclasses.fields(spec)}
+    for name in set(plain) - {"kind"}:
+        with pytest.raises(ConfigError, match="query"):
+            spec_from_dict({key: value for key, value in plain.items() if key != name})
+    for wrong in (
+        plain | {"more": 1},
+        plain | {"kind": "another"},
+        {key: plain[key] for key in plain if key != "kind"},
+    ):
+        with pytest.raises(ConfigError, match="query"):
+            spec_from_dict(wrong)
+    with pytest.raises(ConfigError):
+        spec_from_dict(plain | {"max_records": 0})
+
+
+def test_the_set_is_closed_and_complete():
+    assert {spec.kind for spec in _ALL} == set(KINDS)
+    assert len(KINDS) == len(set(KINDS)) == 9
+    for spec in _ALL:
+        assert spec.mechanisms
+        assert (spec.mechanisms == queries.SUMMED) == hasattr(spec, "largest")
+
+
+@pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)
+@pytest.mark.parametrize("wrong", [0, -1, 2**21, 1.0, True, "1", None, float("nan")])
+def test_numbers_out_of_range_or_of_another_type_are_refused(spec, wrong):
+    for field in dataclasses.fields(spec):
+        kind = type(getattr(spec, field.name))
+        right = (kind is bool and wrong is True) or (field.name == "prefix" and wrong == 0 and type(wrong) is int)
+        if not right:
+            with pytest.raises(ConfigError, match=field.name):
+                dataclasses.replace(spec, **{field.name: wrong})
+
+
+def test_impossible_combinations_are_refused():
+    with pytest.raises(ConfigError, match="top"):
+        VotesSpec(top=queries.MOST_VOTES + 1)
+    with pytest.raises(ConfigError, match="features"):
+        SketchSpec(labels=2, features=3)
+    assert SketchSpec(labels=2, features=3, paired=False).features == 3
+    with pytest.raises(ConfigError, match="prefix"):
+        SketchSpec(labels=2, features=4, first=3, prefix=4)
+    assert SketchSpec(labels=2, features=4, first=3, prefix=3).prefix == 3

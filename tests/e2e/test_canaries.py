@@ -11,7 +11,7 @@ import json
 import numpy as np
 import pytest
 
-from client import answer, service, votes
+from client import answer, contribute, service
 from common.embedding import Encoder
 from common.errors import CaucusError, DropoutError, ProviderError
 from common.llm.embedded import Embedded
@@ -81,7 +81,7 @@ def keys_in(content, keys):
 def watched(monkeypatch):
     """Counts and keys, taken where they are made."""
     seen = {"counts": {}, "noise": [], "masks": []}
-    contribution, ask = votes.contribution, answer.answer
+    contribution, ask = contribute.contribution, answer.answer
     at = []
 
     def counted(*args, **kwargs):
@@ -100,7 +100,7 @@ def watched(monkeypatch):
 
         return draw
 
-    monkeypatch.setattr(votes, "contribution", counted)
+    monkeypatch.setattr(contribute, "contribution", counted)
     monkeypatch.setattr(answer, "answer", asked)
     monkeypatch.setattr(answer, "secure_bytes", drawn("noise", answer.secure_bytes))
     monkeypatch.setattr(service, "secure_bytes", drawn("masks", service.secure_bytes))

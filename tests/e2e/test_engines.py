@@ -77,8 +77,8 @@ def test_ray_gives_the_same_texts_as_one_process(environment, tmp_path):
     there = tmp_path / "ray"
     assert read(there, "run.json")["status"] == "complete"
     assert texts(there) == texts(here)
-    assert [line["query"] for line in lines(there, "rounds.jsonl")] == [
-        line["query"] for line in lines(here, "rounds.jsonl")
+    assert [line["queries"] for line in lines(there, "rounds.jsonl")] == [
+        line["queries"] for line in lines(here, "rounds.jsonl")
     ]
     assert read(there, "metrics.json") == read(here, "metrics.json")
     assert len(list(there.glob("parties/*.db"))) == 3

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from common import messages as m
 from common import wire
+from common.asked import digest
 from common.errors import DropoutError, RefusedError
 from common.privacy.ledger import Ledger
 from common.secagg.identity import Identity
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 
-STEPS = (m.Open, m.AskShares, m.AskVotes, m.AskUnmask)
-SIGNED_STEPS = (m.Open, m.AskShares, m.AskVotes, m.AskAgree, m.AskUnmask)
+STEPS = (m.Open, m.AskShares, m.Ask, m.AskUnmask)
+SIGNED_STEPS = (m.Open, m.AskShares, m.Ask, m.AskAgree, m.AskUnmask)
 NOISELESS = {"epsilon": float("inf")}
 
 
@@ -49,14 +50,16 @@ def test_the_sum_over_parties_is_the_central_count(tmp_path, secure, sizes):
     parties.open()
     for index in range(2):
         asked = query(index)
-        assert np.array_equal(parties.ask(index, asked), true_counts(asked, list(itertools.chain(*private))))
+        assert np.array_equal(
+            parties.ask("votes", index, asked).values, true_counts(asked, list(itertools.chain(*private)))
+        )
     parties.close()
 
 
 def test_one_party_alone_needs_no_masks(tmp_path):
     parties = federation(tmp_path, [service(tmp_path, 0)], plan(1, **NOISELESS))
     parties.open()
-    assert np.array_equal(parties.ask(0, query()), true_counts(query(), records(0)))
+    assert np.array_equal(parties.ask("votes", 0, query()).values, true_counts(query(), records(0)))
 
 
 @pytest.mark.parametrize(
@@ -72,21 +75,22 @@ def test_a_party_that_drops_at_any_step_is_missed_and_nothing_else(tmp_path, sig
     # Whoever answered before dropping is in the sum: its vector was masked, sent and counted.
     here = [party for party in range(4) if party != lost or kind in (m.AskAgree, m.AskUnmask)]
     expected = sum(true_counts(query(), records(party)) for party in here)
-    assert np.array_equal(parties.ask(0, query()), expected)
-    assert parties.survivors(0) == len(here)
+    answered = parties.ask("votes", 0, query())
+    assert np.array_equal(answered.values, expected)
+    assert answered.survivors == len(here)
 
 
 def test_a_party_that_missed_one_query_takes_part_in_the_next(tmp_path):
     def away(partition, message):
         envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
-        return () if partition == 2 and isinstance(envelope.body, m.AskVotes) and envelope.index == 0 else (message,)
+        return () if partition == 2 and isinstance(envelope.body, m.Ask) and envelope.index == 0 else (message,)
 
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3, max_dropouts=1, **NOISELESS), on_request=away)
     parties.open()
     for index, here in ((0, (0, 1)), (1, (0, 1, 2))):
         expected = sum(true_counts(query(index), records(party)) for party in here)
-        assert np.array_equal(parties.ask(index, query(index)), expected)
+        assert np.array_equal(parties.ask("votes", index, query(index)).values, expected)
 
 
 def test_a_run_is_two_exchanges_and_two_for_each_query_or_three_signed(tmp_path):
@@ -102,7 +106,7 @@ def test_a_run_is_two_exchanges_and_two_for_each_query_or_three_signed(tmp_path)
         )
         parties.open()
         for index in range(2):
-            parties.ask(index, query(index))
+            parties.ask("votes", index, query(index))
         assert seen.count(0) == phases
 
 
@@ -116,7 +120,9 @@ def test_a_party_with_another_view_of_who_is_who_takes_no_part(tmp_path, fault):
     agreed = plan(4, max_dropouts=1, threshold=3, roster=known.digest.hex(), **NOISELESS)
     parties = federation(tmp_path, services, agreed, known=known)
     parties.open()
-    assert np.array_equal(parties.ask(0, query()), sum(true_counts(query(), records(party)) for party in range(3)))
+    assert np.array_equal(
+        parties.ask("votes", 0, query()).values, sum(true_counts(query(), records(party)) for party in range(3))
+    )
 
 
 @pytest.mark.parametrize("kind", STEPS[2:])
@@ -125,7 +131,7 @@ def test_more_dropouts_than_planned_give_a_refusal_and_never_a_sum(tmp_path, kin
     parties = federation(tmp_path, services, plan(3, threshold=3, **NOISELESS), on_request=losing(1, kind))
     parties.open()
     with pytest.raises(DropoutError, match="expected at least 3"):
-        parties.ask(0, query())
+        parties.ask("votes", 0, query())
 
 
 LOSSES = st.tuples(*[st.sampled_from([None, *itertools.product(STEPS, ("request", "reply"))])] * 5)
@@ -144,7 +150,7 @@ def test_whoever_drops_whenever_the_sum_is_exact_or_there_is_none(secure, attemp
             parties = federation(folder, services, agreed, **vanishing(losses))
             try:
                 parties.open()
-                total = parties.ask(0, query())
+                total = parties.ask("votes", 0, query()).values
             except DropoutError:
                 assert any(losses)
                 continue
@@ -164,7 +170,7 @@ def test_once_parties_were_named_the_sum_is_theirs_or_nobodys(tmp_path, secure):
     def ask(*losses):
         parties = federation(tmp_path, services, agreed, **vanishing(losses))
         parties.open()
-        return parties.ask(0, query())
+        return parties.ask("votes", 0, query()).values
 
     if secure:
         lost = (m.AskUnmask, "request")
@@ -172,12 +178,12 @@ def test_once_parties_were_named_the_sum_is_theirs_or_nobodys(tmp_path, secure):
             ask(None, None, lost, lost)
     else:
         Ledger(tmp_path / "coordinator.db").reserve(
-            run="run", index=0, plan_digest=agreed.digest(), query_digest=query().digest(),
+            run="run", index=0, plan_digest=agreed.digest(), query_digest=digest(query()),
             release=agreed.answer_release(0),
         )  # fmt: skip
         Ledger(tmp_path / "coordinator.db").survivors("run", 0, frozenset(range(4)))
     with pytest.raises(DropoutError, match=r"the same \[0, 1, 2, 3\]; got \[0, 2, 3\]"):
-        ask(None, (m.AskVotes, "reply"), None, None)
+        ask(None, (m.Ask, "reply"), None, None)
     everybody = sum(true_counts(query(), records(party)) for party in range(4))
     assert np.array_equal(ask(None, None, None, None), everybody)
 
@@ -220,15 +226,15 @@ def test_a_failed_query_is_asked_again_at_no_cost_once_the_party_is_back(tmp_pat
     parties = federation(tmp_path, services, plan(3, threshold=3), on_request=fault)
     parties.open()
     with pytest.raises(DropoutError):
-        parties.ask(0, query())
+        parties.ask("votes", 0, query())
     again = federation(tmp_path, services, plan(3, threshold=3))
     again.open()
-    total = again.ask(0, query())
+    total = again.ask("votes", 0, query()).values
     (tmp_path / "fresh").mkdir()
     # The same question to the same parties, from a coordinator that forgot everything: the same noise, so the same sum.
     forgetful = federation(tmp_path / "fresh", services, plan(3, threshold=3))
     forgetful.open()
-    assert np.array_equal(forgetful.ask(0, query()), total)
+    assert np.array_equal(forgetful.ask("votes", 0, query()).values, total)
 
 
 def test_another_question_or_other_survivors_at_the_same_place_are_refused(tmp_path):
@@ -236,64 +242,64 @@ def test_another_question_or_other_survivors_at_the_same_place_are_refused(tmp_p
     agreed = plan(3, max_dropouts=1, threshold=2)
     first = federation(tmp_path, services, agreed)
     first.open()
-    first.ask(0, query(0))
+    first.ask("votes", 0, query(0))
 
     (tmp_path / "other").mkdir()
     other = federation(tmp_path / "other", services, agreed)
     other.open()
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
-        other.ask(0, query(1))
+        other.ask("votes", 0, query(1))
 
     (tmp_path / "fewer").mkdir()
-    fewer = federation(tmp_path / "fewer", services, agreed, on_request=losing(2, m.AskVotes))
+    fewer = federation(tmp_path / "fewer", services, agreed, on_request=losing(2, m.Ask))
     fewer.open()
     with pytest.raises(DropoutError):
-        fewer.ask(0, query(0))
+        fewer.ask("votes", 0, query(0))
 
 
 def test_the_next_query_closes_the_one_before_for_good(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3))
     parties.open()
-    parties.ask(0, query(0))
-    parties.ask(1, query(1))
+    parties.ask("votes", 0, query(0))
+    parties.ask("votes", 1, query(1))
     (tmp_path / "fresh").mkdir()
     forgetful = federation(tmp_path / "fresh", services, plan(3))
     forgetful.open()
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
-        forgetful.ask(0, query(0))
+        forgetful.ask("votes", 0, query(0))
 
 
 def test_a_plan_under_the_same_run_with_another_noise_is_refused(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     first = federation(tmp_path, services, plan(3))
     first.open()
-    first.ask(0, query(0))
+    first.ask("votes", 0, query(0))
     (tmp_path / "fresh").mkdir()
     other = federation(tmp_path / "fresh", services, plan(3, epsilon=8.0))
     other.open()
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
-        other.ask(1, query(1))
+        other.ask("votes", 1, query(1))
 
 
 def test_an_answered_query_is_never_asked_again(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3))
     parties.open()
-    total = parties.ask(0, query(0))
+    total = parties.ask("votes", 0, query(0)).values
     deaf = federation(tmp_path, services, plan(3), on_request=lambda *_: ())
-    assert np.array_equal(deaf.ask(0, query(5)), total)
+    assert np.array_equal(deaf.ask("votes", 0, query(5)).values, total)
 
 
 def test_the_coordinator_refuses_another_plan_for_the_run(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3))
     parties.open()
-    parties.ask(0, query(0))
+    parties.ask("votes", 0, query(0))
     other = federation(tmp_path, services, plan(3, epsilon=8.0))
     other.open()
     with pytest.raises(RefusedError, match="another plan"):
-        other.ask(1, query(1))
+        other.ask("votes", 1, query(1))
 
 
 def test_noise_of_the_whole_pipeline_has_the_planned_variance(tmp_path):
@@ -303,15 +309,15 @@ def test_noise_of_the_whole_pipeline_has_the_planned_variance(tmp_path):
     services = [service(tmp_path, party, []) for party in range(3)]
     parties = federation(tmp_path, services, agreed)
     parties.open()
-    total = parties.ask(0, query(candidates=12_000))
-    assert total.var() / agreed.queries[0].sigma ** 2 == pytest.approx(1, abs=5 * (2 / 24_000) ** 0.5)
+    total = parties.ask("votes", 0, query(candidates=12_000)).values
+    assert total.var() / agreed.queries[0].scale ** 2 == pytest.approx(1, abs=5 * (2 / 24_000) ** 0.5)
 
 
 def test_a_query_that_is_not_the_same_for_all_is_worth_nothing(tmp_path):
     # The coordinator asks party 0 about other candidates, to tell its answer from the others'.
     def switch(partition, message):
         envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
-        if partition or not isinstance(envelope.body, m.AskVotes):
+        if partition or not isinstance(envelope.body, m.Ask):
             return (message,)
         parcel = wire.pack(replace(envelope, body=replace(envelope.body, query=query(7))))
         message.content["envelope"]["bytes"] = parcel.envelope
@@ -321,5 +327,5 @@ def test_a_query_that_is_not_the_same_for_all_is_worth_nothing(tmp_path):
     services = [service(tmp_path, party) for party in range(3)]
     parties = federation(tmp_path, services, plan(3, **NOISELESS), on_request=switch)
     parties.open()
-    total = parties.ask(0, query(0))
+    total = parties.ask("votes", 0, query(0)).values
     assert np.abs(total).max() > 2**50  # masks that did not cancel

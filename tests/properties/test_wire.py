@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from common import messages as m
 from common import wire
+from common.asked import Votes, digest, inputs
 from common.errors import ProtocolError
-from common.queries import Votes, VotesSpec
+from common.queries import VotesSpec
 from common.secagg.messages import KeyAdvert, UnmaskShares
-from protos import party_pb2
+from protos import party_pb2, query_pb2
+from tests.federations import each_kind
 
 PARTIES = st.integers(0, 1000)
 BY_PARTY = st.dictionaries(PARTIES, st.binary(max_size=40), max_size=4)
@@ -41,7 +43,7 @@ BODIES = st.one_of(
     st.builds(m.Opened, st.text(max_size=20), st.none() | ADVERTS),
     st.builds(m.AskShares, st.dictionaries(PARTIES, ADVERTS, max_size=3)),
     st.builds(m.Shares, BY_PARTY),
-    st.builds(m.AskVotes, votes(), st.none() | DELIVERIES),
+    st.builds(m.Ask, votes() | st.sampled_from([*each_kind().values()]), st.none() | DELIVERIES),
     st.builds(m.AskAgree, st.frozensets(PARTIES, max_size=5)),
     st.builds(m.Agreement, st.binary(max_size=64)),
     st.builds(
@@ -72,8 +74,8 @@ def same(a, b):
     """Equality that looks into arrays."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, m.AskVotes):
-        return a.query.digest() == b.query.digest() and a.query.spec == b.query.spec and a.delivery == b.delivery
+    if isinstance(a, m.Ask):
+        return digest(a.query) == digest(b.query) and a.query.spec == b.query.spec and a.delivery == b.delivery
     if isinstance(a, m.Answer):
         return np.array_equal(a.words, b.words)
     return a == b
@@ -85,6 +87,44 @@ def test_a_message_survives_the_wire(envelope):
     assert same(back.body, envelope.body)
     for name in ("run", "party", "plan_digest", "index", "attempt"):
         assert getattr(back, name) == getattr(envelope, name)
+
+
+@pytest.mark.parametrize("query", each_kind().values(), ids=each_kind())
+def test_a_query_of_each_kind_arrives_with_its_arrays(query):
+    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.Ask(query)))
+    back = wire.unpack(parcel).body.query
+    assert type(back) is type(query)
+    assert back.spec == query.spec
+    assert {name: (array.dtype, array.tolist()) for name, array in inputs(back).items()} == {
+        name: (array.dtype, array.tolist()) for name, array in inputs(query).items()
+    }
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda ask: setattr(ask, "spec", b"{"),
+        lambda ask: setattr(ask, "spec", b"[]"),
+        lambda ask: setattr(ask, "spec", b"[" * 100_000),
+        lambda ask: setattr(ask, "spec", b'{"kind": "anything"}'),
+        lambda ask: setattr(ask, "spec", b'{"kind": ["votes"]}'),
+        lambda ask: setattr(ask, "spec", ask.spec.replace(b"}", b', "more": 1}')),
+        lambda ask: ask.arrays.append(query_pb2.Array(name="vectors", shape=[6, 32])),
+        lambda ask: ask.arrays.append(query_pb2.Array(name="edges", shape=[0])),
+        lambda ask: ask.arrays.append(query_pb2.Array(name="anything", shape=[0])),
+        lambda ask: setattr(ask.arrays[0], "name", "weights"),
+        lambda ask: ask.arrays[0].shape.append(1),
+        lambda ask: ask.arrays[0].shape.append(2**31),
+        lambda ask: ask.arrays[0].shape.pop(),
+        lambda ask: ask.arrays.pop(),
+    ],
+)
+def test_a_query_whose_parts_disagree_is_refused(spoil):
+    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.Ask(each_kind()["votes"])))
+    proto = party_pb2.Envelope.FromString(parcel.envelope)
+    spoil(proto.ask)
+    with pytest.raises(ProtocolError):
+        wire.unpack(m.Parcel(proto.SerializeToString(), parcel.bulk))
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
@@ -135,7 +175,7 @@ def test_each_rule_of_the_envelope(change, word):
 def test_vectors_that_are_not_finite_or_not_as_many_as_labels_are_refused():
     spec = VotesSpec(top=2)
     query = Votes(spec=spec, vectors=np.eye(2, dtype=np.float32), labels=np.zeros(2, dtype=np.int32))
-    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.AskVotes(query)))
+    parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=bytes(32), body=m.Ask(query)))
     for bulk in (np.array([[np.nan, 0], [0, 1]], dtype="<f4").tobytes(), parcel.bulk[:-4]):
         proto = party_pb2.Envelope.FromString(parcel.envelope)
         proto.bulk_digest = hashlib.sha256(bulk).digest()
@@ -151,7 +191,7 @@ def test_parties_that_get_the_same_query_share_its_bytes():
                 run="r",
                 party=party,
                 plan_digest=bytes(32),
-                body=m.AskVotes(query, m.Delivery({9: bytes([party])}, frozenset({9}))),
+                body=m.Ask(query, m.Delivery({9: bytes([party])}, frozenset({9}))),
             )
             for party in range(3)
         }

@@ -10,13 +10,13 @@ from client.service import PartyService
 from client.votes import contribution
 from common import messages as m
 from common import wire
+from common.asked import Votes
 from common.domain import Record, Task
 from common.errors import DropoutError, ProtocolError
 from common.privacy.ledger import Ledger
-from common.queries import Votes
 from server.ask import Federation
 from server.checkpoint import Checkpoint
-from server.methods.wasp import Wasp
+from server.methods.wasp import VOTES, Wasp
 from server.planning import Secagg, make_plan
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
@@ -115,22 +115,23 @@ class World:
 def test_without_noise_the_total_is_the_sum_of_the_parties_votes(secure, tmp_path):
     world = World(tmp_path, secure=secure, epsilon=float("inf"))
     coordinator = world.coordinator()
-    np.testing.assert_array_equal(coordinator.ask(0, world.query), world.truth(range(3)))
-    assert coordinator.survivors(0) == 3
-    steps = ["AskVotes", "AskUnmask"] if secure else ["AskVotes"]
+    answered = coordinator.ask(VOTES, 0, world.query)
+    np.testing.assert_array_equal(answered.values, world.truth(range(3)))
+    assert answered.survivors == 3
+    steps = ["Ask", "AskUnmask"] if secure else ["Ask"]
     assert world.network.sent == [step for step in steps for _ in range(3)]
 
 
 def test_an_answered_query_is_not_asked_again_and_is_closed(tmp_path):
     world = World(tmp_path)
-    total = world.coordinator().ask(0, world.query)
+    total = world.coordinator().ask(VOTES, 0, world.query).values
     again = world.coordinator()
-    np.testing.assert_array_equal(again.ask(0, world.query), total)
+    np.testing.assert_array_equal(again.ask(VOTES, 0, world.query).values, total)
     assert not world.network.sent
     assert [entry.committed for entry in Ledger(tmp_path / "ledger.db").entries()] == [True]
 
 
-@pytest.mark.parametrize("lost", ["AskVotes", "AskUnmask"])
+@pytest.mark.parametrize("lost", ["Ask", "AskUnmask"])
 def test_a_round_that_fails_at_any_step_is_asked_again_with_the_same_noise(lost, tmp_path):
     world = World(tmp_path)
     coordinator = world.coordinator()
@@ -141,10 +142,10 @@ def test_a_round_that_fails_at_any_step_is_asked_again_with_the_same_noise(lost,
 
     world.network.change = drop
     with pytest.raises(DropoutError):
-        coordinator.ask(0, world.query)
+        coordinator.ask(VOTES, 0, world.query)
     world.network.change = lambda _, parcel: parcel
-    total = coordinator.ask(0, world.query)
-    np.testing.assert_array_equal(world.coordinator().ask(0, world.query), total)
+    total = coordinator.ask(VOTES, 0, world.query).values
+    np.testing.assert_array_equal(world.coordinator().ask(VOTES, 0, world.query).values, total)
     for party in range(3):
         (entry,) = Ledger(tmp_path / f"{party}.db").entries()
         assert entry.index == 0
@@ -155,18 +156,19 @@ def test_another_query_in_its_place_is_the_first_one_again(tmp_path):
     coordinator = world.coordinator()
     world.network.change = lambda *_: None
     with pytest.raises(DropoutError):
-        coordinator.ask(0, world.query)
+        coordinator.ask(VOTES, 0, world.query)
     world.network.change = lambda _, parcel: parcel
     other = replace(world.query, vectors=np.roll(world.query.vectors, 1, axis=0))
-    np.testing.assert_array_equal(coordinator.ask(0, other), world.truth(range(3)))
+    np.testing.assert_array_equal(coordinator.ask(VOTES, 0, other).values, world.truth(range(3)))
 
 
 def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
     world = World(tmp_path, epsilon=float("inf"), parties=4, max_dropouts=1)
     coordinator = world.coordinator()
-    world.network.change = lambda party, parcel: None if party == 2 and world.network.sent[-1] == "AskVotes" else parcel
-    np.testing.assert_array_equal(coordinator.ask(0, world.query), world.truth([0, 1, 3]))
-    assert coordinator.survivors(0) == 3
+    world.network.change = lambda party, parcel: None if party == 2 and world.network.sent[-1] == "Ask" else parcel
+    answered = coordinator.ask(VOTES, 0, world.query)
+    np.testing.assert_array_equal(answered.values, world.truth([0, 1, 3]))
+    assert answered.survivors == 3
 
 
 def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
@@ -191,7 +193,7 @@ def test_a_reply_that_is_out_of_place_is_no_reply(change, tmp_path):
     coordinator = world.coordinator()
     world.network.change = lambda party, parcel: wire.pack(change(wire.unpack(parcel))) if party == 1 else parcel
     with pytest.raises(DropoutError, match="party 1 out of place"):
-        coordinator.ask(0, world.query)
+        coordinator.ask(VOTES, 0, world.query)
 
 
 def test_bytes_that_are_no_reply_are_named(tmp_path):
@@ -199,7 +201,7 @@ def test_bytes_that_are_no_reply_are_named(tmp_path):
     coordinator = world.coordinator()
     world.network.change = lambda party, parcel: m.Parcel(b"\xff\xff", b"") if party == 1 else parcel
     with pytest.raises(DropoutError, match="party 1 unreadable reply"):
-        coordinator.ask(0, world.query)
+        coordinator.ask(VOTES, 0, world.query)
 
 
 def test_an_answer_of_another_length_is_refused(tmp_path):
@@ -212,13 +214,13 @@ def test_an_answer_of_another_length_is_refused(tmp_path):
 
     world.network.change = shorten
     with pytest.raises(ProtocolError, match="party 0"):
-        coordinator.ask(0, world.query)
+        coordinator.ask(VOTES, 0, world.query)
 
 
 def test_closing_erases_every_kept_answer(tmp_path):
     world = World(tmp_path)
     coordinator = world.coordinator()
-    coordinator.ask(0, world.query)
+    coordinator.ask(VOTES, 0, world.query)
     coordinator.close()
     for party in range(3):
         (entry,) = Ledger(tmp_path / f"{party}.db").entries()

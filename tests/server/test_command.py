@@ -32,7 +32,7 @@ def plan(capsys, *overrides):
 def test_the_defaults_cost_what_the_readme_says(capsys):
     told = plan(capsys, "privacy.epsilon=4")
     (query,) = told["queries"]
-    assert f"{query['sigma_votes']:.4g}" == "3.531"
+    assert f"{query['scale']:.4g}" == "3.531"
     assert (told["epsilon"], told["delta"], query["times"], query["top"]) == (4, 1e-5, 4, 8)
     assert query["sensitivity_l2"] == pytest.approx(1.63298, abs=1e-5)
     assert [line["colluders"] for line in told["against_colluders"]] == [0, 1, 2]
@@ -101,7 +101,7 @@ def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, said, capsys):
 def test_without_noise_it_is_still_json(capsys):
     assert main(["plan", "privacy.epsilon=.inf"]) == 0
     told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert (told["epsilon"], told["mechanism"], told["queries"][0]["sigma_votes"]) == ("inf", "none", 0)
+    assert (told["epsilon"], told["mechanism"], told["queries"][0]["scale"]) == ("inf", "none", 0)
 
 
 def test_one_party_alone_is_said(capsys, caplog):

@@ -7,7 +7,7 @@ from common.domain import Task
 from common.errors import PlanError
 from common.llm.base import Request
 from common.privacy.ledger import Ledger
-from common.privacy.plan import verify
+from common.privacy.guarantee import verify
 from server.methods.wasp import Wasp
 from server.planning import Secagg, describe, forecast, make_plan
 
@@ -33,10 +33,12 @@ def planned(**changes):
 def test_the_defaults_plan_the_noise_that_the_readme_states():
     facts = describe(planned())
     (query,) = facts["queries"]
-    assert f"{query['sigma_votes']:.4g}" == "3.531"
-    assert query["sigma_grid"] == 128 * query["sigma_votes"]
-    assert math.isclose(query["share_sigma_grid"] * math.sqrt(3), query["sigma_grid"])
-    assert (query["times"], query["scale"]) == (4, 128)
+    assert f"{query['scale']:.4g}" == "3.531"
+    assert query["scale_grid"] == 128 * query["scale"]
+    assert (query["times"], query["grid"], query["kind"], query["top"]) == (4, 128, "votes", 8)
+    assert (query["mechanism"], query["summed"], query["subsampling"]) == ("gaussian", True, None)
+    assert query["epsilon_alone"] == facts["planned_epsilon"]
+    assert facts["released_epsilon"] == facts["party_epsilon"] == facts["planned_epsilon"]
     assert (facts["threshold"], facts["noise_parties"], facts["assumed_survivors"]) == (2, 3, 3)
 
 
@@ -81,7 +83,7 @@ def test_epsilon_against_colluders_grows_and_starts_at_the_plan():
 
 def test_without_noise_it_is_called_none():
     facts = describe(planned(epsilon=math.inf))
-    assert (facts["mechanism"], facts["queries"][0]["sigma_grid"]) == ("none", 0)
+    assert (facts["mechanism"], facts["queries"][0]["scale_grid"]) == ("none", 0)
 
 
 def test_what_was_spent_counts_charges_and_says_how_many_were_answered(tmp_path):

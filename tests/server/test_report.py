@@ -76,9 +76,18 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
             "seconds": {"generate": 1.5, "embed": 0.25, "ask": 0.25},
             "tokens": {"input": 1000, "output": 200},
             "calls": 14,
-            "query": None
+            "queries": []
             if number == rounds - 1
-            else {"index": number, "sigma_votes": 3.531, "survivors": 3, "parties": 3},
+            else [
+                {
+                    "index": number,
+                    "name": "nearest and furthest votes",
+                    "mechanism": "gaussian",
+                    "scale": 3.531,
+                    "survivors": 3,
+                    "parties": 3,
+                }
+            ],
             "notes": ["rural wrote <b>one</b> text too few"] if number == 1 else [],
         }
         for number in range(rounds)
@@ -86,12 +95,17 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
     query = {
         "name": "nearest and furthest votes",
         "times": 2,
+        "kind": "votes",
         "top": 8,
-        "scale": 128,
+        "mechanism": "gaussian",
+        "summed": True,
+        "epsilon_alone": 4.0,
+        "subsampling": None,
+        "grid": 128,
         "sensitivity_l1": 3.984375,
         "sensitivity_l2": 1.63298,
-        "sigma_votes": 3.531,
-        "sigma_grid": 451.968,
+        "scale": 3.531,
+        "scale_grid": 451.968,
     }
     score = {"records": texts, "accuracy": 0.8125, "macro_f1": 0.75}
     files = {

@@ -60,7 +60,7 @@ def test_a_run_goes_through_its_rounds_and_closes(setup):
     assert (state.round, len(state.candidates), len(state.rounds)) == (3, 24, 3)
     assert about(setup)["status"] == "complete"
     assert setup.network.sent.count("Open") == setup.network.sent.count("Close") == 3
-    assert setup.network.sent.count("AskVotes") == 2 * 3
+    assert setup.network.sent.count("Ask") == 2 * 3
     assert (setup.folder / "report.html").exists()
 
 
@@ -83,7 +83,7 @@ def test_a_run_that_fails_is_partial_and_goes_on_from_its_last_whole_step(setup)
     state = run(replace(setup, providers={"m": again}))
     assert len(state.candidates) == 24
     assert again.calls == 4
-    assert setup.network.sent.count("AskVotes") == 3
+    assert setup.network.sent.count("Ask") == 3
     assert about(setup)["status"] == "complete"
 
 

@@ -14,7 +14,11 @@ def privacy(**changes):
         "delta": 1e-5,
         "adjacency": {"relation": "add or remove", "unit": "sample", "max_records": 1},
         "mechanism": "discrete Gaussian",
-        "queries": [{"name": "votes"}],
+        "planned_epsilon": 4.0,
+        "released_epsilon": 4.0,
+        "party_epsilon": 4.0,
+        "calibration": "tight",
+        "queries": [{"name": "votes", "summed": True}],
         "parties": 3,
         "max_dropouts": 0,
         "assumed_survivors": 3,
@@ -68,8 +72,8 @@ def test_pure_privacy_has_no_extra_probability():
 
 def test_user_level_speaks_of_parties():
     fields = privacy(adjacency={"relation": "add or remove", "unit": "user", "max_records": 8})
-    assert "all records of any one party (of which at most 8 vote)" in statement(fields)
-    assert any("at most 8 of its records voting" in item for item in not_covered(fields))
+    assert "all records of any one party (of which at most 8 count)" in statement(fields)
+    assert any("at most 8 of its records counting" in item for item in not_covered(fields))
     assert "People with several records" not in headings(fields)
 
 

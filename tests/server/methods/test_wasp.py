@@ -4,9 +4,10 @@ import pytest
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Reply
+from common.queries import VotesSpec
 from server.generate import generate
-from server.methods.base import Counts, State, Tools
-from server.methods.wasp import Wasp
+from server.methods.base import State, Tools
+from server.methods.wasp import VOTES, Wasp
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 
@@ -26,13 +27,15 @@ class Echo:
 
 
 def world(votes, models=("m", "k"), seed=0):
-    """Tools with fake models and a fake `ask`: `votes(index, candidates) -> Counts`."""
+    """Tools with fake models and a fake `ask`: `votes(nth, candidates)` gives nearest and furthest votes."""
     providers = {name: Echo() for name in models}
     asked = []
 
-    def ask(index, vectors, labels):
-        asked.append((index, len(labels)))
-        return votes(index, len(labels))
+    def ask(name, nth, *, vectors, labels):
+        assert name == VOTES
+        assert (len(vectors), labels.dtype) == (len(labels), np.int32)
+        asked.append((nth, len(labels)))
+        return np.concatenate(votes(nth, len(labels)))
 
     def write(orders, writer, *, round_number):
         return generate(providers, orders, writer, round_number=round_number, texts_per_request=3, experiment_seed=seed)
@@ -49,7 +52,7 @@ def world(votes, models=("m", "k"), seed=0):
 
 
 def flat(_, n):
-    return Counts(nearest=np.arange(n, dtype=float), furthest=np.arange(n, dtype=float)[::-1].copy())
+    return np.arange(n, dtype=float), np.arange(n, dtype=float)[::-1]
 
 
 def run(method, tools):
@@ -65,7 +68,8 @@ def test_n_texts_after_t_rounds_and_t_minus_1_queries_on_all_of_d():
     state = run(method, tools)
     assert len(state.candidates) == 64
     assert asked == [(0, 16), (1, 32), (2, 48)]
-    assert [asked.times for asked in method.plan(1)] == [3]
+    (planned,) = method.plan(TASK, 2)
+    assert (planned.name, planned.times, planned.spec) == (VOTES, 3, VotesSpec(top=8, max_records=2))
 
 
 def test_first_round_is_zero_shot_and_later_ones_contrast_good_with_bad():
@@ -100,7 +104,7 @@ def by_model(nearest_of_k):
         # Orders are filled model by model: in round 0 the first half of D is m's, the second k's.
         nearest[n // 2 :] = nearest_of_k
         nearest[: n // 2] = 1.0
-        return Counts(nearest=nearest, furthest=np.zeros(n))
+        return nearest, np.zeros(n)
 
     return votes
 
@@ -120,7 +124,7 @@ def test_without_weighting_models_stay_equal():
 
 
 def test_no_votes_above_zero_fall_back_to_equal_weights_and_say_so():
-    tools, _, _ = world(lambda _, n: Counts(nearest=np.full(n, -1.0), furthest=np.zeros(n)))
+    tools, _, _ = world(lambda _, n: (np.full(n, -1.0), np.zeros(n)))
     state = Wasp(samples=80, rounds=2).step(State(weights={"m": 0.9, "k": 0.1}), tools)
     assert state.weights == {"m": 0.5, "k": 0.5}
     assert "equal weights" in state.rounds[-1]["notes"][-1]
@@ -148,6 +152,5 @@ def test_settings_that_make_no_run(settings, word):
 
 
 def test_too_few_samples_for_each_label_in_each_round():
-    tools, _, _ = world(flat)
     with pytest.raises(ConfigError, match="samples"):
-        Wasp(samples=9, rounds=5).start(tools)
+        Wasp(samples=9, rounds=5).plan(TASK, 1)

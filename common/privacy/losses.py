@@ -1,0 +1,254 @@
+"""Privacy loss distributions of what was released, composed: the tight way to account.
+
+The loss of an outcome is the logarithm of its probability with a unit over that without; losses of independent answers
+add up, so their distributions convolve (Koskela et al. 2020). dp_accounting does that on a grid of losses, rounded
+toward more privacy lost by "connect the dots" (Doroshenko et al. 2022). What is convolved:
+
+- Gaussian or Laplace noise on coordinates with known worst shifts: each coordinate on the integers. A larger shift
+  dominates a smaller one, because both noises are log-concave, so the declared shifts dominate whatever a unit does,
+  and domination survives composition (Zhu, Dong and Wang 2022).
+- Gaussian noise of which only the l2 norm is known (a user's m records may lie in any directions to each other, and it
+  is not proved that parallel ones are the worst on a lattice), or of sigma above 1000: all together as one continuous
+  Gaussian, which they are post-processing of (`common.privacy.gaussian`).
+- Mechanisms known to be (l1 / b, 0)-DP, and Laplace noise without shifts or with shifts above 10^4: randomised
+  response, which dominates them all (Kairouz, Oh and Viswanath 2015).
+- What was answered on one Poisson subsample: the loss of all that, amplified. If P and Q dominate it, then (1-q)Q + qP
+  and Q dominate it with a unit that takes part with probability q, and in the other direction P and (1-q)P + qQ (Zhu,
+  Dong and Wang 2022, theorem 11). With d the delta of P and Q at an epsilon, those of these pairs are
+
+      q d(ln(1 + (e^epsilon - 1) / q))        and        t d(epsilon + ln(q / t)),  t = 1 - (1-q) e^epsilon.
+
+Time and memory grow with sigma, with Laplace shifts and with the number of different things. Beyond a limit all
+Gaussians go by norm and all Laplace noise by epsilon; beyond it even so, and for losses too small, none is computed.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from dp_accounting.pld import pld_pmf
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from common.privacy.gaussian import rounded_mu_squared
+
+LARGEST_SIGMA = 1_000
+"""In grid units: beyond it a Gaussian goes by norm, which costs one millionth there, as much as the grid of losses."""
+LARGEST_SHIFT = 10_000
+"""In grid units, under Laplace noise."""
+LARGEST_SPREAD = 15.0
+"""Epsilon is above 70 beyond it, and not worth telling from infinity."""
+
+_SMALLEST_SPREAD = 1e-9
+_MOST_WORK = 60_000
+_EACH = 1_000
+"""In lattice points: about what it costs to compose one more distribution."""
+_MOST_EQUAL = 200_000
+"""The library's grids grow with the number of times that one distribution is convolved."""
+_MOST_POINTS = 200_000
+_TAIL = 1e-15
+_TINY = 1e-280
+_UP = 1 + 1e-12
+_Floats = npt.NDArray[np.floating[Any]]
+
+
+class Answer(NamedTuple):
+    """One answer (see `accountant.Release`) as a plain tuple: equal ones can be counted, and all have an order."""
+
+    mechanism: str
+    scale: float
+    shares: int
+    l1: int
+    l2_squared: int
+    touched: int
+    shifts: tuple[int, ...]
+
+
+class Draw(NamedTuple):
+    """Answers on one subsample, with how many there are of each; all units take part at rate 1."""
+
+    rate: float
+    answers: tuple[tuple[Answer, int], ...]
+
+
+class _Piece(NamedTuple):
+    """A distribution to convolve; its spread, about the standard deviation of the loss, for the grid; its work."""
+
+    kind: str
+    scale: float
+    shift: int
+    spread: float
+    work: float
+
+
+class _Part(NamedTuple):
+    """A draw to compose `times` times: its rate, pieces, and how many of each."""
+
+    rate: float
+    times: int
+    pieces: Counter[_Piece]
+
+    @property
+    def size(self) -> int:
+        """How many distributions on one subsample."""
+        return sum(self.pieces.values())
+
+    @property
+    def spread(self) -> float:
+        """Of the loss if all units take part."""
+        return math.sqrt(sum(count * piece.spread * piece.spread for piece, count in self.pieces.items()))
+
+    @property
+    def amplified(self) -> float:
+        """Spread of the amplified loss: about q sqrt(e^(m^2) - 1), the chi-square distance."""
+        return min(self.spread, self.rate * math.sqrt(math.expm1(self.spread**2)))
+
+
+def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
+    """Epsilon of all draws, each so many times; infinite where nothing can be computed, or the norms tell as much.
+
+    Every scale is above 0. Floating point is paid for out of delta: each coordinate's and each convolution's error is
+    far below the 1e-15 that are set aside for it.
+    """
+    parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
+    if not _affordable(parts):
+        parts = [_Part(draw.rate, times, _pieces(draw, coarse=True)) for draw, times in draws]
+    one_gaussian = len(parts) == parts[0].times == 1 and {piece.kind for piece in parts[0].pieces} == {"normal"}
+    count = sum(part.size * part.times for part in parts)
+    delta -= _TAIL * (10 + count)
+    if one_gaussian or not _affordable(parts) or delta <= 0:
+        return math.inf
+    if not all(_SMALLEST_SPREAD <= part.spread <= LARGEST_SPREAD for part in parts):
+        return math.inf
+    spread = math.sqrt(sum(part.times * part.amplified**2 for part in parts))
+    if spread > LARGEST_SPREAD:
+        return math.inf
+    interval = max(_interval(spread, count), *(_widest(part) / _MOST_POINTS for part in parts))
+    total = pld.identity(value_discretization_interval=interval)
+    for part in parts:
+        if part.rate == 1:
+            total = _compose(part.pieces, interval, total)
+        else:
+            own = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
+            base = _compose(part.pieces, own, pld.identity(value_discretization_interval=own))
+            total = total.compose(_amplify(base, own, part.rate, interval).self_compose(part.times))
+    return float(total.get_epsilon_for_delta(delta)) * _UP
+
+
+def _affordable(parts: list[_Part]) -> bool:
+    work = sum(piece.work for part in parts for piece in part.pieces)
+    return work <= _MOST_WORK and max(max(part.times, *part.pieces.values(), 0) for part in parts) <= _MOST_EQUAL
+
+
+def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
+    pieces: Counter[_Piece] = Counter()
+    mu_squared = 0.0
+    for answer, times in draw.answers:
+        scale = answer.scale
+        known = bool(answer.shifts) and not coarse
+        if answer.mechanism == "gaussian" and not (known and scale <= LARGEST_SIGMA):
+            mu_squared += times * rounded_mu_squared(answer.l2_squared, scale)
+        elif answer.mechanism == "pure" or not (known and max(answer.shifts) <= LARGEST_SHIFT):
+            pieces[_Piece("pure", scale / answer.l1, 1, answer.l1 / scale, _EACH)] += times
+        else:
+            for shift, many in sorted(Counter(answer.shifts).items()):
+                work = _EACH + (scale if answer.mechanism == "gaussian" else shift)
+                pieces[_Piece(answer.mechanism, scale, shift, shift / scale, work)] += many * times
+    if mu_squared:
+        pieces[_Piece("normal", 1.0, 1, math.sqrt(mu_squared), _EACH)] += 1
+    return pieces
+
+
+def _interval(spread: float, count: int) -> float:
+    """The grid follows the size of the losses, so that precision and time hardly depend on them.
+
+    Each of many small losses is widened by about a grid step, which many must not add up to.
+    """
+    usual = 1e-4 * max(min(1.0, 5 * spread), spread)
+    return min(usual, spread * max(math.sqrt(1e-3 / count), 5e-5))
+
+
+def _widest(part: _Part) -> float:
+    """About the range of amplified losses: heavy tails, which make it much wider than their spread."""
+    if part.rate == 1:
+        return 0.0
+    return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)
+
+
+def _compose(
+    pieces: Counter[_Piece], interval: float, total: pld.PrivacyLossDistribution
+) -> pld.PrivacyLossDistribution:
+    for piece, count in sorted(pieces.items()):
+        total = total.compose(_MAKERS[piece.kind](piece, interval).self_compose(count))
+    return total
+
+
+def _gaussian(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
+    return pld.from_discrete_gaussian_mechanism(
+        piece.scale, sensitivity=piece.shift, use_connect_dots=True, value_discretization_interval=interval
+    )
+
+
+def _laplace(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
+    return pld.from_discrete_laplace_mechanism(
+        1 / piece.scale, sensitivity=piece.shift, use_connect_dots=True, value_discretization_interval=interval
+    )
+
+
+def _normal(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
+    return pld.from_gaussian_mechanism(1 / piece.spread, value_discretization_interval=interval)
+
+
+def _pure(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
+    """Randomised response: the truth with probability e^epsilon / (1 + e^epsilon), else the opposite."""
+    epsilon = piece.spread
+    ends = (-epsilon / interval, epsilon / interval)
+    points = np.array(sorted({f(end) for end in ends for f in (math.floor, math.ceil)}))
+    at = points * interval
+    truth = 1 / (1 + math.exp(-epsilon))
+    deltas = np.maximum(np.maximum(truth - np.exp(at - epsilon) * truth, -np.expm1(at)), 0)
+    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(interval, points, deltas))
+
+
+_MAKERS: dict[str, Callable[[_Piece, float], pld.PrivacyLossDistribution]] = {
+    "gaussian": _gaussian,
+    "laplace": _laplace,
+    "normal": _normal,
+    "pure": _pure,
+}
+
+
+def _amplify(
+    base: pld.PrivacyLossDistribution, own: float, rate: float, interval: float
+) -> pld.PrivacyLossDistribution:
+    """Of a subsample, from the loss of what was answered on it, the same in both directions, in steps of `own`."""
+    infinite = base.get_delta_for_epsilon([math.inf])[0]
+    last = math.ceil(base.get_epsilon_for_delta(infinite + _TAIL) / own)
+    grid = np.arange(-last, last + 1) * own
+    # Between grid points delta is linear in e^epsilon, and it is convex, so that this is also a bound below the grid.
+    dots = np.append(1.0, base.get_delta_for_epsilon(grid))
+    powers = np.append(0.0, np.exp(grid))
+
+    def delta(power: _Floats) -> _Floats:
+        return np.interp(power, powers, dots)  # type: ignore[no-any-return]
+
+    def with_unit(at: _Floats) -> _Floats:
+        gain = np.expm1(at)
+        return np.where(gain > -rate, rate * delta(1 + gain / rate), -gain)
+
+    def without_unit(at: _Floats) -> _Floats:
+        left = np.maximum(rate - (1 - rate) * np.expm1(at), _TINY)
+        return left * delta(rate * np.exp(at) / left)
+
+    top = math.ceil(math.log1p(rate * math.expm1(last * own)) / interval)
+    bottom = math.ceil(-math.log1p(-rate) / interval)
+    return pld.PrivacyLossDistribution(
+        _connect(with_unit, -bottom, top, interval), _connect(without_unit, -top, bottom, interval)
+    )
+
+
+def _connect(deltas: Callable[[_Floats], _Floats], low: int, high: int, interval: float) -> pld_pmf.PLDPmf:
+    values = np.clip(deltas(np.arange(low, high + 1) * interval), 0, 1)
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, values)

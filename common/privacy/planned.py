@@ -1,0 +1,106 @@
+"""One kind of query in a plan, and what its answers release to whom."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from common.errors import ConfigError
+from common.privacy.accountant import Release
+from common.queries import SUMMED, SeedChoiceSpec, Spec
+from common.validate import at_least, in_range, integers, not_empty, one_of
+
+MOST_ANSWERS = 10_000
+"""To one query, and attempts at one answer: what a party's guard computes grows with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedQuery:
+    """A query that may be asked up to `times` times.
+
+    Attributes:
+        name: Name in statements and ledgers.
+        spec: Its specification, with its sensitivity.
+        times: How many answers are paid for.
+        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip" or
+            "exponential", inside each party.
+        scale: In grid units, of the noise of U shares together, the least that a sum carries: sigma of a Gaussian, b of
+            a Laplace; of the noise inside a party its b (see the specification). 0 is none.
+        share: Share of epsilon that calibration gives it.
+        rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
+        redraw: Whether each answer has a subsample of its own; otherwise one serves all.
+    """
+
+    name: str
+    spec: Spec
+    times: int = 1
+    mechanism: str = "gaussian"
+    scale: float = 0.0
+    share: float = 1.0
+    rate: float = 1.0
+    redraw: bool = False
+
+    def __post_init__(self) -> None:
+        not_empty(name=self.name)
+        integers(1, times=self.times)
+        in_range(1, MOST_ANSWERS, times=self.times)
+        one_of(self.spec.mechanisms, **{f"mechanism of {self.name}": self.mechanism})
+        at_least(0, scale=self.scale)
+        in_range(0, 1, share=self.share, rate=self.rate)
+        if type(self.redraw) is not bool or self.rate == 0 or self.share == 0 or (self.redraw and self.rate == 1):
+            raise ConfigError(
+                f"subsampling of {self.name}", expected="a rate and a share above 0, redrawn only below rate 1",
+                got=f"rate {self.rate:g}, share {self.share:g}, redraw {self.redraw}",
+            )  # fmt: skip
+        # One spelling for each number, so that equal plans have equal digests.
+        for number in ("scale", "share", "rate"):
+            object.__setattr__(self, number, float(getattr(self, number)))
+
+    @property
+    def summed(self) -> bool:
+        """Whether the answer is a sum over the parties; otherwise each party's own comes noised and unmasked."""
+        return self.mechanism in SUMMED
+
+    @property
+    def unproven(self) -> bool:
+        """Whether what is released has no proof, whatever the noise."""
+        return isinstance(self.spec, SeedChoiceSpec) and self.spec.own_candidates
+
+
+def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
+    """Answers that hold so many shares of noise that the beholder does not know, of those that were planned."""
+    values: dict[str, Any] = {
+        "sensitivity": query.spec.sensitivity, "rate": query.rate, "draw": draw, "times": times
+    }  # fmt: skip
+    if query.unproven or query.scale == 0:
+        return Release(mechanism="pure", scale=0.0, **values)
+    if query.mechanism == "gaussian":
+        return Release(mechanism="gaussian", scale=query.scale * math.sqrt(shares / planned), shares=shares, **values)
+    if query.mechanism == "laplace" and shares >= planned:
+        return Release(mechanism="laplace", scale=query.scale, shares=shares, **values)
+    if query.mechanism == "laplace":
+        return Release(mechanism="pure", scale=polya_scale(query.scale, shares / planned), **values)
+    return Release(mechanism="pure", scale=query.scale, **values)
+
+
+def polya_scale(scale: float, shape: float) -> float:
+    """The b' for which part of a discrete Laplace noise makes an answer (l1 / b', 0)-DP.
+
+    The part is the difference of two negative binomials of that shape r < 1 and of alpha = exp(-1/b). Their
+    probabilities p_k have p_(k+1) / p_k = alpha (k + r) / (k + 1), which grows with k, so they are log-convex; so is
+    P(k) = sum_j p_j p_(j+k) for k >= 0, as a sum of log-convex functions of k. Hence P(k) / P(k+1) is largest at 0, and
+    one grid unit of shift costs 1 / b' = ln(P(0) / P(1)).
+    """
+    k = np.arange(math.ceil(45 * scale) + 2)
+    logs = gammaln(k + shape) - gammaln(k + 1) - k / scale
+    weights = np.exp(logs - logs.max())
+    return float((1 - 1e-9) / math.log(weights @ weights / (weights[:-1] @ weights[1:])))
+
+
+def draws(query: PlannedQuery) -> list[tuple[str, int]]:
+    """Names of the query's subsamples, and how many answers each serves; no name if all units take part."""
+    if query.redraw:
+        return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
+    return [(query.name if query.rate < 1 else "", query.times)]

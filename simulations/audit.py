@@ -1,0 +1,290 @@
+"""Audit of the noise that really leaves the pipeline: party service, ledger, secure aggregation, ask.
+
+    make audit    or    OMP_NUM_THREADS=1 python -m simulations.audit [--quick] [--repeat 100]
+
+Whatever is checked was answered by the same code that hospitals and coordinator run, in one process. Four questions:
+
+1. Structure, with a sampler that only takes notes: does each party add its one share to each answer, of scale
+   sigma / sqrt(U) or of Polya shape 1 / U, under a key of its own that the operating system gave?
+2. Variance of the answers of parties without records. It shows a share that is missing, of 100 too.
+3. Laplace: the answers of parties without records against the exact distribution, by chi-square.
+4. Gaussian: canary records, each in or out by a coin, move coordinates that no other moves. How well in and out can be
+   told apart over all rounds is mu, which must be that of the promised epsilon and delta (`canaries`). Brute force over
+   neighbouring data sets, how far records move answers, is a test of its own (tests/properties/test_sensitivity.py).
+
+Noise comes from the operating system, so an audit of sound code fails now and then: with probability `ALARM` for each
+statistical check. The table says how likely the faults that it is for would pass.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from common import asked, rng
+from common.domain import Record
+from common.privacy.gaussian import gaussian_epsilon, gaussian_mu
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, VocabularySpec, VotesSpec
+from simulations.audited import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
+
+Z = 5.0
+"""Standard deviations that a statistic may be away from what is planned."""
+ALARM = 2 * float(stats.norm.sf(Z))
+"""How likely a sound statistic is further away: 5.7e-7."""
+
+_TOP = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of the audit.
+
+    Attributes:
+        check: What was looked at.
+        figure: What was found.
+        limit: What was to be found.
+        passed: Whether it was.
+        unseen: How likely which fault would pass.
+    """
+
+    check: str
+    figure: str
+    limit: str
+    passed: bool
+    unseen: str = ""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table; exit code 1 if a check failed."""
+    parser = argparse.ArgumentParser(prog="audit", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes, with less power")
+    parser.add_argument("--repeat", type=int, default=0, help="run the canaries so often, and with half of sigma")
+    options = parser.parse_args(arguments)
+    _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
+    findings = _repeated(options.repeat) if options.repeat else _all(quick=options.quick)
+    if not all(list(map(_said, findings))):  # all of them are said first
+        sys.exit(1)
+
+
+def _all(*, quick: bool) -> Iterator[Finding]:
+    for secure in (True, False):
+        yield from structure(secure=secure)
+    yield from subsamples()
+    yield variance(parties=10 if quick else 100, coordinates=20_000 if quick else 10**6)
+    for scale in (0.8, 20.0):
+        yield laplace(scale=scale, parties=10, coordinates=20_000 if quick else 10**6)
+    for epsilon in (4.0, 8.0) if quick else (1.0, 2.0, 4.0, 8.0):
+        yield canaries(epsilon, labels=64 if quick else 512, rounds=2 if quick else 4)
+
+
+def _repeated(times: int) -> Iterator[Finding]:
+    for epsilon in (1.0, 2.0, 4.0, 8.0):
+        sound = [canaries(epsilon, labels=512, rounds=1).passed for _ in range(times)]
+        with half_of_the_noise():
+            halved = [canaries(epsilon, labels=512, rounds=1).passed for _ in range(times)]
+        yield Finding(
+            check=f"canaries, epsilon {epsilon:g}, {times} runs each",
+            figure=f"{sound.count(False)} alarms, {halved.count(False)} halved sigmas caught",
+            limit=f"0 and {times}",
+            passed=all(sound) and not any(halved),
+        )
+
+
+def structure(*, secure: bool) -> Iterator[Finding]:
+    """Ask 5 parties, of which one may drop out and one collude, all kinds of noise, and look at what they draw."""
+    votes, labels = VotesSpec(top=_TOP), LabelHistogramSpec(labels=2)
+    terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
+    queries = (
+        PlannedQuery(name="votes", spec=votes, times=2, scale=40.5),
+        PlannedQuery(name="labels", spec=labels, mechanism="laplace", scale=4.25),
+        PlannedQuery(name="terms", spec=terms, times=2, mechanism="laplace", scale=6.75),
+        PlannedQuery(name="lengths", spec=cap, mechanism="sparse vector", scale=8.0),
+    )
+    plan = plan_of(10.0, queries, labels=("a", "b"), parties=5, secure=secure, max_dropouts=1, colluders=1)
+    of_label = np.zeros(len(_candidates()), dtype=np.int32)
+    vocabulary = asked.Vocabulary(spec=terms, terms=asked.encode_terms(("fever", "cough", "rash")))
+    questions: list[tuple[str, asked.Query]] = [
+        *[("votes", asked.Votes(spec=votes, vectors=_candidates(), labels=of_label))] * 2,
+        ("labels", asked.LabelHistogram(spec=labels)),
+        *[("terms", vocabulary)] * 2,
+        ("lengths", asked.LengthRange(spec=cap)),
+    ]
+    with noted() as (drawn, entropy):
+        answers = ask(plan, questions, [[] for _ in range(5)])
+    unknown = 5 - 1 - 1 if secure else 1
+    of_a_party = [("discrete_gaussian", 40.5 / math.sqrt(unknown), 1, 2 * len(_candidates()))] * 2
+    of_a_party += [("discrete_laplace", 4.25, unknown, 2), *[("discrete_laplace", 6.75, unknown, 3)] * 2]
+    expected = [share for share in of_a_party for _ in range(5)]
+    keys = {share.key for share in drawn if len(share.key) == 32}
+    # The sampler that takes notes draws 1 for each coordinate, and there are no records.
+    once = sum(bool((total == 5).all()) for total in answers[:-1])
+    name = f"structure, {'masked' if secure else 'not masked'}: "
+    yield _exactly(name + "shares of noise", len(drawn), len(expected))
+    yield _exactly(name + f"those of scale and shape for U = {unknown}", _alike(drawn, expected), len(expected))
+    yield _exactly(name + "sums that hold each share once", once, 5)
+    yield _exactly(name + "different keys", len(keys), len(expected))
+    yield _exactly(name + "those the system's entropy", len(keys & set(entropy)), len(expected))
+    yield _exactly(name + "keys taken by all answers", len(set(entropy)), 5 * 6)
+
+
+def subsamples() -> Iterator[Finding]:
+    """One subsample serves all answers, and a redrawn one does not: coordinates of 64 in which two answers differ."""
+    labels = tuple(f"label {i}" for i in range(64))
+    private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
+    spec = LabelHistogramSpec(labels=64)
+    for redraw in (False, True):
+        query = PlannedQuery(name="labels", spec=spec, times=2, mechanism="laplace", rate=0.5, redraw=redraw)
+        with noted():
+            one, other = ask(
+                plan_of(1.0, (query,), labels=labels, parties=2),
+                [("labels", asked.LabelHistogram(spec=spec))] * 2,
+                private,
+            )
+        differing, drawn = int(np.count_nonzero(one != other)), int((one - 2).sum())
+        yield Finding(
+            check=f"subsamples {'of each answer' if redraw else 'for all answers'}",
+            figure=f"{drawn} of 64 records, {differing} not again",
+            limit="10 to 54, " + ("some" if redraw else "none"),
+            passed=10 <= drawn <= 54 and bool(differing) == redraw,
+        )
+
+
+def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
+    """Variance of answers without records, beside sigma^2, which has the relative standard deviation sqrt(2 / n)."""
+    (noise,), planned = _without_records("gaussian", sigma, parties, coordinates)
+    ratio, error = float(np.mean(noise.astype(np.float64) ** 2)) / planned**2, math.sqrt(2 / coordinates)
+    missed = float(stats.norm.cdf((Z * error - 1 / parties) / (error * (1 - 1 / parties))))
+    return Finding(
+        check=f"variance of {parties} shares, {coordinates:g} coordinates",
+        figure=f"{ratio:.5f} of sigma^2",
+        limit=f"1 +- {Z * error:.5f}",
+        unseen=f"a missing share {missed:.0e}",
+        passed=abs(ratio - 1) <= Z * error,
+    )
+
+
+def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
+    """Answers without records against P(k) proportional to exp(-|k| / scale), in cells of 50 or more."""
+    (noise,), planned = _without_records("laplace", scale, parties, coordinates)
+    reach = math.floor(planned * math.log(coordinates * math.tanh(1 / (2 * planned)) / 50))
+    expected = coordinates * _laplace_cells(planned, reach)
+    observed = np.bincount(np.clip(noise, -reach, reach) + reach, minlength=2 * reach + 1)
+    p = float(stats.chisquare(observed, expected).pvalue)
+    # A chi-square that is not central, by how far the cells of a smaller scale are from those expected.
+    distance = float(((coordinates * _laplace_cells(planned / 1.1, reach) - expected) ** 2 / expected).sum())
+    missed = stats.ncx2.cdf(stats.chi2.isf(ALARM, 2 * reach), 2 * reach, distance)
+    return Finding(
+        check=f"Laplace of scale {scale:g}, {parties} shares, {coordinates:g} coordinates",
+        figure=f"chi-square of {2 * reach + 1} cells, p = {p:.2g}",
+        limit=f"p >= {ALARM:.0e}",
+        unseen=f"scale / 1.1 {missed:.0e}",
+        passed=p >= ALARM,
+    )
+
+
+def canaries(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
+    """How well the answers tell which canaries are in, as mu, beside that of the promised epsilon and delta.
+
+    A canary is the only record near 2 Q candidates of its label: Q lie close by, each a little further, and Q opposite.
+    So it moves 2 Q coordinates by all of the sensitivity, and which by how much is public. Its score is the inner
+    product of the answers with that change, over all rounds, in units of its norm. By the lemma of Neyman and Pearson
+    no test tells Gaussians apart better than by this score, which is normal with standard deviation 1 / mu times the
+    difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of them in, mu
+    has a variance of 4 / n + mu^2 / (2 n), about.
+    """
+    query = PlannedQuery(name="votes", spec=VotesSpec(top=_TOP, fine=4), times=rounds)
+    names = tuple(f"label {label}" for label in range(labels))
+    plan = plan_of(epsilon, (query,), labels=names, parties=parties)
+    mu = gaussian_mu(epsilon, DELTA)
+    inside = rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, AXES)) < 1 / 2
+    private: list[list[Record]] = [[] for _ in range(parties)]
+    for label, axis in np.argwhere(inside):
+        private[label % parties].append(Record(str(axis), names[label]))
+    candidates = _candidates()
+    of_label = np.repeat(np.arange(labels, dtype=np.int32), len(candidates))
+    question = asked.Votes(spec=VotesSpec(top=_TOP, fine=4), vectors=np.tile(candidates, (labels, 1)), labels=of_label)
+    total = sum(ask(plan, [("votes", question)] * rounds, private))
+
+    weights = 2.0 ** -np.arange(_TOP)
+    near, far = np.asarray(total, dtype=np.float64).reshape(2, labels, 2, AXES, _TOP)[[0, 1], :, [0, 1]] @ weights
+    scores = near + far
+    into, out = scores[inside], scores[~inside]
+    spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
+    found = (into.mean() - out.mean()) / spread
+
+    def error(true: float) -> float:
+        return math.sqrt(1 / len(into) + 1 / len(out) + true**2 / (2 * scores.size))
+
+    def unseen(true: float) -> float:
+        most = stats.norm.cdf((mu + Z * error(mu) - true) / error(true))
+        return float(most - stats.norm.cdf((mu - Z * error(mu) - true) / error(true)))
+
+    highest = gaussian_epsilon(DELTA, found + Z * error(found))
+    return Finding(
+        check=f"{scores.size} canaries, epsilon {epsilon:g}, {rounds} rounds",
+        figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
+        limit=f"{mu:.4f} +- {Z * error(mu):.4f}",
+        unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
+        passed=abs(found - mu) <= Z * error(mu),
+    )
+
+
+def _without_records(
+    mechanism: str, scale: float, parties: int, coordinates: int
+) -> tuple[list[NDArray[np.int64]], float]:
+    """One answer of parties without records to a histogram, and the planned scale, a little above the one asked for."""
+    spec = LengthHistogramSpec(bins=coordinates)
+    query = PlannedQuery(name="lengths", spec=spec, mechanism=mechanism)
+    epsilon = 1 / scale if mechanism == "laplace" else gaussian_epsilon(DELTA, 1 / scale)
+    plan = plan_of(epsilon, (query,), labels=("a",), parties=parties)
+    question = asked.LengthHistogram(spec=spec, edges=np.arange(1, coordinates, dtype=np.int32))
+    return ask(plan, [("lengths", question)], [[] for _ in range(parties)]), plan.queries[0].scale
+
+
+def _candidates() -> NDArray[np.float32]:
+    """(2 * axes * Q, axes) of norm 1: for each axis Q near it, each further than the last, and then all opposite."""
+    angles = 0.1 * np.arange(1, _TOP + 1)
+    axes = np.eye(AXES)
+    near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
+    return np.concatenate([near, -near]).reshape(-1, AXES).astype(np.float32)
+
+
+def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
+    """Probabilities of -reach..reach, the last ones with all beyond them."""
+    a = math.exp(-1 / scale)
+    cells: NDArray[np.float64] = (1 - a) / (1 + a) * a ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
+    cells[[0, -1]] = a**reach / (1 + a)
+    return cells
+
+
+def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int]]) -> int:
+    """How many shares are as expected; the order of parties and answers is that of the run."""
+    return sum(
+        got[0] == want[0] and math.isclose(got[1], want[1], rel_tol=1e-12) and got[2:4] == want[2:]
+        for got, want in zip(drawn, expected, strict=False)
+    )
+
+
+def _exactly(check: str, found: int, expected: int) -> Finding:
+    return Finding(check=check, figure=str(found), limit=str(expected), passed=found == expected)
+
+
+def _said(finding: Finding) -> bool:
+    verdict = "passed" if finding.passed else "FAILED"
+    _say(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")
+    return finding.passed
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+import dataclasses
+import typing
+
+import numpy as np
+import pytest
+
+from common import asked
+from common.errors import ProtocolError
+from common.queries import (
+    CorrectCountSpec,
+    LabelHistogramSpec,
+    LengthHistogramSpec,
+    LengthRangeSpec,
+    SeedChoiceSpec,
+    SelfSimilaritySpec,
+    SketchSpec,
+    VocabularySpec,
+    VotesSpec,
+)
+
+_TERMS = asked.encode_terms(("fever", "chest pain"))
+_VECTORS = np.array([[1, 0], [0.6, 0.8]], np.float32)
+
+
+def _votes(vectors=_VECTORS, labels=(0, 1), **spec):
+    return asked.Votes(spec=VotesSpec(**{"top": 8, **spec}), vectors=vectors, labels=np.array(labels, np.int32))
+
+
+def _sketch(paired=True, prefix=0, **changes):
+    rows = 2 if paired else 4
+    spec = SketchSpec(labels=3, features=4, paired=paired, prefix=prefix)
+    arrays = {
+        "terms": _TERMS,
+        "vectors": _VECTORS,
+        "frequencies": np.arange(rows * 2 * max(1, prefix), dtype=np.float32).reshape(rows, -1),
+        "phases": np.arange(0 if paired else rows, dtype=np.float32),
+    }
+    return asked.Sketch(spec=spec, **(arrays | changes))
+
+
+def _lengths(edges=(10, 20), **spec):
+    return asked.LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array(edges, np.int32))
+
+
+def _classifier(weights=((1, 2, 3), (4, 5, 6)), intercepts=(0, 1)):
+    return asked.CorrectCount(
+        spec=CorrectCountSpec(), weights=np.array(weights, np.float32), intercepts=np.array(intercepts, np.float32)
+    )
+
+
+def _vocabulary(terms=_TERMS, **spec):
+    return asked.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
+
+
+def _seeds(vectors=_VECTORS, **spec):
+    return asked.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors)
+
+
+_QUERIES = {
+    "votes": (_votes(), 4),
+    "nearest votes": (_votes(furthest=False), 2),
+    "label histogram": (asked.LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
+    "length histogram": (_lengths(), 3),
+    "one bin": (asked.LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),
+    "vocabulary": (_vocabulary(), 2),
+    "paired sketch": (_sketch(), 12),
+    "single sketch": (_sketch(paired=False), 12),
+    "sketch of prefixes": (_sketch(prefix=3), 12),
+    "self-similarity": (asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
+    "correct count": (_classifier(), 2),
+    "length range": (asked.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
+    "seed choice": (_seeds(), 5),
+}
+
+
+def test_there_is_a_query_of_each_kind_here():
+    assert {type(query) for query, _ in _QUERIES.values()} == set(typing.get_args(asked.Query))
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_length_and_both_ways_back_from_arrays(name):
+    query, length = _QUERIES[name]
+    assert query.length == length
+    arrays = asked.inputs(query)
+    again = asked.asked(query.spec, arrays)
+    assert type(again) is type(query)
+    assert asked.digest(again) == asked.digest(query)
+    shapes = {key: array.shape for key, array in arrays.items()}
+    data = asked.to_bytes(query)
+    from_data = asked.from_bytes(query.spec, shapes, data)
+    assert asked.digest(from_data) == asked.digest(query)
+    for key, array in asked.inputs(from_data).items():
+        assert array.dtype == arrays[key].dtype
+        assert np.array_equal(array, arrays[key])
+    for wrong in (data + b"\0", data[:-1]):
+        if wrong != data:
+            with pytest.raises(ProtocolError):
+                asked.from_bytes(query.spec, shapes, wrong)
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_other_arrays_than_its_own_are_refused(name):
+    query, _ = _QUERIES[name]
+    arrays = asked.inputs(query)
+    more = arrays | {"secrets": np.zeros(3)}
+    with pytest.raises(ProtocolError, match="arrays"):
+        asked.asked(query.spec, more)
+    with pytest.raises(ProtocolError, match="arrays"):
+        asked.from_bytes(query.spec, {key: array.shape for key, array in more.items()}, asked.to_bytes(query))
+    for left_out in arrays:
+        fewer = {key: array for key, array in arrays.items() if key != left_out}
+        with pytest.raises(ProtocolError, match="arrays"):
+            asked.asked(query.spec, fewer)
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_the_digest_depends_on_every_part(name):
+    query, _ = _QUERIES[name]
+    digests = {asked.digest(query)}
+    changed = [dataclasses.replace(query, spec=dataclasses.replace(query.spec, max_records=2))]
+    for key, array in asked.inputs(query).items():
+        if key in ("vectors", "terms"):
+            # Rows, or letters of the first word, in another order.
+            changed.append(dataclasses.replace(query, **{key: array[[1, 0, *range(2, len(array))]]}))
+        elif len(array):
+            for place in range(array.size):
+                other = array.copy()
+                other.flat[place] += 0.25 if array.dtype.kind == "f" else 1
+                changed.append(dataclasses.replace(query, **{key: other}))
+    digests |= {asked.digest(other) for other in changed}
+    assert len(digests) == len(changed) + 1
+    assert all(len(digest) == 32 for digest in digests)
+
+
+def test_digests_of_all_queries_differ():
+    assert len({asked.digest(query) for query, _ in _QUERIES.values()}) == len(_QUERIES)
+    # The same bytes in other shapes are another question.
+    flat = _classifier(weights=np.arange(6).reshape(2, 3))
+    tall = asked.CorrectCount(
+        spec=flat.spec, weights=np.arange(6, dtype=np.float32).reshape(2, 3)[:, :2].copy(), intercepts=flat.intercepts
+    )
+    assert asked.digest(flat) != asked.digest(tall)
+
+
+def test_memory_layout_and_byte_order_are_not_content():
+    reference = _votes()
+    other = _votes(vectors=np.asfortranarray(reference.vectors))
+    assert asked.digest(other) == asked.digest(reference)
+    assert asked.to_bytes(other) == asked.to_bytes(reference)
+    assert asked.to_bytes(_lengths((1, 256))) == b"\1\0\0\0\0\1\0\0"
+
+
+_NAN = np.array([[np.nan, 0], [0, 1]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        _VECTORS.astype(np.float64),
+        _VECTORS[0],
+        np.empty((0, 2), np.float32),
+        np.empty((2, 0), np.float32),
+        2 * _VECTORS,
+        0.99 * _VECTORS,
+        _NAN,
+        np.full((2, 2), np.inf, np.float32),
+    ],
+)
+def test_vectors_that_are_not_finite_unit_rows_are_refused(vectors):
+    for build in (_votes, _seeds, lambda vectors: _sketch(vectors=vectors)):
+        with pytest.raises(ProtocolError, match="vectors"):
+            build(vectors=vectors)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.zeros(3, np.int32), np.zeros(2, np.int64), np.array([0, -1], np.int32), np.zeros((2, 1), np.int32)]
+)
+def test_labels_of_candidates_are_one_number_each(labels):
+    with pytest.raises(ProtocolError, match="labels"):
+        asked.Votes(spec=VotesSpec(top=1), vectors=_VECTORS, labels=labels)
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        np.array([1], np.int32),
+        np.array([1, 2, 3], np.int32),
+        np.array([1, 2], np.int64),
+        np.array([1.0, 2.0]),
+        np.array([2, 2], np.int32),
+        np.array([2, 1], np.int32),
+        # The difference does not fit into 32 bits.
+        np.array([2**31 - 1, -(2**31)], np.int32),
+    ],
+)
+def test_edges_are_ascending_and_one_fewer_than_bins(edges):
+    with pytest.raises(ProtocolError, match="edges"):
+        asked.LengthHistogram(spec=LengthHistogramSpec(bins=3), edges=edges)
+    assert _lengths((-(2**31), 2**31 - 1)).length == 3
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        np.zeros(0, np.uint8),
+        np.frombuffer(b"fever", np.uint8),
+        np.frombuffer(b"fever\n\n", np.uint8),
+        np.frombuffer(b"\n", np.uint8),
+        np.frombuffer(b"fever\npain\nfever\n", np.uint8),
+        np.frombuffer(b"\xff\n", np.uint8),
+        np.frombuffer(b"\xed\xa0\x80\n", np.uint8),
+        np.frombuffer(b"fever\n", np.int8),
+        _TERMS[None],
+    ],
+)
+def test_terms_are_different_lines_of_utf_8(terms):
+    with pytest.raises(ProtocolError, match="terms"):
+        _vocabulary(terms)
+    with pytest.raises(ProtocolError, match="terms"):
+        _sketch(terms=terms)
+
+
+def test_terms_become_bytes_and_back():
+    terms = ("naïve", "a b", "ﬁ", "x\ty", "\u2028")
+    assert asked.decode_terms(asked.encode_terms(terms)) == terms
+    assert _vocabulary(asked.encode_terms(terms)).length == 5
+    for wrong in (("",), ("a", "a"), ("a\nb",)):
+        with pytest.raises(ProtocolError, match="vocabulary"):
+            asked.encode_terms(wrong)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"terms": asked.encode_terms(("one",))}, "vectors"),
+        ({"frequencies": np.zeros((4, 2), np.float32)}, "frequencies"),
+        ({"frequencies": np.zeros((2, 4), np.float32)}, "frequencies"),
+        ({"frequencies": np.zeros((2, 2))}, "frequencies"),
+        ({"frequencies": _NAN}, "frequencies"),
+        ({"frequencies": np.full((2, 2), 2e6, np.float32)}, "frequencies"),
+        ({"frequencies": np.full((2, 2), -np.inf, np.float32)}, "frequencies"),
+        ({"phases": np.zeros(2, np.float32)}, "phases"),
+        ({"phases": np.zeros(0)}, "phases"),
+        ({"paired": False, "phases": np.zeros(0, np.float32)}, "phases"),
+        ({"paired": False, "phases": np.full(4, np.nan, np.float32)}, "phases"),
+        ({"paired": False, "frequencies": np.zeros((2, 2), np.float32)}, "frequencies"),
+        ({"prefix": 2, "frequencies": np.zeros((2, 2), np.float32)}, "frequencies"),
+    ],
+)
+def test_sketches_have_vectors_frequencies_and_phases_that_fit(changes, named):
+    with pytest.raises(ProtocolError, match=named):
+        _sketch(**changes)
+
+
+@pytest.mark.parametrize(
+    ("weights", "intercepts"),
+    [
+        (np.zeros((2, 3)), np.zeros(2, np.float32)),
+        (np.zeros(3, np.float32), np.zeros(3, np.float32)),
+        (np.zeros((0, 3), np.float32), np.zeros(0, np.float32)),
+        (np.zeros((2, 3), np.float32), np.zeros(3, np.float32)),
+        (np.zeros((2, 3), np.float32), np.zeros(2)),
+        (np.full((2, 3), np.nan, np.float32), np.zeros(2, np.float32)),
+        (np.full((2, 3), 1e7, np.float32), np.zeros(2, np.float32)),
+        (np.zeros((2, 3), np.float32), np.array([0, np.inf], np.float32)),
+    ],
+)
+def test_classifiers_are_finite_and_fit(weights, intercepts):
+    with pytest.raises(ProtocolError):
+        asked.CorrectCount(spec=CorrectCountSpec(), weights=weights, intercepts=intercepts)
+
+
+def test_errors_show_shapes_and_no_contents():
+    with pytest.raises(ProtocolError) as caught:
+        _votes(vectors=np.full((2, 2), 0.123, np.float32))
+    assert "squared norm" in str(caught.value)
+    with pytest.raises(ProtocolError) as caught:
+        _sketch(terms=np.frombuffer(b"fever\nfever\n", np.uint8))
+    assert "fever" not in str(caught.value)
