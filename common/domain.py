@@ -23,12 +23,14 @@ class Candidate:
         label: The label that it was asked for.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
+        weight: How much it counts where a model is trained on the texts; 1 unless the method weighs them.
     """
 
     text: str
     label: str
     model: str
     round: int
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
