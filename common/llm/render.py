@@ -66,10 +66,10 @@ def _shown(request: Request) -> list[str]:
         return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
     if request.good_must:
         pairs = zip(request.good_must, request.good, strict=True)
-        shown = [f"Keyphrases: {'; '.join(own)}\n{kind.capitalize()}:\n{text}" for own, text in pairs]
+        shown = [f"Keyphrases: {'; '.join(own)}\n{_begun(kind)}:\n{text}" for own, text in pairs]
         return [_numbered("Example", tuple(shown))]
     if request.good:
-        return [_numbered(kind.capitalize(), request.good)]
+        return [_numbered(_begun(kind), request.good)]
     if len(request.source) == 1:
         return [f"Original {kind}:\n{_masked(request) if request.blanks else request.source[0]}"]
     return [_numbered(f"Parent {kind}", request.source)] if request.source else []
@@ -118,7 +118,7 @@ def _conditions(request: Request) -> str:
     if said.style:
         lines.append(f"Manner of writing: {said.style}.")
     if request.label is not None:
-        lines.append(f"{said.label.capitalize()} of each: {_called(request.label, request.description)}.")
+        lines.append(f"{_begun(said.label)} of each: {_called(request.label, request.description)}.")
         others = [_called(*label) for label in request.labels if label[0] != request.label]
         if others:
             lines.append(
@@ -154,6 +154,11 @@ def _subtopics(request: Request) -> str:
 def _called(label: str, description: str) -> str:
     """A label with its description, unless that only repeats it."""
     return label if _normal(label.replace("_", " ")) == _normal(description) else f"{label} ({description})"
+
+
+def _begun(words: str) -> str:
+    """Words as a line begins with them: "ECG report" keeps its capitals."""
+    return words[:1].upper() + words[1:]
 
 
 def _format(n: int, item: str) -> str:
