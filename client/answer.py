@@ -41,6 +41,9 @@ from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.rng import secure_bytes
 
+_UNSEEN = 2.0**-40
+"""Scale of noise that is none: inside a party it shows with probability below exp(-2^19)."""
+
 
 def answer(
     query: Query, *, run: str, index: int, plan: Plan, records: Embedded, ledger: Ledger, limits: Limits, data_set: str
@@ -89,7 +92,7 @@ def answer(
         units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))
 
     noised = _noised(query, plan, planned, units)
-    if planned.scale == 0:
+    if planned.scale == 0 and planned.summed:
         return noised
     return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))
 
@@ -105,10 +108,11 @@ def _noised(query: Query, plan: Plan, planned: PlannedQuery, units: Embedded) ->
     key = secure_bytes(32)
     match query:
         case LengthRange():
-            lengths = histograms.lengths(units)
-            return np.array(mechanisms.length_range(lengths, query.spec.cap, planned.scale, key), dtype=np.int64)
+            lengths, scale = histograms.lengths(units), planned.scale or _UNSEEN
+            return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
         case SeedChoice():
-            return seeds.choose(query, units, planned.scale, key, replacement=planned.mechanism == "exponential")
+            replacement = planned.mechanism == "exponential"
+            return seeds.choose(query, units, planned.scale or _UNSEEN, key, replacement=replacement)
     counts = contribute.contribution(query, units)
 
     # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone

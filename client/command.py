@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError
-from common.privacy.accountant import epsilon_by_norm
+from common.privacy.accountant import epsilon
 from common.privacy.ledger import Ledger
 from common.privacy.ledger_log import Entry
 
@@ -115,7 +115,7 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
     """What there is to say of these entries; an infinite epsilon is null."""
-    epsilon = epsilon_by_norm((entry.release for entry in entries), delta)
+    spent = epsilon((entry.cost for entry in entries), delta)
     times = sorted(entry.charged for entry in entries)
     return {
         "data_sets": sorted({entry.data_set for entry in entries if entry.data_set}),
@@ -124,7 +124,7 @@ def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
         "noise": dict(Counter(entry.release.mechanism for entry in entries)),
         "first": times[0] if times else None,
         "last": times[-1] if times else None,
-        "epsilon": None if math.isinf(epsilon) else epsilon,
+        "epsilon": None if math.isinf(spent) else spent,
     }
 
 

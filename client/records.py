@@ -107,7 +107,7 @@ class Embedded:
 
 
 def read(path: Path, labels: Sequence[str]) -> list[Record]:
-    """Read a party's own file (CSV or JSON Lines, columns `text,label`).
+    """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where it says whose each is, `user`).
 
     Raises:
         DataError: With path and line, and never a word of the text.

@@ -175,8 +175,7 @@ class PartyService:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        # At user level a party is one user: of all its records together only the first few take part.
-        owners = [self._party] * len(self._private) if plan.unit == "user" else None
+        owners = _users(self._private) if plan.unit == "user" else None
         self._records = records.embed(self._private, plan.labels, self._encoder, owners)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._session, self._setup, self._round = session, setup, None
@@ -277,6 +276,11 @@ def _read_plan(data: bytes) -> Plan:
         return Plan.from_dict(json.loads(data))
     except (ValueError, ArithmeticError, RecursionError, CaucusError) as error:
         raise ProtocolError("plan", expected="one that this version can read and that is consistent") from error
+
+
+def _users(private: Sequence[Record]) -> list[str]:
+    """Whose each record is; in a file that names nobody, all are the party's, as one user."""
+    return [record.user or "" for record in private]
 
 
 def _reason(error: Exception) -> m.Reason:

@@ -312,11 +312,15 @@ def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
     """The array form of a vocabulary.
 
     Raises:
-        ProtocolError: A term is empty, holds a line feed, or stands there twice.
+        ProtocolError: There is none; one is empty, holds a line feed or half of a character, or stands there twice.
     """
-    if "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):
-        raise ProtocolError("vocabulary", expected="different terms, none empty, each on one line", got="others")
-    return np.frombuffer("".join(f"{term}\n" for term in terms).encode(), dtype=np.uint8)
+    expected = "different terms in Unicode, none empty, each on one line"
+    if not terms or "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):
+        raise ProtocolError("vocabulary", expected=expected, got="others")
+    try:
+        return np.frombuffer("".join(f"{term}\n" for term in terms).encode(), dtype=np.uint8)
+    except UnicodeEncodeError as error:
+        raise ProtocolError("vocabulary", expected=expected, got="others") from error
 
 
 def decode_terms(terms: NDArray[np.uint8]) -> tuple[str, ...]:

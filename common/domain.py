@@ -8,10 +8,17 @@ PartyId = int
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One private record. Its text has no repr, so that it cannot reach a log or a traceback."""
+    """One private record. Nothing of it has a repr, so that it cannot reach a log or a traceback.
+
+    Attributes:
+        text: What it says.
+        label: Its class.
+        user: Whose it is, where its file says so.
+    """
 
     text: str = field(repr=False)
     label: str = field(repr=False)
+    user: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,8 +112,8 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     if privacy["adjacency"]["unit"] == "user":
         most = privacy["adjacency"]["max_records"]
         unit, given = (
-            f"all records of any one party (of which at most {most} count) are there or not",
-            "a given party's records were",
+            f"all records of any one user (of which at most {most} count) are there or not",
+            "a given user's records were",
         )
     else:
         unit, given = "any one record is there or not", "a given record was"
@@ -273,8 +273,9 @@ def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
     if adjacency["unit"] == "user":
         most = adjacency["max_records"]
         several = (
-            f"People known to several parties: a party is protected as one, at most {most} of its records counting. "
-            "Somebody whose records are at several parties is protected less."
+            "Who a user is: whoever a party's file names in its column `user`; all records of a party whose file names "
+            f"nobody are those of one user. At most {most} records of one count. Somebody whose records are at several "
+            "parties, or under several names, is protected less."
         )
     else:
         several = (

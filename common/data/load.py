@@ -26,8 +26,8 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None) -> list[
     Repeated rows are kept: each is a record and votes.
 
     Args:
-        path: A `.csv` with a header, or a `.jsonl` with an object a line, both UTF-8, with `text` and `label`. Further
-            columns are ignored.
+        path: A `.csv` with a header, or a `.jsonl` with an object a line, both UTF-8, with `text` and `label`; and
+            `user`, in all rows or in none. Further columns are ignored.
         labels: The labels allowed; None allows any that is not empty.
 
     Returns:
@@ -38,11 +38,13 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None) -> list[
     """
     file = Path(path)
     records = []
-    for line, row in _rows(file, ("text", "label")):
+    for line, row in _rows(file, ("text", "label"), optional="user"):
         if labels is not None and row["label"] not in labels:
             expected = f"one of {', '.join(labels)}"
             raise DataError("unknown label", expected=expected, got="another (not shown)", where=f"{file}:{line}")
-        records.append(Record(text=row["text"], label=row["label"]))
+        records.append(Record(text=row["text"], label=row["label"], user=row.get("user")))
+        if (records[-1].user is None) != (records[0].user is None):
+            raise DataError("user", expected="one in each row, or in none", where=f"{file}:{line}")
     return records
 
 
@@ -72,13 +74,14 @@ def duplicates(records: Sequence[Record]) -> int:
     return len(records) - len(set(records))
 
 
-def _rows(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
-    parsers: dict[str, Callable[[Path, tuple[str, ...]], Iterator[_Row]]] = {".csv": _csv, ".jsonl": _json_lines}
+def _rows(file: Path, columns: tuple[str, ...], optional: str | None = None) -> Iterator[_Row]:
+    parsers: dict[str, Callable[[Path, tuple[str, ...], str | None], Iterator[_Row]]]
+    parsers = {".csv": _csv, ".jsonl": _json_lines}
     parse = parsers.get(file.suffix.lower())
     if parse is None:
         raise DataError("unknown kind of file", expected="a name that ends in .csv or .jsonl", where=file)
     empty = True
-    for line, row in parse(file, columns):
+    for line, row in parse(file, columns, optional):
         for name, value in row.items():
             if not value.strip():
                 raise DataError(f"empty {name}", where=f"{file}:{line}", do="Fill it in or remove the row.")
@@ -90,7 +93,7 @@ def _rows(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
         raise _empty(file)
 
 
-def _csv(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
+def _csv(file: Path, columns: tuple[str, ...], optional: str | None) -> Iterator[_Row]:
     # strict: a stray or unterminated quote is an error, not a text that swallows the rows behind it.
     reader = csv.reader(io.StringIO(_decoded(file), newline=""), strict=True)
     header: list[str] | None = None
@@ -110,6 +113,7 @@ def _csv(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
             if any(header.count(column) != 1 for column in columns):
                 expected = f"a header with {' and '.join(columns)}, each once"
                 raise DataError("missing column", expected=expected, where=f"{file}:{line}")
+            columns += (optional,) if optional and optional in header else ()
         elif len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
             raise DataError("broken CSV row", expected=expected, got=len(fields), where=f"{file}:{line}")
@@ -117,7 +121,7 @@ def _csv(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
             yield line, {column: fields[header.index(column)] for column in columns}
 
 
-def _json_lines(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
+def _json_lines(file: Path, columns: tuple[str, ...], optional: str | None) -> Iterator[_Row]:
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
     for line, content in enumerate(_decoded(file).split("\n"), start=1):
         if not content.strip():
@@ -125,10 +129,11 @@ def _json_lines(file: Path, columns: tuple[str, ...]) -> Iterator[_Row]:
         row = _object(content)
         if row is None:
             raise DataError("malformed JSON", expected="one JSON object a line", where=f"{file}:{line}")
-        if not all(isinstance(row.get(column), str) for column in columns):
+        wanted = (*columns, optional) if optional and optional in row else columns
+        if not all(isinstance(row.get(column), str) for column in wanted):
             expected = f"an object with the strings {' and '.join(columns)}"
             raise DataError("missing column", expected=expected, where=f"{file}:{line}")
-        yield line, {column: row[column] for column in columns}
+        yield line, {column: row[column] for column in wanted}
 
 
 def _object(content: str) -> dict[str, Any] | None:

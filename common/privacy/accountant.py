@@ -98,7 +98,7 @@ class Release:
 def epsilon(releases: Iterable[Release], delta: float) -> float:
     """Epsilon of all releases together, the least that can be shown; it depends on how many there are of each alone.
 
-    0 for no release; infinite if one has no noise. Some tenths of a second.
+    0 for no release; infinite if one has no noise. Takes up to about two seconds.
 
     Raises:
         ConfigError: If delta is no probability, or answers on one subsample have different rates.

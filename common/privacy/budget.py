@@ -54,7 +54,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     releases = scaled(1.0).releases()
 
     def over(factor: float) -> float:
-        return accountant.epsilon((replace(each, scale=each.scale * factor) for each in releases), plan.delta) - epsilon
+        cost = accountant.epsilon((replace(each, scale=each.scale * factor) for each in releases), plan.delta)
+        return min(cost, 1e3 * epsilon) - epsilon  # infinity is no number to interpolate with
 
     low, high = 0.5, 1.0
     while over(high) > 0:

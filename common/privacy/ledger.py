@@ -176,7 +176,7 @@ class Ledger:
 
     def releases(self, run: str | None = None) -> tuple[Release, ...]:
         """What all charges cost, or those of one run, whether closed or not."""
-        return tuple(entry.release for entry in self.entries(run))
+        return tuple(entry.cost for entry in self.entries(run))
 
     def data_set(self, records: Iterable[bytes]) -> str:
         """Names a data set by its records, and remembers which they are.

@@ -49,6 +49,11 @@ class Entry:
     survivors: frozenset[PartyId] | None = None
     committed: bool = False
 
+    @property
+    def cost(self) -> Release:
+        """The release, its subsample named as its run's own: those of other runs are different ones."""
+        return replace(self.release, draw=self.release.draw and f"{self.run}/{self.release.draw}")
+
 
 class Log:
     """Events in their order, and entries in that of their charges.

@@ -42,9 +42,11 @@ LARGEST_SPREAD = 15.0
 """Epsilon is above 70 beyond it, and not worth telling from infinity."""
 
 _SMALLEST_SPREAD = 1e-9
-_MOST_WORK = 60_000
+_MOST_WORK = 40_000
 _EACH = 1_000
 """In lattice points: about what it costs to compose one more distribution."""
+_AMPLIFY = 4_000
+"""And to amplify one."""
 _MOST_EQUAL = 200_000
 """The library's grids grow with the number of times that one distribution is convolved."""
 _MOST_POINTS = 200_000
@@ -133,12 +135,13 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
         else:
             own = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
             base = _compose(part.pieces, own, pld.identity(value_discretization_interval=own))
-            total = total.compose(_amplify(base, own, part.rate, interval).self_compose(part.times))
+            total = total.compose(_repeat(_amplify(base, own, part.rate, interval), part.times))
     return float(total.get_epsilon_for_delta(delta)) * _UP
 
 
 def _affordable(parts: list[_Part]) -> bool:
     work = sum(piece.work for part in parts for piece in part.pieces)
+    work += _AMPLIFY * sum(part.rate < 1 for part in parts)
     return work <= _MOST_WORK and max(max(part.times, *part.pieces.values(), 0) for part in parts) <= _MOST_EQUAL
 
 
@@ -181,8 +184,13 @@ def _compose(
     pieces: Counter[_Piece], interval: float, total: pld.PrivacyLossDistribution
 ) -> pld.PrivacyLossDistribution:
     for piece, count in sorted(pieces.items()):
-        total = total.compose(_MAKERS[piece.kind](piece, interval).self_compose(count))
+        total = total.compose(_repeat(_MAKERS[piece.kind](piece, interval), count))
     return total
+
+
+def _repeat(one: pld.PrivacyLossDistribution, count: int) -> pld.PrivacyLossDistribution:
+    # The library would transform a single one back and forth.
+    return one if count == 1 else one.self_compose(count)
 
 
 def _gaussian(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from client.command import main
-from common.privacy.accountant import Release, epsilon_by_norm
+from common.privacy.accountant import Release, epsilon
 from common.privacy.ledger import Ledger
 from common.queries import Sensitivity
 
@@ -71,7 +71,7 @@ def test_show_is_a_table_of_runs_and_their_sum(path, capsys):
     assert both[:4] == ["all", entries[0].data_set[:8], "3", "1"]
     for line, releases in ((first, [SEXES, VOTES]), (second, [VOTES]), (both, [SEXES, VOTES, VOTES])):
         # Rounded, as everything about privacy, toward more of it lost.
-        assert 0 <= float(line[-1]) - epsilon_by_norm(releases, 1e-5) < 1e-4
+        assert 0 <= float(line[-1]) - epsilon(releases, 1e-5) < 1e-4
 
 
 def test_show_at_another_delta_as_json(path, capsys):
@@ -81,8 +81,8 @@ def test_show_at_another_delta_as_json(path, capsys):
     assert data_set == Ledger(path).entries()[0].data_set
     assert [(row["charged"], row["closed"]) for row in (*shown["runs"], shown["all"])] == [(2, 1), (1, 0), (3, 1)]
     assert shown["all"]["noise"] == {"laplace": 1, "gaussian": 2}
-    assert shown["runs"][1]["epsilon"] == epsilon_by_norm([VOTES], 1e-7)
-    assert shown["all"]["epsilon"] == epsilon_by_norm([SEXES, VOTES, VOTES], 1e-7)
+    assert shown["runs"][1]["epsilon"] == epsilon([VOTES], 1e-7)
+    assert shown["all"]["epsilon"] == epsilon([SEXES, VOTES, VOTES], 1e-7)
 
 
 def test_without_noise_epsilon_is_infinite(path, capsys):

@@ -224,7 +224,7 @@ def test_terms_become_bytes_and_back():
     terms = ("naïve", "a b", "ﬁ", "x\ty", "\u2028")
     assert asked.decode_terms(asked.encode_terms(terms)) == terms
     assert _vocabulary(asked.encode_terms(terms)).length == 5
-    for wrong in (("",), ("a", "a"), ("a\nb",)):
+    for wrong in ((), ("\ud800",), ("",), ("a", "a"), ("a\nb",)):
         with pytest.raises(ProtocolError, match="vocabulary"):
             asked.encode_terms(wrong)
 

@@ -70,10 +70,10 @@ def test_pure_privacy_has_no_extra_probability():
     assert "additional probability" not in statement(privacy(delta=0.0))
 
 
-def test_user_level_speaks_of_parties():
+def test_user_level_speaks_of_users():
     fields = privacy(adjacency={"relation": "add or remove", "unit": "user", "max_records": 8})
-    assert "all records of any one party (of which at most 8 count)" in statement(fields)
-    assert any("at most 8 of its records counting" in item for item in not_covered(fields))
+    assert "all records of any one user (of which at most 8 count)" in statement(fields)
+    assert any("At most 8 records of one count" in item for item in not_covered(fields))
     assert "People with several records" not in headings(fields)
 
 

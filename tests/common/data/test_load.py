@@ -111,3 +111,33 @@ def test_public_texts_of_each_kind(write):
 def test_public_files_without_a_text_are_refused(write, name, content):
     with pytest.raises(DataError, match="no data"):
         read_texts(write(name, content))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "users"),
+    [
+        ("a.csv", "text,label,user\nx,a,u1\ny,b,u2\n", ["u1", "u2"]),
+        ("a.csv", "user,text,label\nu1,x,a\n", ["u1"]),
+        ("a.csv", "text,label\nx,a\n", [None]),
+        ("a.jsonl", '{"text": "x", "label": "a", "user": "u1"}\n', ["u1"]),
+        ("a.jsonl", '{"text": "x", "label": "a"}\n', [None]),
+    ],
+)
+def test_whose_a_record_is_where_the_file_says_so(tmp_path, name, content, users):
+    (tmp_path / name).write_text(content)
+    assert [record.user for record in read_records(tmp_path / name)] == users
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "text,label,user\nx,a,u1\ny,b,\n"),
+        ("a.jsonl", '{"text": "x", "label": "a", "user": "u1"}\n{"text": "y", "label": "b"}\n'),
+        ("a.jsonl", '{"text": "x", "label": "a"}\n{"text": "y", "label": "b", "user": "u1"}\n'),
+        ("a.jsonl", '{"text": "x", "label": "a", "user": 3}\n'),
+    ],
+)
+def test_users_are_named_in_all_rows_or_in_none(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError):
+        read_records(tmp_path / name)

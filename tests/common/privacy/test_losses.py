@@ -53,6 +53,7 @@ def _assert_tight(releases, pair, delta=DELTA):
 
 
 MIXTURES = {
+    "fine Gaussian": [("gaussian", 0.6, 1)],
     "Gaussian": [("gaussian", 1.5, 1)],
     "Gaussians": [("gaussian", 2.5, 3), ("gaussian", 8.0, 2)],
     "Laplace": [("laplace", 2.0, 1), ("laplace", 2.0, 3)],
@@ -184,6 +185,9 @@ def _hostile():
         ],
         "many equal": [Release(mechanism="pure", sensitivity=ONE, scale=1e9, times=10**12)],
         "equal": [Release(mechanism="pure", sensitivity=ONE, scale=1e5, times=200_000)],
+        "as many as are computed": [
+            _releases([("gaussian", 900.0 + i, 250)], rate=0.5, draw=f"{i}")[0] for i in range(6)
+        ],
         "tiny noise": [Release(mechanism="gaussian", sensitivity=wide, scale=1e-300)],
         "small noise": [Release(mechanism="laplace", sensitivity=wide, scale=1e-200)],
         "tiny Laplace": [Release(mechanism="laplace", sensitivity=wide, scale=1e-300)],

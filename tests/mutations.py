@@ -1,0 +1,312 @@
+"""Break the sources in one place at a time and see that a test notices: `make mutations`.
+
+Each mutation is one exact piece of text, found once in one file, and what stands there instead. The working tree is
+copied to a temporary folder; in the copy one mutation at a time is made, the tests named for it are run, and the file
+is put back. A mutation that all of them survive is a hole in the tests: exit code 1.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+AUDIT = "tests/statistics/test_audit.py::"
+PEERS = "tests/test_peers.py::"
+STRUCTURE = AUDIT + "test_each_party_adds_one_share_under_a_key_of_its_own"
+QUERIES = "tests/common/test_queries.py::"
+LEDGER = "tests/common/privacy/test_ledger.py::"
+MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
+ANSWER = "tests/client/test_answer.py::"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation:
+    """What is broken, where, how, and which tests must notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+def mutation(name, file, old, new, *tests):
+    return Mutation(name=name, file=file, old=old, new=new, tests=tests)
+
+
+MUTATIONS = (
+    mutation(
+        "half of sigma, in the plan",
+        "common/privacy/plan.py",
+        "return query.scale / math.sqrt(self.shares(query))",
+        "return query.scale / math.sqrt(self.shares(query)) / 2",
+        STRUCTURE,
+    ),
+    mutation(
+        "half of sigma, at the sampler",
+        "client/answer.py",
+        "discrete_gaussian(plan.share_sigma(planned), len(counts), key)",
+        "discrete_gaussian(plan.share_sigma(planned) / 2, len(counts), key)",
+        AUDIT + "test_canaries_show_half_of_sigma",
+    ),
+    mutation(
+        "a party without records adds no noise",
+        "client/answer.py",
+        "    if planned.scale == 0:\n        return counts\n",
+        "    if planned.scale == 0 or not units.texts:\n        return counts\n",
+        STRUCTURE,
+    ),
+    mutation(
+        "sigma / sqrt(U) without secure aggregation",
+        "common/privacy/plan.py",
+        "return self.survivors - self.colluders if self.secure else 1",
+        "return self.survivors - self.colluders",
+        PEERS + "test_without_secure_aggregation_no_party_adds_a_part_of_the_noise",
+    ),
+    mutation(
+        "dropouts and colluders count on noise that is not there",
+        "common/privacy/plan.py",
+        "return self.survivors - self.colluders if self.secure else 1",
+        "return self.parties if self.secure else 1",
+        PEERS + "test_with_secure_aggregation_a_share_is_for_those_that_are_certain_and_unknown",
+    ),
+    mutation(
+        "Laplace shares for all parties",
+        "client/answer.py",
+        "discrete_laplace(planned.scale, len(counts), key, shares=plan.shares(planned))",
+        "discrete_laplace(planned.scale, len(counts), key, shares=plan.parties)",
+        STRUCTURE,
+    ),
+    mutation(
+        "a Laplace scale rounded down",
+        "client/answer.py",
+        "discrete_laplace(planned.scale, len(counts)",
+        "discrete_laplace(float(int(planned.scale)), len(counts)",
+        STRUCTURE,
+    ),
+    mutation(
+        "one noise key for all answers",
+        "client/answer.py",
+        "    key = secure_bytes(32)\n",
+        '    key = globals().setdefault("_KEY", secure_bytes(32))\n',
+        STRUCTURE,
+    ),
+    mutation(
+        "noise from an experiment seed",
+        "client/answer.py",
+        "    key = secure_bytes(32)\n",
+        "    key = np.random.default_rng().bytes(32)\n",
+        STRUCTURE,
+    ),
+    mutation(
+        "votes doubled",
+        "client/votes.py",
+        "ranked[:, q], minlength=columns) << (top - 1 - q)",
+        "ranked[:, q], minlength=columns) << (top - q)",
+        PEERS + "test_votes_halve_from_rank_to_rank",
+    ),
+    mutation(
+        "the sensitivity forgets the furthest half",
+        "common/queries.py",
+        "tuple(sorted(half + half)) if self.furthest else half",
+        "half",
+        AUDIT + "test_canaries_show_half_of_sigma",
+    ),
+    mutation(
+        "the l2 sensitivity of a user's m records grows with sqrt(m)",
+        "common/queries.py",
+        "l2_squared=l2_squared * units**2,",
+        "l2_squared=l2_squared * units,",
+        QUERIES + "test_sensitivities_of_votes_are_the_derived_ones",
+    ),
+    mutation(
+        "a user's records beyond m count",
+        "client/answer.py",
+        "units = records.limited(planned.spec.max_records)",
+        "units = records",
+        PEERS + "test_the_factor_for_users_is_in_the_noise_and_in_what_a_user_may_hold",
+    ),
+    mutation(
+        "one answer forgotten in the composition",
+        "common/privacy/plan.py",
+        "times=times * self.max_attempts)",
+        "times=max(1, times - 1) * self.max_attempts)",
+        PEERS + "test_all_answers_and_attempts_are_paid_for",
+    ),
+    mutation(
+        "attempts forgotten in the composition",
+        "common/privacy/plan.py",
+        "times=times * self.max_attempts)",
+        "times=times)",
+        PEERS + "test_all_answers_and_attempts_are_paid_for",
+    ),
+    mutation(
+        "a plan's claim is believed",
+        "client/guard.py",
+        "            verify(plan)\n",
+        "            pass\n",
+        PEERS + "test_all_answers_and_attempts_are_paid_for",
+    ),
+    mutation(
+        "records beyond a number are left out: one that goes lets another in",
+        "client/answer.py",
+        "counts = contribute.contribution(query, units)",
+        "counts = contribute.contribution(\n"
+        "        query, units._only(np.arange(len(units.texts)) < plan.max_records_per_party)\n    )",
+        ANSWER + "test_records_beyond_the_rings_bound_cut_counts_off_and_take_no_place_from_others",
+    ),
+    mutation(
+        "self-similarity of records that follow each other",
+        "client/similarity.py",
+        "buckets = (records.digests(asked.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)",
+        "buckets = np.arange(len(records.texts), dtype=np.int64) // 2 % spec.buckets",
+        "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",
+    ),
+    mutation(
+        "a subsample for each answer, accounted for as one",
+        "client/answer.py",
+        "ledger.sample_key(run, draw, secure_bytes(32))",
+        "secure_bytes(32)",
+        AUDIT + "test_a_subsample_is_drawn_once_or_for_each_answer_as_planned",
+    ),
+    mutation(
+        "records are touched before the charge is written",
+        "client/answer.py",
+        "    entry = ledger.reserve(\n",
+        "    contribute.contribution(query, records)\n    entry = ledger.reserve(\n",
+        ANSWER + "test_the_charge_is_on_disk_before_records_are_touched",
+    ),
+    mutation(
+        "another run starts with a fresh budget",
+        "client/guard.py",
+        "self.allow([*earlier, *((",
+        "self.allow([*((",
+        "tests/client/test_guard.py::test_all_runs_together_stay_within_the_partys_total",
+    ),
+    mutation(
+        "a ledger counts the charges of one run",
+        "common/privacy/ledger.py",
+        "charged = (*log.entries.values(), asked)",
+        "charged = (*(entry for entry in log.entries.values() if entry.run == run), asked)",
+        LEDGER + "test_a_limit_counts_the_runs_that_may_have_had_the_same_record",
+    ),
+    mutation(
+        "the chain of a ledger is not checked",
+        "common/privacy/chain.py",
+        "if sequence != number or event.chain != chain:",
+        "if sequence != number:",
+        "tests/common/privacy/test_ledger_file.py::test_an_edited_event_is_named_by_whoever_reads_entries",
+    ),
+    mutation(
+        "fresh noise for an answer that is asked for again",
+        "client/answer.py",
+        '    return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))',
+        "    return noised",
+        ANSWER + "test_an_interrupted_query_gets_the_same_answer_from_a_new_process",
+    ),
+    mutation(
+        "a party lets several sets of survivors be opened",
+        "common/privacy/ledger.py",
+        "elif entry.survivors != parties:",
+        "elif False:",
+        LEDGER + "test_one_set_of_survivors",
+    ),
+    mutation(
+        "a sum of fewer parties than the noise was planned for",
+        "server/ask.py",
+        "        if len(parties) < needed:\n",
+        "        if not parties:\n",
+        "tests/e2e/test_protocol.py::test_more_dropouts_than_planned_give_a_refusal_and_never_a_sum",
+    ),
+    mutation(
+        "a noisy choice at half of its scale",
+        "common/privacy/mechanisms.py",
+        "bernoulli_exp((best - steps[candidate]) * denominator, numerator, stream)",
+        "bernoulli_exp(2 * (best - steps[candidate]) * denominator, numerator, stream)",
+        MECHANISMS + "test_permute_and_flip_over_every_path",
+    ),
+    mutation(
+        "noise of the sparse vector at half of its scale",
+        "common/privacy/mechanisms.py",
+        "if count + laplace(2 * scale, stream) <= threshold:",
+        "if count + laplace(scale, stream) <= threshold:",
+        MECHANISMS + "test_noise_of_the_threshold_has_half_the_scale_of_that_of_a_count",
+    ),
+)
+
+
+def main() -> None:
+    """Print a line for each mutation; arguments choose those whose name holds one of them."""
+    chosen = [each for each in MUTATIONS if not sys.argv[1:] or any(word in each.name for word in sys.argv[1:])]
+    with tempfile.TemporaryDirectory() as name:
+        copy = copied(Path(name))
+        say("the tests as they are")
+        sound = run(copy, sorted({test for each in chosen for test in each.tests}))
+        if sound.returncode:
+            sys.exit(f"the tests fail as they are:\n{sound.stdout}{sound.stderr}")
+        survivors = 0
+        for each in chosen:
+            started = time.monotonic()
+            noticed = caught(copy, each)
+            survivors += not noticed
+            say(f"{each.name:72}{time.monotonic() - started:5.0f} s  {noticed or 'SURVIVED'}")
+    say(f"{len(chosen) - survivors} of {len(chosen)} caught")
+    sys.exit(bool(survivors))
+
+
+def copied(folder: Path) -> Path:
+    """The working tree, without what git ignores."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        source, target = ROOT / name, folder / name
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    return folder
+
+
+def caught(folder: Path, each: Mutation) -> str:
+    """Which test failed first on the mutated copy; empty if none did."""
+    path = folder / each.file
+    before = path.read_text("utf-8")
+    if before.count(each.old) != 1:
+        sys.exit(f"{each.name}: its text is in {each.file} {before.count(each.old)} times, not once")
+    path.write_text(before.replace(each.old, each.new), "utf-8")
+    try:
+        done = run(folder, each.tests)
+    finally:
+        path.write_text(before, "utf-8")
+    # 1: tests were run and some failed. Anything else, such as a test that is not there, is no catch.
+    if done.returncode not in (0, 1):
+        sys.exit(f"{each.name}: its tests cannot be run:\n{done.stdout}{done.stderr}")
+    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    return failed[0].split("::", 1)[1] if done.returncode and failed else ""
+
+
+def run(folder: Path, tests) -> subprocess.CompletedProcess[str]:
+    """Run these tests on the copy, up to the first that fails."""
+    # Bytecode of a file that changed twice within a second would be taken for that of the other version.
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=no", *tests]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
