@@ -3,6 +3,7 @@
 import pytest
 
 from server.methods.aug_pe import AugPe
+from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
 from server.methods.wasp import Wasp
 from tests.contracts.methods import MethodContract
@@ -96,3 +97,12 @@ class TestPreText(MethodContract):
     @pytest.fixture
     def build(self):
         return lambda **changes: PreText(**{"samples": 24, "seeds": 10, "rounds": 3, "look_ahead": 2} | changes)
+
+
+class TestFuseGen(MethodContract):
+    wrong = (({"rounds": 0}, "rounds"), ({"shots": 0}, "shots"), ({"pool": 1}, "pool"), ({"boosts": -1}, "boosts"))
+    too_small = (("samples", 5),)
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: FuseGen(**{"samples": 24, "rounds": 3, "shots": 4, "pool": 4} | changes)
