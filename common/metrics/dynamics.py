@@ -32,7 +32,7 @@ class Dynamics:
 def cross_model_dynamics(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], models: NDArray[np.integer], *, epochs: int
 ) -> Dynamics:
-    """Train one small model on each language model's own texts, and watch all of them on all texts (section 3.3).
+    """Train one small model on each language model's own texts, and watch all of them on all texts.
 
     Args:
         vectors: (n, dimensions), unit norm.
@@ -55,7 +55,7 @@ def cross_model_dynamics(
 def self_boosted_weights(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], *, rounds: int, epochs: int
 ) -> NDArray[np.float64]:
-    """Weights of texts by how well a small model trained on all of them learns each (section 3.5, self-boosting).
+    """Weights of texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
 
     In each round a small model is trained with the weights so far; e_i being one minus its probability of text i's
     label, the weight of a text that it labels right is multiplied by β^e_i, of another by β^-e_i, and all are scaled

@@ -5,10 +5,10 @@ One round t of T, N/T texts evenly over K models and C labels:
 2. Add the new texts to all earlier ones, D.
 3. Train a small model on each language model's own texts in D; see how well each learns each text of D.
 4. The next pool of a label: the R/2 texts on which the small models differ least, easy ones, and the R/2 on which they
-   differ most, ambiguous ones, whichever language model wrote them (section 3.3).
+   differ most, ambiguous ones, whichever language model wrote them.
 
-After T rounds D is the synthetic data set, each text weighed by how well it is learned (section 3.5). Selection and
-weights are functions of synthetic texts alone: no question is put to any party, and epsilon is 0.
+After T rounds D is the synthetic data set, each text weighed by how well it is learned (the paper's self-boosting weight
+adjustment). Selection and weights are functions of synthetic texts alone: no question is put to any party, and epsilon is 0.
 """
 
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ from server.methods.base import State, Tools
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGen:
-    """Settings, with the paper's symbols and defaults; N and T are those of its use as WASP's baseline.
+    """Settings, with the paper's symbols; N, T and S are those of its use as WASP's baseline.
 
     Attributes:
         samples: N, synthetic texts in all.
         rounds: T, generation rounds; the first is zero-shot.
         shots: S, exemplars in a prompt.
-        pool: R, exemplars to draw from, of each label (the paper: 40 of all labels together).
+        pool: R, exemplars to draw from, of each label.
         epochs: Of each small model's training.
         boosts: How often weights are adjusted; 0 leaves them equal, for the ablation.
         texts_per_request: Texts that one prompt asks for.
