@@ -7,8 +7,9 @@ One round t of T, N/T texts evenly over K models and C labels:
 4. The next pool of a label: the R/2 texts on which the small models differ least, easy ones, and the R/2 on which they
    differ most, ambiguous ones, whichever language model wrote them.
 
-After T rounds D is the synthetic data set, each text weighed by how well it is learned (the paper's self-boosting weight
-adjustment). Selection and weights are functions of synthetic texts alone: no question is put to any party, and epsilon is 0.
+After T rounds D is the synthetic data set, each text weighed by how well it is learned (self-boosting weight
+adjustment). Selection and weights are functions of synthetic texts alone: no question is put to any party, and epsilon
+is 0.
 """
 
 from collections.abc import Sequence
