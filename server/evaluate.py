@@ -26,18 +26,23 @@ def metrics(candidates: Sequence[Candidate], held_out: Sequence[Record]) -> dict
     return {
         "definition": DEFINITION,
         "test_records": len(held_out),
-        "synthetic": score([Record(candidate.text, candidate.label) for candidate in candidates], held_out),
+        "synthetic": score(
+            [Record(candidate.text, candidate.label) for candidate in candidates],
+            held_out,
+            weights=[candidate.weight for candidate in candidates],
+        ),
         "real_private": None,
     }
 
 
-def score(train: Sequence[Record], test: Sequence[Record]) -> dict[str, Any]:
-    """Accuracy and macro-F1 on `test` of the small model trained on `train`."""
+def score(train: Sequence[Record], test: Sequence[Record], *, weights: Sequence[float] | None = None) -> dict[str, Any]:
+    """Accuracy and macro-F1 on `test` of the small model trained on `train`, by weights where there are any."""
     figures = train_and_test(
         [record.text for record in train],
         [record.label for record in train],
         [record.text for record in test],
         [record.label for record in test],
+        train_weights=weights,
     )
     return {"records": len(train), "accuracy": figures.accuracy, "macro_f1": figures.macro_f1}
 

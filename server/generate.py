@@ -1,15 +1,15 @@
 """Orders to texts: asks each model for what a round needs of each label, and states what could not be had."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from common import rng
 from common.domain import Candidate
 from common.errors import ProviderError
-from common.llm.base import Provider, Request
+from common.llm.base import Provider, Reply, Request
 
 MOST_PASSES = 3
 """A model that returns too little is asked again for the rest this often in all."""
@@ -45,6 +45,11 @@ class Yield:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+
+    @property
+    def requested(self) -> Counter[str]:
+        """Texts ordered, by model."""
+        return Counter(candidate.model for candidate in self.candidates) + self.lost
 
 
 def generate(
@@ -92,9 +97,7 @@ def generate(
                 for i, size in enumerate(sizes)
             ]
             for reply in providers[order.model].generate(requests):
-                # A model may write half of a surrogate pair, which no file holds.
-                cleaned = (text.encode(errors="replace").decode().strip() for text in reply.texts)
-                texts += filter(None, cleaned)
+                texts += _cleaned(reply)
                 harvest.input_tokens += reply.input_tokens
                 harvest.output_tokens += reply.output_tokens
             harvest.calls += len(requests)
@@ -108,6 +111,66 @@ def generate(
         progress(len(texts))
     _refuse_empty_labels(orders, harvest)
     return harvest
+
+
+@dataclass(slots=True)
+class Written:
+    """What models wrote for requests of their own.
+
+    Attributes:
+        texts: For each request, in order; none where the model wrote nothing in several passes.
+        lost: Texts asked for and not had, by model.
+        calls: Requests made.
+        input_tokens: Read by all models.
+        output_tokens: Written by all models.
+    """
+
+    texts: list[tuple[str, ...]]
+    lost: Counter[str] = field(default_factory=Counter)
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+def write(
+    providers: Mapping[str, Provider],
+    requests: Sequence[tuple[str, Request]],
+    *,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Written:
+    """Have each request answered by its model.
+
+    One that came back empty is asked again under other seeds; then its text is lost, and stated.
+
+    Args:
+        providers: Language models by name.
+        requests: Name of the model, and what is asked of it.
+        progress: Told how many texts came, as they come.
+    """
+    written = Written(texts=[()] * len(requests))
+    for attempt in range(MOST_PASSES):
+        for model, provider in providers.items():
+            places = [i for i, (name, _) in enumerate(requests) if name == model and not written.texts[i]]
+            asked = [_reseeded(requests[i][1], attempt) for i in places]
+            for place, reply in zip(places, provider.generate(asked) if asked else [], strict=True):
+                written.texts[place] = tuple(_cleaned(reply))[: requests[place][1].n]
+                written.input_tokens += reply.input_tokens
+                written.output_tokens += reply.output_tokens
+                progress(len(written.texts[place]))
+            written.calls += len(asked)
+    for (model, request), texts in zip(requests, written.texts, strict=True):
+        written.lost[model] += request.n - len(texts)
+    return written
+
+
+def _reseeded(request: Request, attempt: int) -> Request:
+    # A request's seed is part of its name in the cache: asked again as it was, it would come back as it did.
+    return replace(request, seed=(request.seed + attempt) % 2**63) if attempt else request
+
+
+def _cleaned(reply: Reply) -> Iterator[str]:
+    # A model may write half of a surrogate pair, which no file holds.
+    return filter(None, (text.encode(errors="replace").decode().strip() for text in reply.texts))
 
 
 def _refuse_empty_labels(orders: Sequence[Order], harvest: Yield) -> None:

@@ -192,13 +192,14 @@ class _Plot:
 
 
 def _weights_plot(rounds: Sequence[Row]) -> _Plot | None:
-    models = dict.fromkeys(model for entry in rounds for model in entry["weights"])
+    """None for a method that does not weigh models."""
+    models = dict.fromkeys(model for entry in rounds for model in entry.get("weights", {}))
     return _plot(
         "weights",
         "Weight of each model",
         "The share of a round's texts that each model was asked for. It follows the noised votes of the round before.",
         [entry["round"] for entry in rounds],
-        {model: [entry["weights"].get(model) for entry in rounds] for model in models},
+        {model: [entry.get("weights", {}).get(model) for entry in rounds] for model in models},
     )
 
 
@@ -206,7 +207,7 @@ def _fid_plot(rounds: Sequence[Row]) -> _Plot | None:
     return _plot(
         "fid",
         "Distance to real texts (FID)",
-        "Fréchet distance between the embeddings of all synthetic texts so far and of the test records. Lower is "
+        "Fréchet distance between the embeddings of the round's synthetic texts and of the test records. Lower is "
         "nearer. Computed without noise from the test records.",
         [entry["round"] for entry in rounds],
         {"FID": [entry["fid"] for entry in rounds]},

@@ -197,7 +197,7 @@ footer { margin-top: 3rem; }
 </header>
 <main>
 {% if unprotected %}
-<p class="banner" role="note"><strong>No privacy: for experiments only.</strong> No noise was added to the parties' answers (ε is infinite).</p>
+<p class="banner" role="note"><strong>No privacy: for experiments only.</strong> {{ privacy.statement.split("\n\n")[0] }}</p>
 {% endif %}
 {% if privacy and privacy.simulation %}
 <p class="banner" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
@@ -216,7 +216,7 @@ computed from private records without noise and must not leave with the texts.</
 <p class="big">{{ total | number }} texts</p>
 {% if total %}
 <p>Written by {{ samples.models | length }} language model{{ "s" if samples.models | length != 1 }}
-{%- if privacy %}, chosen with the answers of {{ privacy.parties }} parties about their private records{% endif %}. No model was shown
+{%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} parties about their private records{% endif %}. No model was shown
 a private text.</p>
 <ul class="tight">
 {% for label, some in examples.items() %}
@@ -231,7 +231,7 @@ a private text.</p>
 {% if privacy %}
 <p class="big">ε = {{ privacy.epsilon | epsilon }}{% if not unprotected %}, δ = {{ privacy.delta | delta }}{% endif %}</p>
 <dl>
-<dt>Protected</dt><dd>{% if unprotected %}nothing: no noise was added
+<dt>Protected</dt><dd>{% if unprotected %}nothing
 {%- elif privacy.adjacency.unit == "user" %}all records of one person, at most {{ privacy.adjacency.max_records }} ({{ privacy.adjacency.relation }})
 {%- else %}one record ({{ privacy.adjacency.relation }}){% endif %}</dd>
 <dt>Aggregation</dt><dd>{% if privacy.aggregation == "none" %}none: the coordinator sees each party's answer
@@ -281,12 +281,14 @@ a private text.</p>
 
 <section id="utility">
 <h2>Utility against real data</h2>
-{% if metrics and metrics.synthetic %}
+{% if metrics and (metrics.synthetic or metrics.real_private) %}
 <p>{{ metrics.definition }}</p>
-{% call table("Trained on the texts, tested on " ~ metrics.test_records | number ~ " real records",
+{% call table("Trained on these, tested on " ~ metrics.test_records | number ~ " real records",
   ["trained on", "records", "accuracy", "macro-F1"]) %}
+{% if metrics.synthetic %}
 <tr><th scope="row">synthetic texts</th><td>{{ metrics.synthetic.records | number }}</td>
 <td>{{ metrics.synthetic.accuracy | percent }}</td><td>{{ metrics.synthetic.macro_f1 | percent }}</td></tr>
+{% endif %}
 {% if metrics.real_private %}
 <tr><th scope="row">private records <span class="tag">simulation only</span></th><td>{{ metrics.real_private.records | number }}</td>
 <td>{{ metrics.real_private.accuracy | percent }}</td><td>{{ metrics.real_private.macro_f1 | percent }}</td></tr>

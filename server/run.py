@@ -6,7 +6,7 @@ The run folder is the product. It is complete, or `run.json` says "partial" and 
 step: texts that models have written come from the reply cache, answers that parties have given from the checkpoint.
 
     config.yaml       what was asked for                    (written by the entry point)
-    synthetic.jsonl   text, label, model, round
+    synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
     rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
     privacy.json      the guarantee and what it does not cover
     metrics.json      the small model trained on synthetic texts, tested on real ones
@@ -39,7 +39,7 @@ from common.secagg.identity import Roster
 from server import evaluate
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint, write_atomic
-from server.generate import generate
+from server.generate import generate, write
 from server.methods.base import Method, State, Tools
 from server.network import Network
 from server.planning import describe
@@ -109,7 +109,9 @@ def run(setup: Setup) -> State:
 
     save(status="partial")
 
-    federation.open()
+    asks = bool(setup.plan.queries)
+    if asks:
+        federation.open()
     while state.round < setup.method.rounds:
         state = setup.method.step(state, tools)
         report = state.rounds[-1]
@@ -117,7 +119,8 @@ def run(setup: Setup) -> State:
         report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
         save(status="partial")
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
-    federation.close()
+    if asks:
+        federation.close()
 
     metrics = evaluate.metrics(state.candidates, setup.held_out)
     write_json(setup.folder / "metrics.json", metrics)
@@ -187,11 +190,16 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
                 progress=bar.update,
             )
 
+    def answer_requests(requests: Any) -> Any:  # noqa: ANN401
+        with tqdm(total=sum(request.n for _, request in requests), desc="texts", unit="text", leave=False) as bar:
+            return write(setup.providers, requests, progress=bar.update)
+
     return Tools(
         task=setup.task,
         models=tuple(setup.providers),
         experiment_seed=setup.experiment_seed,
         generate=meter.timed("generate", write_texts),
+        write=meter.timed("generate", answer_requests),
         embed=meter.timed("embed", _Remembering(setup.encoder)),
         ask=meter.timed("ask", ask),
     )

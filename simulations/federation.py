@@ -34,10 +34,10 @@ def with_labels(config: DictConfig) -> DictConfig:
 
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
-    """Name the task's files from the root, so that a run is resumed from wherever."""
-    for name in ("train", "test", "public_text"):
-        if config.task.get(name):
-            config.task[name] = str(Path(config.task[name]).resolve())
+    """Name files from the root, so that a run is resumed from wherever."""
+    for part, name in (("task", "train"), ("task", "test"), ("task", "public_text"), ("method", "vocabulary")):
+        if config[part].get(name):
+            config[part][name] = str(Path(config[part][name]).resolve())
     return config
 
 

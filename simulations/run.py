@@ -3,11 +3,16 @@
     caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
     caucus-simulate --resume RUN
     caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
+    caucus-simulate +experiment=wasp_table2 method.samples=1000
 
 1. Settle the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
 4. Simulation only: train the small model on the private records, for comparison, and write the report again.
+   `traffic.json` has the bytes that an unbroken run in this process sent and received.
+
+A sweep runs each combination in a folder of its own, goes on where one fails, and ends with a table of all
+(`simulations/tables.py`).
 """
 
 import json
@@ -21,7 +26,8 @@ from pathlib import Path
 import hydra
 from flwr.app import Context, RecordDict
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import InstantiationException
+from hydra.errors import HydraException
+from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
@@ -34,12 +40,14 @@ from server.app import app as server_app
 from server.app import identified, load, one_line, store
 from server.report import write_report
 from server.run import write_json
-from simulations import federation
+from simulations import federation, only_private, tables
 from simulations.local_grid import LocalGrid
 
 log = logging.getLogger("caucus.simulation")
 
 ENGINES = ("local", "flower")
+EXPECTED = (CaucusError, HydraException, OmegaConfBaseException)
+"""What a wrong setting or a failing part raises; anything else is a bug and comes with its traceback."""
 
 
 def main() -> None:
@@ -53,7 +61,18 @@ def main() -> None:
 
 @hydra.main(config_path="pkg://configs", config_name="simulation", version_base="1.3")
 def _composed(config: DictConfig) -> None:
-    _or_exit(config, Path(HydraConfig.get().runtime.output_dir))
+    hydra_config = HydraConfig.get()
+    folder = Path(hydra_config.runtime.output_dir)
+    if hydra_config.mode != RunMode.MULTIRUN:
+        _or_exit(config, folder)
+        return
+    try:
+        config = tables.in_row(config, list(hydra_config.overrides.task))
+        simulate(config, folder)
+    except EXPECTED as error:
+        # The sweep goes on, and its table shows this run as failed.
+        log.error("%s", one_line(error))  # noqa: TRY400
+        tables.failed(config, folder, one_line(error))
 
 
 def _resume(arguments: list[str]) -> None:
@@ -72,7 +91,7 @@ def _resume(arguments: list[str]) -> None:
 def _or_exit(config: DictConfig, folder: Path) -> None:
     try:
         simulate(config, folder)
-    except (CaucusError, InstantiationException, OmegaConfBaseException) as error:
+    except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
         advice = f"\ncaucus-simulate --resume {folder} goes on." if (folder / "run.json").exists() else ""
         sys.exit(f"caucus-simulate: {one_line(error)}{advice}")
@@ -94,18 +113,23 @@ def simulate(config: DictConfig, folder: Path) -> None:
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
     store(config, folder)
-    if config.engine == "local":
-        _in_process(config, folder)
+    if config.method.name == only_private.NAME:
+        only_private.only_private(config, folder)
     else:
-        _on_ray(config, folder)
-    _compare_with_real(config, folder)
+        (_in_process if config.engine == "local" else _on_ray)(config, folder)
+        _compare_with_real(config, folder)
     log.info("done: %s", folder / "report.html")
 
 
 def _in_process(config: DictConfig, folder: Path) -> None:
     services = federation.parties(config, folder)
     client_app = relay(lambda context: services[int(context.node_config["partition-id"])])
-    server_app(LocalGrid(client_app, len(services)), _context(folder))
+    grid = LocalGrid(client_app, len(services))
+    resumed = (folder / "state" / "state.json").exists()
+    server_app(grid, _context(folder))
+    if not resumed:
+        counted = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
+        write_json(folder / "traffic.json", {"parties": len(services), **counted})
 
 
 def _on_ray(config: DictConfig, folder: Path) -> None:

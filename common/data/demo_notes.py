@@ -10,7 +10,7 @@ they are no medical reference.
 # ruff: noqa: E501 — a finding is one line of the table
 import numpy as np
 
-from common.domain import Record, Task
+from common.domain import Record, Task, Wording
 from common.rng import experiment
 
 LABELS = ("pneumonia", "heart failure", "COPD exacerbation", "pulmonary embolism")
@@ -24,6 +24,7 @@ TASK = Task(
         "COPD exacerbation": "flare of chronic airways disease: wheeze, smoker, inhaler, hyperinflated, nebulisers",
         "pulmonary embolism": "clot in the lung: sudden onset, pleuritic pain, swollen calf, D-dimer, heparin",
     },
+    wording=Wording(writer="a doctor on duty", label="diagnosis"),
     attributes=("a younger adult", "an older adult", "a patient at night", "a patient sent by the family doctor"),
 )
 

@@ -69,6 +69,7 @@ class LabelledFiles:
         test: Held-out texts, or None.
         public_text: One text a line, or a file with a `text` column; needed by the embedded models.
         attributes: Public attributes for zero-shot prompts.
+        wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`common.domain.Wording`).
     """
 
     name: str
@@ -78,6 +79,7 @@ class LabelledFiles:
     test: str | None = None
     public_text: str | None = None
     attributes: Sequence[str] = ()
+    wording: Mapping[str, str | None] | None = None
 
     def task(self) -> Task:
         """See Source.
@@ -94,7 +96,13 @@ class LabelledFiles:
                 "simulation with task.train=PATH takes them from the private file",
             )
         return task_from(
-            {"name": self.name, "kind": self.kind, "labels": self.labels, "attributes": list(self.attributes)}
+            {
+                "name": self.name,
+                "kind": self.kind,
+                "labels": self.labels,
+                "attributes": list(self.attributes),
+                "wording": self.wording,
+            }
         )
 
     def public_texts(self) -> list[str]:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
-from common.domain import Task
+from common.domain import Task, Wording
 from common.errors import ConfigError
 
-_KEYS = ("name", "kind", "labels", "attributes")
+_KEYS = ("name", "kind", "labels", "attributes", "wording")
+_WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -16,8 +18,9 @@ def task_from(settings: Mapping[str, Any]) -> Task:
 
     Args:
         settings: `name`, which must do as part of a file name; `kind`, what one text is; `labels`, a mapping of at
-            least two labels to public descriptions, or a list of labels; optionally `attributes`, a list. A label
-            without description is described by itself, underscores as spaces.
+            least two labels to public descriptions, or a list of labels; optionally `attributes`, a list, and
+            `wording`, a mapping with the fields of `Wording`. A label without description is described by itself,
+            underscores as spaces.
 
     Raises:
         ConfigError: Names the setting and what it should be.
@@ -32,6 +35,7 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         kind=_text(settings.get("kind"), "task.kind"),
         labels=_labels(settings.get("labels")),
         attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
+        wording=_wording(settings.get("wording")),
     )
 
 
@@ -50,6 +54,14 @@ def _description(label: str, text: object) -> str:
     if text is None or (isinstance(text, str) and not text.strip()):
         return label.replace("_", " ")
     return _text(text, f"task.labels.{label}")
+
+
+def _wording(given: object) -> Wording:
+    if given is None:
+        return Wording()
+    if not isinstance(given, Mapping) or given.keys() - set(_WORDING):
+        raise ConfigError("task.wording", expected=f"a mapping with any of {', '.join(_WORDING)}", got=repr(given))
+    return Wording(**{name: _text(value, f"task.wording.{name}") for name, value in given.items() if value is not None})
 
 
 def _text(value: object, where: str) -> str:

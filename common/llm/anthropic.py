@@ -22,7 +22,7 @@ _RETRIES = 6
 _MOST_TOKENS = 21_333  # above this the SDK insists on streaming: an answer could take more than ten minutes
 _CHARACTERS_PER_TOKEN = 4.0
 _TOKENS_PER_WORD = 1.4
-_USUAL_WORDS = 60
+_USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _HOPELESS = (
     anthropic.AuthenticationError,
     anthropic.PaymentRequiredError,
@@ -103,7 +103,8 @@ class Anthropic:
         """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
         size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
         shown = request.good or request.source
-        usual = sum(len(text.split()) for text in shown) / len(shown) if shown else _USUAL_WORDS
+        unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
+        usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
         written = request.n * (request.words or usual) * _TOKENS_PER_WORD
         return round(size), min(round(written), self._max_tokens)
 
@@ -122,8 +123,8 @@ class Anthropic:
         if not isinstance(message, Message) or not isinstance(message.content, list):
             raise _MalformedError
         written = "".join(block.text for block in message.content if isinstance(block, TextBlock))
-        shown = request.good + request.bad + request.source
-        texts = () if message.stop_reason == "refusal" else parse(written, request.n, shown)
+        refused = message.stop_reason == "refusal"
+        texts = () if refused else parse(written, request.n, request.shown, phrases=request.phrases)
         usage = message.usage
         return Reply(
             texts=texts,

@@ -8,38 +8,43 @@ by votes that were noised before anyone saw them.
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
+from common.domain import Wording
 from common.errors import ConfigError
 from common.validate import at_least, in_range, not_empty
 
 _PARENTS = 2
 _SEEDS = 2**64 - 1
+_TEXTS = ("good", "bad", "source", "must")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One prompt, before anyone has put it into words.
 
-    The mode follows from the fields: two `source` texts ask for a crossover, one with `blanks` for filling in, one
-    without for a paraphrase; else `good` and `bad` for a contrastive prompt, `good` alone for one by example; else
-    zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
+    The mode follows from the fields: `phrases` asks for a list of subtopics; two `source` texts for a crossover, one
+    with `blanks` for filling in, one without for a paraphrase; else `good` and `bad` for a contrastive prompt, `good`
+    alone for one by example; else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
         task_kind: What one text is, for example "emergency-department note".
         labels: Every label of the task with its public description.
         label: The label to write for; None where the prompt must not name one.
-        n: How many texts are wanted.
+        n: How many texts, or phrases, are wanted.
         attribute: A public attribute of the text, such as a topic.
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from; need `good` beside them.
         source: The text to rewrite, or the two to cross.
         blanks: Share of the source's words to replace, in [0, 1].
         must: Keyphrases that each text contains.
+        good_must: Keyphrases that each good exemplar contains, in their order; empty, or one tuple for each.
+        phrases: Short phrases are wanted, each a subtopic of the label, and no texts.
         words: Length of each text in words, about.
         temperature: Spread of the sampling, for models that have such a setting.
         seed: Names this request among equal ones, and seeds models that take a seed; 64 bits.
+        wording: How a chat model's prompt speaks of the texts.
     """
 
     task_kind: str
@@ -52,9 +57,12 @@ class Request:
     source: tuple[str, ...] = ()
     blanks: float = 0.0
     must: tuple[str, ...] = ()
+    good_must: tuple[tuple[str, ...], ...] = ()
+    phrases: bool = False
     words: int | None = None
     temperature: float = 1.0
     seed: int = 0
+    wording: Wording = field(default_factory=Wording)
 
     def __post_init__(self) -> None:
         """Refuse what no provider could read in one way only."""
@@ -70,6 +78,13 @@ class Request:
             raise ConfigError("labels", expected="each label once", got=f"{len(known) - len(set(known))} repeated")
         if self.label is not None and self.label not in known:
             raise ConfigError("label", expected=f"one of {', '.join(known)}", got=repr(self.label))
+        self._fit_together()
+        named = [*((name, getattr(self, name)) for name in _TEXTS), *(("good_must", own) for own in self.good_must)]
+        for name, texts in named:
+            if not all(text.strip() for text in texts):
+                raise ConfigError(name, expected="texts that are not blank", got="a blank one")
+
+    def _fit_together(self) -> None:
         if len(self.source) > _PARENTS:
             raise ConfigError("source", expected="at most two texts", got=len(self.source))
         if self.source and (self.good or self.bad):
@@ -78,14 +93,21 @@ class Request:
             raise ConfigError("blanks", expected="one source text to refill", got=len(self.source))
         if self.bad and not self.good:
             raise ConfigError("bad", expected="good exemplars beside the bad ones", got="none")
-        for name in ("good", "bad", "source", "must"):
-            if not all(text.strip() for text in getattr(self, name)):
-                raise ConfigError(name, expected="texts that are not blank", got="a blank one")
+        if self.good_must and (len(self.good_must) != len(self.good) or self.bad or not self.must):
+            expected = "keyphrases for each good exemplar, beside some for the new text, and no bad exemplars"
+            raise ConfigError("good_must", expected=expected, got=f"{len(self.good_must)} for {len(self.good)}")
+        if self.phrases and (self.source or self.good or self.must or self.words is not None):
+            raise ConfigError("phrases", expected="neither texts nor keyphrases nor a length beside it", got="some")
 
     @property
     def description(self) -> str:
         """The public description of the wanted label, empty without one."""
         return dict(self.labels)[self.label] if self.label is not None else ""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """All texts that a prompt shows, none of which may come back."""
+        return self.good + self.bad + self.source
 
     def canonical(self) -> str:
         """The one JSON form of this request: sorted keys, no spaces, ASCII."""
@@ -101,7 +123,8 @@ class Reply:
     """What came back for one request.
 
     Attributes:
-        texts: At most as many as were wanted; fewer, or none, where the model refused or wrote something else.
+        texts: The texts, or phrases: at most as many as were wanted; fewer, or none, where the model refused or wrote
+            something else.
         input_tokens: Tokens read, as the provider counts them; zero tokens both ways mean that no reply came.
         output_tokens: Tokens written, as the provider counts them.
     """

@@ -3,7 +3,8 @@
 It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
 what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,
 source texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`writer`). What it
-writes comes out of the fields of the request; no task is built in.
+writes comes out of the fields of the request; no task is built in. `Request.wording` says how to address a chat model,
+and means nothing here.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from common.llm.writer import Passage, Writer
 from common.rng import experiment, stream
 from common.validate import at_least, in_range, not_empty, positive
 
-_VERSION = 1  # of what is written for a request; raise it with every change, or caches keep the old texts
+_VERSION = 2  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # requests whose nearness to everything is held at once
 _SHORTLIST = 256  # passages that one request looks at
 _PASSAGES = 32  # of which it reads these again
@@ -29,8 +30,9 @@ _SHAPES = 16  # read beside them where no exemplar shows what a text looks like
 _ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
 _DESCRIPTION = 0.5  # weight of label and description beside exemplars
+_TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
-_USUAL_WORDS = 20
+_USUAL_WORDS, _WORDS_OF_A_PHRASE = 20, 2
 
 
 class Embedded:
@@ -91,7 +93,7 @@ class Embedded:
             targets = np.stack([_target(request, vectors, self._library.sense(request.labels)) for request in block])
             nearness = whole_numbers(targets) @ self._library.whole.T / np.float32(NORM**2)
             for request, near in zip(block, nearness, strict=True):
-                texts = self._write(request, near, vectors)
+                texts = self._listed(request, near) if request.phrases else self._write(request, near, vectors)
                 written = sum(len(text.split()) for text in texts)
                 read = self.estimate(request)[0]
                 reply = Reply(texts=texts, input_tokens=read, output_tokens=round(written * _TOKENS_PER_WORD))
@@ -104,7 +106,7 @@ class Embedded:
         """Tokens read and to be written, for the forecast; they cost nothing here."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
-        written = request.n * (request.words or _USUAL_WORDS)
+        written = request.n * (request.words or (_WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS))
         return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
 
     @cached_property
@@ -124,7 +126,7 @@ class Embedded:
         sense = None if request.label is None else library.sense(request.labels)[request.label]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
         drawn = self._drawn(near, _PASSAGES, rng)
-        shown = request.good + request.source
+        shown = request.good + request.source  # of which a text of the kind takes its shape
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
         if not shown:
             # Nothing shows what a text looks like: some text that was read does, and of those like it the near ones.
@@ -148,6 +150,21 @@ class Embedded:
             noise=self._noise,
             seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
         ).texts()
+
+    def _listed(self, request: Request, near: Vector) -> tuple[str, ...]:
+        """Phrases that tell the passages nearest to the label from those nearest to the others."""
+        library = self._library
+        senses = [sense for label, sense in library.sense(request.labels).items() if request.label not in (None, label)]
+        anything = request.label is None and request.attribute is None
+        count = len(near) if anything else min(_TELLING, len(near))
+        tops = [np.argsort(-row, kind="stable")[:count] for row in (near, *(library.whole @ s.vector for s in senses))]
+        return library.phrases.characteristic(
+            tops[0],
+            np.setdiff1d(np.concatenate([tops[0][:0], *tops[1:]]), tops[0]),
+            count=request.n,
+            temperature=request.temperature,
+            rng=experiment(self._seed, "embedded model", self.name, request.seed),
+        )
 
     def _drawn(self, near: Vector, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Passages drawn without replacement in proportion to exp(focus · nearness), by Gumbel noise on the scores."""

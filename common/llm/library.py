@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.llm.ngram import Between, Sentence, bare, normal, sentences, tokenise
+from common.llm.phrases import Phrases
 from common.rng import experiment
 
 Vector = NDArray[np.float32]
@@ -40,7 +42,7 @@ class Sense:
     Attributes:
         vector: (dimensions,) float32, unit norm.
         words: How much more often each word comes up than with the other labels.
-        terms: Rare words of its own name and description, in runs, whether ever read or not.
+        terms: Rare words of its description, in runs, whether ever read or not; none where it is only a name.
     """
 
     vector: Vector
@@ -132,7 +134,10 @@ class Library:
         others = {bare(word) for label in labels if label[0] != wanted for word in tokenise(described(*label))}
         runs: list[list[str]] = [[]]
         names = {bare(token) for token in tokenise(described(wanted, ""))}
-        for token in tokenise(described(wanted, dict(labels)[wanted])):
+        description = dict(labels)[wanted]
+        if normal(description) == normal(wanted.replace("_", " ")):
+            return ()  # not described: a name says where to look, and need be no word of such texts
+        for token in tokenise(description):
             word = bare(token)
             # Short words are grammar, unless they are the label's name: "age limit", "ATM".
             telling = word[:1].isalnum() and len(word) >= (_SHORT_NAME if word in names else _SHORT_WORD)
@@ -141,6 +146,11 @@ class Library:
             elif runs[-1]:
                 runs.append([])
         return tuple(dict.fromkeys(tuple(run) for run in runs if run))
+
+    @cached_property
+    def phrases(self) -> Phrases:
+        """Gathered when a request first asks for phrases."""
+        return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
         """Unit vectors after the mean of all that was read is taken off."""

@@ -82,9 +82,12 @@ class Between:
         )
 
     def refill(
-        self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random
+        self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random, *, strict: bool
     ) -> Sentence:
-        """The tokens with each hole refilled by another token that fits its neighbours, if any ever did."""
+        """The tokens with each hole refilled by another token that fits its neighbours, if any ever did.
+
+        Where none stood between the two, one does that fits on either side, or, unless `strict`, on one side at least.
+        """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:
             left, old, right = path[hole], path[hole + 1], path[hole + 2]
@@ -92,8 +95,8 @@ class Between:
             if not choice.keys() - {old}:
                 follow, precede = self.after.get(left, {}), self.before.get(right, {})
                 choice = {token: follow[token] * precede[token] for token in follow.keys() & precede.keys()}
-                if not choice.keys() - {old}:
-                    choice = follow | precede  # fits on one side at least
+                if not strict and not choice.keys() - {old}:
+                    choice = follow | precede
             options = sorted(token for token in choice if token not in (old, _BEGIN, _END))
             if options:
                 weights = [choice[token] * boost.get(bare(token), 1.0) for token in options]

@@ -8,7 +8,7 @@ import re
 
 from common.llm.base import Request
 
-WORDING = 1
+WORDING = 2
 """Number of this wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
 
 _SYSTEM = (
@@ -23,24 +23,32 @@ _MIDWAY = (
 _ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
 _FENCE = re.compile(r"```[\w-]*\n?")
 _LETTERS = re.compile(r"\W+")
+_AROUND = " \t\"',;."
+_LONGEST_PHRASE = 8  # words; a longer item of a list of phrases is prose
 
 
 def render(request: Request) -> tuple[str, str]:
     """The (system, user) prompts of one request. Pure: equal requests give equal prompts."""
-    parts = [*_shown(request), *_wanted(request), _format(request.n)]
+    if request.phrases:
+        parts = [_subtopics(request), _format(request.n, "phrase")]
+    else:
+        parts = [*_shown(request), *_wanted(request), _format(request.n, "text")]
     return _SYSTEM, "\n\n".join(parts)
 
 
-def parse(completion: str, n: int, shown: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """At most `n` texts out of a completion, whatever the model wrapped them in.
+def parse(completion: str, n: int, shown: tuple[str, ...] = (), *, phrases: bool = False) -> tuple[str, ...]:
+    """At most `n` texts, or phrases, out of a completion, whatever the model wrapped them in.
 
-    A JSON list is preferred, one that was cut off gives its complete items, and a numbered or bulleted list will do.
-    Dropped are blanks, repetitions, copies of texts that the prompt `shown`, and prose that is no list.
+    A JSON list is preferred, one that was cut off gives its complete items, and a numbered or bulleted list will do;
+    for phrases also a list inside an object, and bare lines. Dropped are blanks, repetitions, copies of texts that the
+    prompt `shown`, and prose that is no list.
     """
     bare = _FENCE.sub("", completion).strip()
-    items = _json_items(bare)
+    items = _json_items(bare, nested=phrases)
     if items is None:
-        items = _listed_items(bare)
+        items = _listed_items(bare) or (_lines(bare) if phrases else [])
+    if phrases:
+        items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
     seen = {_normal(text) for text in shown} | {""}
     texts: list[str] = []
     for item in items:
@@ -56,8 +64,12 @@ def _shown(request: Request) -> list[str]:
     kind = request.task_kind
     if request.bad:
         return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
+    if request.good_must:
+        pairs = zip(request.good_must, request.good, strict=True)
+        shown = [f"Keyphrases: {'; '.join(own)}\n{_begun(kind)}:\n{text}" for own, text in pairs]
+        return [_numbered("Example", tuple(shown))]
     if request.good:
-        return [_numbered(kind.capitalize(), request.good)]
+        return [_numbered(_begun(kind), request.good)]
     if len(request.source) == 1:
         return [f"Original {kind}:\n{_masked(request) if request.blanks else request.source[0]}"]
     return [_numbered(f"Parent {kind}", request.source)] if request.source else []
@@ -75,6 +87,11 @@ def _wanted(request: Request) -> list[str]:
             "4. Vary: no wording or order of ideas taken over from the examples, and none shared among yours.",
         ]
         task = "\n".join(steps)
+    elif request.good_must:
+        task = (
+            f"The examples show how such a text looks and how it takes up its keyphrases. Write {many} ({kind}) in "
+            "that manner around the keyphrases below, with nothing else taken over from the examples."
+        )
     elif request.good:
         task = f"Write {many} of the kind above ({kind}), each as they could be, each worded unlike them."
     elif request.blanks:
@@ -82,10 +99,12 @@ def _wanted(request: Request) -> list[str]:
             f"Each ____ stands for missing words. Write the {kind} out in full, {request.n} times, filled differently."
         )
     elif len(request.source) == 1:
-        task = f"Say the same in other words and another order: {many} versions."
+        versions = "versions" if request.n > 1 else "version"
+        task = f"Say the same in other words and, where it reads well, in another order: {many} {versions}."
     elif request.source:
         task = (
-            f"Write {many} of the same kind ({kind}), each joining content of the first parent with that of the second."
+            f"Write {many} of the same kind ({kind}), each joining content of the first parent with that of the second "
+            "in one coherent text that repeats neither."
         )
     else:
         task = f"Write {many} of this kind: {kind}. Make them as unlike each other as real ones are."
@@ -93,12 +112,18 @@ def _wanted(request: Request) -> list[str]:
 
 
 def _conditions(request: Request) -> str:
-    lines = []
+    lines, said = [], request.wording
+    if said.writer:
+        lines.append(f"Written by: {said.writer}.")
+    if said.style:
+        lines.append(f"Manner of writing: {said.style}.")
     if request.label is not None:
-        lines.append(f"Label of each: {request.label} ({request.description}).")
-        others = [f"{label} ({description})" for label, description in request.labels if label != request.label]
+        lines.append(f"{_begun(said.label)} of each: {_called(request.label, request.description)}.")
+        others = [_called(*label) for label in request.labels if label[0] != request.label]
         if others:
-            lines.append(f"It must not be taken for: {'; '.join(others)}. Do not write the label itself as a heading.")
+            lines.append(
+                f"It must not be taken for: {'; '.join(others)}. Do not write the {said.label} itself as a heading."
+            )
     if request.attribute is not None:
         lines.append(f"About: {request.attribute}.")
     if request.must:
@@ -108,9 +133,37 @@ def _conditions(request: Request) -> str:
     return "\n".join(lines)
 
 
-def _format(n: int) -> str:
+def _subtopics(request: Request) -> str:
+    """The prompt for a list of phrases."""
+    kind, said = request.task_kind, request.wording.label
+    about = f"what a text of this kind ({kind}) may be about"
+    if request.label is None:
+        lines = [f"Name {request.n} different subtopics of {about}."]
+    else:
+        called = _called(request.label, request.description)
+        lines = [f"Name {request.n} different subtopics of {about} when its {said} is: {called}."]
+        others = [_called(*label) for label in request.labels if label[0] != request.label]
+        if others:
+            lines.append(f"None of them fits as well where the {said} is another: {'; '.join(others)}.")
+    if request.attribute is not None:
+        lines.append(f"All of them in connection with: {request.attribute}.")
+    lines.append("Each is a phrase of one to four words, specific, and no other one in different words.")
+    return "\n".join(lines)
+
+
+def _called(label: str, description: str) -> str:
+    """A label with its description, unless that only repeats it."""
+    return label if _normal(label.replace("_", " ")) == _normal(description) else f"{label} ({description})"
+
+
+def _begun(words: str) -> str:
+    """Words as a line begins with them: "ECG report" keeps its capitals."""
+    return words[:1].upper() + words[1:]
+
+
+def _format(n: int, item: str) -> str:
     count = "one string" if n == 1 else f"{n} strings"
-    return f"Answer with a JSON list of {count}, one text in each, and nothing before or after it."
+    return f"Answer with a JSON list of {count}, one {item} in each, and nothing before or after it."
 
 
 def _numbered(title: str, texts: tuple[str, ...]) -> str:
@@ -127,26 +180,39 @@ def _masked(request: Request) -> str:
     return re.sub(r"____(?: ____)+", "____", " ".join("____" if m else w for w, m in zip(words, masked, strict=True)))
 
 
-def _json_items(text: str) -> list[str] | None:
-    """The strings of the first JSON list in the text, the complete ones if it breaks off; None if there is no list."""
+def _json_items(text: str, *, nested: bool) -> list[str] | None:
+    """The strings of the first JSON list in the text, the complete ones if it breaks off; None if there is no list.
+
+    Of an object in the list counts its first string or, where `nested`, what its own list holds if it has one.
+    """
     start = text.find("[")
     if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
         return None
-    decoder, items, place = json.JSONDecoder(strict=False), [], start + 1
+    decoder, place = json.JSONDecoder(strict=False), start + 1
+    items: list[str] = []
     while match := re.compile(r"[\s,]*(?=[\"{])").match(text, place):
         try:
             item, place = decoder.raw_decode(text, match.end())
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             break
         if isinstance(item, dict):  # [{"text": "..."}, ...] is a common slip
-            item = next((value for value in item.values() if isinstance(value, str)), "")
-        items.append(str(item))
+            listed = next((value for value in item.values() if nested and isinstance(value, list)), None)
+            strings = [value for value in listed or item.values() if isinstance(value, str)]
+            items += strings if listed else strings[:1]
+        else:
+            items.append(item)
     return items
 
 
 def _listed_items(text: str) -> list[str]:
     """The items of a numbered or bulleted list, less what introduces it. Other prose may be a refusal: no text."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
+
+
+def _lines(text: str) -> list[str]:
+    """Bare lines, at least two that are no sentences: one alone may be a refusal."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
+    return lines if len(lines) > 1 else []
 
 
 def _normal(text: str) -> str:

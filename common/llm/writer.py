@@ -92,6 +92,7 @@ class Writer:
         heads = [_head(part) for part in self._pool]
         self._head_number = {head: number for number, head in enumerate(dict.fromkeys(heads))}
         self._heads = np.array([self._head_number[head] for head in heads])
+        self._counts = Counter(heads)
         self._lines = np.array(["\n" in part[0] for part in self._pool])
         self._boost = _boost(request, meaning)
         self._merit = {word: math.log(factor) for word, factor in self._boost.items()}
@@ -114,17 +115,32 @@ class Writer:
 
     def _text(self, attempt: int) -> str:
         request = self._request
-        if request.must:
-            parts = [self._around(phrase) for phrase in request.must]
-        elif len(request.source) == _PARENTS:
+        if request.must and not request.source:
+            return untokenise([token for part in self._holding() for token in part])
+        if len(request.source) == _PARENTS:
             parts = self._crossed()
         elif request.blanks:
-            parts = self._refilled(self._anchors[0].parts, min(1.0, request.blanks * (1 + attempt / 2)))
+            parts = self._refilled(self._anchors[0].parts, min(1.0, request.blanks * (1 + attempt / 2)), strict=False)
         elif request.source:
-            parts = self._refilled(self._composed(self._anchors[0]), _PARAPHRASE_BLANKS)
+            parts = self._refilled(self._composed(self._anchors[0]), _PARAPHRASE_BLANKS, strict=True)
         else:
             parts = self._named(self._composed(self._rng.choice(self._anchors) if self._anchors else None))
-        return untokenise([token for part in parts for token in part])
+        text = untokenise([token for part in parts for token in part])
+        missing = [self._around(tokenise(phrase)) for phrase in request.must if phrase not in text]
+        return untokenise([text, *(token for part in missing for token in part)])
+
+    def _holding(self) -> list[Sentence]:
+        """Sentences that hold the keyphrases, one each, or several together where the wanted length is short."""
+        phrases = [tokenise(phrase) for phrase in self._request.must]
+        groups = len(phrases)
+        if self._request.words is not None:
+            usual = sum(map(len, self._pool)) / len(self._pool)
+            groups = min(groups, max(1, round(self._request.words * _TOKENS_PER_WORD / usual)))
+        parts = []
+        for group in range(groups):
+            first, *rest = phrases[group * len(phrases) // groups : (group + 1) * len(phrases) // groups]
+            parts.append(self._around(sum(((",", *phrase) for phrase in rest), first)))
+        return parts
 
     def _composed(self, leader: Passage | None) -> list[Sentence]:
         """A text built like the leading exemplar, or like a passage drawn where there is none."""
@@ -137,7 +153,9 @@ class Writer:
         for at, model in enumerate(plan):
             used = {_head(part) for part in parts}
             here = self._windowed(weights, (at + 0.5) / len(plan), model, used).tolist()
-            start = model if self._rng.random() < _KEPT_HEADS else self._rng.choices(self._pool, here)[0]
+            # A beginning that no other text shares could only go on as the leader does.
+            kept = self._counts[_head(model)] > 1 and self._rng.random() < _KEPT_HEADS
+            start = model if kept else self._rng.choices(self._pool, here)[0]
             parts.append(self._best(start[:2], here))
         return parts
 
@@ -172,8 +190,8 @@ class Writer:
             lean[-self._shapes :] *= shaped / lean[-self._shapes :].sum()
         else:
             lean /= lean.sum()
-        others = len(self._anchors) - 1
-        own = _SOURCE if self._request.source else _EXEMPLAR
+        others = max(1, sum(anchor is not leader for anchor in self._anchors))
+        own = _SOURCE if self._request.source or self._request.good_must else _EXEMPLAR
         shares = [own if anchor is leader else _OTHER_EXEMPLARS / others for anchor in self._anchors]
         luck = np.array([self._rng.expovariate(1) for _ in range(len(lean) + len(shares))])
         leaning: NDArray[np.float64] = np.concatenate([lean, shares]) * luck + 1e-9
@@ -196,8 +214,10 @@ class Writer:
     ) -> NDArray[np.float64]:
         """The weights for one sentence of a longer text: those from about the same place, of the same make."""
         here = weights * np.exp(-np.abs(self._position - place) / _WIDTH)
-        here *= np.where(self._heads == self._head_number.get(_head(model), -1), _SAME_HEAD, 1.0)
-        here *= np.where(np.isin(self._heads, [self._head_number.get(head, -1) for head in used]), _REPEATED, 1.0)
+        factors = np.ones(len(self._head_number) + 1)
+        factors[self._head_number.get(_head(model), -1)] = _SAME_HEAD
+        factors[[self._head_number.get(head, -1) for head in used]] *= _REPEATED
+        here *= factors[self._heads]
         here *= np.where(self._lines == ("\n" in model[0]), 1.0, _OTHER_LINE)
         return here
 
@@ -229,14 +249,14 @@ class Writer:
     def _backward(self) -> Walk:
         return Walk(self._pool, self._boost, backward=True)
 
-    def _refilled(self, parts: Sequence[Sentence], share: float) -> list[Sentence]:
+    def _refilled(self, parts: Sequence[Sentence], share: float, *, strict: bool) -> list[Sentence]:
         """Sentences with a share of their words replaced by others that fit."""
         filled = []
         for part in parts:
             words = [at for at, token in enumerate(part) if bare(token)[:1].isalnum()]
             count = min(len(words), math.ceil(share * len(words)))
             holes = self._rng.sample(words, count)
-            filled.append(self._between.refill(part, holes, self._boost, self._rng))
+            filled.append(self._between.refill(part, holes, self._boost, self._rng, strict=strict))
         return filled
 
     def _crossed(self) -> list[Sentence]:
@@ -247,16 +267,18 @@ class Writer:
             joined = cross(
                 whole[0], whole[1], lambda left, right: self._between.after.get(left, {}).get(right, 0), self._rng
             )
-            return self._refilled([joined], _CROSS_BLANKS)
+            return self._refilled([joined], _CROSS_BLANKS, strict=True)
         size = round((len(first) + len(second)) / 2)
         turn = self._rng.randrange(_PARENTS)
         taken = [(first, second)[(at + turn) % _PARENTS] for at in range(size)]
-        return self._refilled([parts[at * len(parts) // size] for at, parts in enumerate(taken)], _CROSS_BLANKS)
+        return self._refilled(
+            [parts[at * len(parts) // size] for at, parts in enumerate(taken)], _CROSS_BLANKS, strict=True
+        )
 
-    def _around(self, phrase: str) -> Sentence:
+    def _around(self, tokens: Sentence) -> Sentence:
         """One sentence that holds a keyphrase, written outward from it in both directions."""
-        tokens = tokenise(phrase)
-        spread = self._lean(None, _SHAPED_SENTENCE)[self._owner].tolist()
+        leader = self._rng.choice(self._anchors) if self._request.good_must else None
+        spread = self._lean(leader, _SHAPED_SENTENCE)[self._owner].tolist()
         ended = self._walk.write(tokens, spread, self._loose, self._rng)
         begun = self._backward.write(ended[::-1], spread, self._loose, self._rng)[::-1]
         if len(begun) > len(tokens):

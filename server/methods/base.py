@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
 from common.privacy.planned import PlannedQuery
-from server.generate import Yield
+from server.generate import Written, Yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,16 @@ class State:
     """Where a run stands after a whole step.
 
     Attributes:
-        round: The next generation round.
-        candidates: All texts so far, in order of generation.
-        weights: Share of each model in the next round.
-        good: Label to positions in `candidates` of its highest nearest votes.
-        bad: Label to positions of its highest furthest votes.
-        rounds: One report for each round done, as `rounds.jsonl` has it.
+        round: The next step.
+        candidates: The synthetic texts as they would be released now.
+        rounds: One report for each step done, as `rounds.jsonl` has it.
+        memory: What the method remembers from step to step besides, in JSON's types.
     """
 
     round: int = 0
     candidates: tuple[Candidate, ...] = ()
-    weights: Mapping[str, float]
-    good: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    bad: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rounds: tuple[dict[str, Any], ...] = ()
+    memory: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -47,10 +43,8 @@ class State:
         return cls(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
-            weights=saved["weights"],
-            good={label: tuple(chosen) for label, chosen in saved["good"].items()},
-            bad={label: tuple(chosen) for label, chosen in saved["bad"].items()},
             rounds=tuple(saved["rounds"]),
+            memory=saved["memory"],
         )
 
 
@@ -63,6 +57,7 @@ class Tools:
         models: Names of the language models.
         experiment_seed: For `common.rng.experiment`; never for noise.
         generate: Orders to texts; see `server/generate.py`.
+        write: Requests, each with its model, to the texts of each; see `server/generate.py`.
         embed: Texts to (texts, dimensions) float32, unit norm.
         ask: `ask(name, nth, **arrays)`: a query's name in the plan, which of its answers (from 0), and the arrays of
             its asked form (`common/asked.py`). Gives the noised answer in votes, records, cosines or features:
@@ -73,6 +68,7 @@ class Tools:
     models: tuple[str, ...]
     experiment_seed: int
     generate: Callable[..., Yield]
+    write: Callable[..., Written]
     embed: Callable[[Sequence[str]], NDArray[np.float32]]
     ask: Callable[..., NDArray[np.float64]]
 

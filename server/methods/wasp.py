@@ -12,9 +12,8 @@ After T rounds, and T - 1 private queries, D is the synthetic data set.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,10 @@ from common.errors import ConfigError
 from common.llm.base import Request
 from common.privacy.planned import PlannedQuery
 from common.queries import VotesSpec
-from server import prompts, selection
+from server import prompts, rounds, selection
 from server.generate import Order, Writer
 from server.methods.base import State, Tools
+from server.variation import Variation, look_ahead, vectors
 
 VOTES = "nearest and furthest votes"
 
@@ -46,6 +46,7 @@ class Wasp:
         texts_per_request: Texts that one prompt asks for.
         temperature: Of the language models.
         words: Length of a text to ask for; None leaves it open.
+        look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
     """
 
     samples: int = 6000
@@ -57,11 +58,13 @@ class Wasp:
     texts_per_request: int = 5
     temperature: float = 1.0
     words: int | None = None
+    look_ahead: int = 0
     name: str = "wasp"
 
     def __post_init__(self) -> None:
         validate.at_least(1, samples=self.samples, top=self.top, texts_per_request=self.texts_per_request)
         validate.at_least(2, shots=self.shots)
+        validate.at_least(0, look_ahead=self.look_ahead)
         if self.rounds < 2:
             raise ConfigError(
                 "method.rounds",
@@ -84,55 +87,56 @@ class Wasp:
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def orders(self, task: Task, models: Sequence[str]) -> int:
-        """N, and what rounding to whole texts for each model and label may add."""
-        return max(self.samples, self.rounds * len(task.labels) * len(models))
+        """N, with their paraphrases, and what rounding to whole texts for each model and label may add."""
+        return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def start(self, tools: Tools) -> State:
         """No texts, equal weights."""
-        return State(weights={model: 1 / len(tools.models) for model in tools.models})
+        weights = {model: 1 / len(tools.models) for model in tools.models}
+        return State(memory={"weights": weights, "good": {}, "bad": {}, "ahead": {}})
 
     def step(self, state: State, tools: Tools) -> State:
         """One round, top to bottom."""
-        orders = self._order(state, tools)
-        harvest = tools.generate(orders, self._writer(state, tools), round_number=state.round)
+        harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
-        report: dict[str, Any] = {
-            "round": state.round,
-            "requested": _sums(((order.model, order.count) for order in orders), tools.models),
-            "generated": _sums(((candidate.model, 1) for candidate in harvest.candidates), tools.models),
-            "lost": {model: harvest.lost[model] for model in tools.models},
-            "candidates": len(candidates),
-            "weights": dict(state.weights),
-            "tokens": {"input": harvest.input_tokens, "output": harvest.output_tokens},
-            "calls": harvest.calls,
-            "queries": [],
-            "notes": self._notes(candidates, tools.task),
-        }
-        following = replace(state, round=state.round + 1, candidates=candidates, rounds=(*state.rounds, report))
-        if following.round == self.rounds:
+        last = state.round + 1 == self.rounds
+        ahead, looking = look_ahead(
+            candidates, tools, degree=0 if last else self.look_ahead, known=state.memory["ahead"],
+            variation=Variation(temperature=self.temperature), round_number=state.round,
+        )  # fmt: skip
+        report = rounds.report(
+            state.round,
+            tools.models,
+            requested=harvest.requested,
+            generated=harvest.candidates,
+            candidates=len(candidates),
+            work=[harvest, looking],
+            notes=self._notes(candidates, tools.task),
+        )
+        report["weights"] = dict(state.memory["weights"])
+        following = State(
+            round=state.round + 1,
+            candidates=candidates,
+            rounds=(*state.rounds, report),
+            memory={**state.memory, "ahead": ahead},
+        )
+        if last:
             return following
 
-        labels = list(tools.task.labels)
-        numbers = np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
-        vectors = tools.embed([candidate.text for candidate in candidates])
-        nearest, furthest = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers).reshape(2, -1)
+        numbers = rounds.label_numbers(candidates, tools.task)
+        seen = vectors(candidates, tools, ahead)
+        nearest, furthest = tools.ask(VOTES, state.round, vectors=seen, labels=numbers).reshape(2, -1)
         return self._select(following, nearest, furthest, numbers, tools)
 
     def _order(self, state: State, tools: Tools) -> list[Order]:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
-        weights = np.array([state.weights[model] for model in tools.models])
-        labels = list(tools.task.labels)
-        shares = selection.per_label(selection.allocate(after - before, weights), len(labels), before)
-        return [
-            Order(model=model, label=label, count=int(shares[k, c]))
-            for k, model in enumerate(tools.models)
-            for c, label in enumerate(labels)
-            if shares[k, c]
-        ]
+        weights = np.array([state.memory["weights"][model] for model in tools.models])
+        shares = selection.per_label(selection.allocate(after - before, weights), len(tools.task.labels), before)
+        return rounds.orders(shares, tools.task, tools.models)
 
     def _writer(self, state: State, tools: Tools) -> Writer:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            good, bad = state.good.get(order.label, ()), state.bad.get(order.label, ())
+            good, bad = (state.memory[pool].get(order.label, ()) for pool in ("good", "bad"))
             chosen = selection.exemplars(good, bad if self.contrast else (), self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
             return prompts.by_example(
@@ -159,19 +163,20 @@ class Wasp:
         labels = list(tools.task.labels)
         good = selection.top_per_label(nearest, numbers, self.shots, len(labels))
         bad = selection.top_per_label(furthest, numbers, self.shots, len(labels))
-        chosen = replace(
-            state,
-            good={label: tuple(map(int, good[i])) for i, label in enumerate(labels)},
-            bad={label: tuple(map(int, bad[i])) for i, label in enumerate(labels)},
-        )
+        memory = dict(state.memory)
+        memory |= {
+            pool: {label: [int(i) for i in chosen] for label, chosen in zip(labels, sets, strict=True)}
+            for pool, sets in (("good", good), ("bad", bad))
+        }
         if not self.weighting:
-            return chosen
+            return replace(state, memory=memory)
         models = np.array([tools.models.index(candidate.model) for candidate in state.candidates])
         weights = selection.model_weights(nearest, models, len(tools.models))
         if weights is None:
-            chosen.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
+            state.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
             weights = np.full(len(tools.models), 1 / len(tools.models))
-        return replace(chosen, weights=dict(zip(tools.models, map(float, weights), strict=True)))
+        memory["weights"] = dict(zip(tools.models, map(float, weights), strict=True))
+        return replace(state, memory=memory)
 
     def _notes(self, candidates: Sequence[Candidate], task: Task) -> list[str]:
         sizes = Counter(candidate.label for candidate in candidates)
@@ -180,10 +185,3 @@ class Wasp:
             for label in task.labels
             if sizes[label] < self.top
         ]
-
-
-def _sums(pairs: Iterable[tuple[str, int]], models: Sequence[str]) -> Mapping[str, int]:
-    sums: Counter[str] = Counter()
-    for model, count in pairs:
-        sums[model] += count
-    return {model: sums[model] for model in models}

@@ -2,9 +2,26 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from common.llm.base import Provider, Reply, Request
 
 LABELS = (("late card", "a card that has not come"), ("lost card", "a card that was lost or stolen"))
+
+
+SOURCE, OTHER = "Where is my card? I have waited for a week.", "Someone stole my card at the gym, can you block it?"
+MODES = {
+    "zero-shot": {"attribute": "in a hurry", "words": 12},
+    "by example": {"good": (SOURCE, OTHER)},
+    "contrastive": {"good": (SOURCE,), "bad": (OTHER,)},
+    "paraphrase": {"source": (SOURCE,)},
+    "fill in": {"source": (SOURCE,), "blanks": 0.5},
+    "crossover": {"source": (SOURCE, OTHER)},
+    "keyphrases, no label": {"label": None, "must": ("card", "stolen at the gym")},
+    "keyphrases by example": {"must": ("card",), "good": (OTHER,), "good_must": (("stole", "gym"),)},
+    "subtopics": {"phrases": True, "n": 4},
+    "subtopics of everything": {"phrases": True, "label": None},
+}
 
 
 def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:
@@ -50,6 +67,18 @@ class ProviderContract:
         good: Sequence[str] = ("Where is my card?", "My card has not come yet.")
         for reply in provider.generate(requests(3, good=tuple(good), bad=("Is there a fee?",))):
             assert not set(reply.texts) & {*good, "Is there a fee?"}
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_every_mode_is_answered(self, provider: Provider, mode: str):
+        asked = requests(3, **MODES[mode])
+        assert all(tokens >= 0 for tokens in provider.estimate(asked[0]))
+        replies = provider.generate(asked)
+        assert any(reply.texts for reply in replies)
+        for reply in replies:
+            assert len(reply.texts) <= asked[0].n
+            assert all(text and text == text.strip() for text in reply.texts)
+            assert len(set(reply.texts)) == len(reply.texts)
+            assert not set(reply.texts) & {*asked[0].shown}
 
     def test_forecast_grows_with_what_is_asked(self, provider: Provider):
         small, large = requests(1, n=1)[0], requests(1, n=4)[0]

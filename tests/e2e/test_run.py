@@ -33,13 +33,15 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
         "state/replies.db",
         "state/state.json",
         "synthetic.jsonl",
+        "traffic.json",
     ]
 
 
 def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(run):
     rows, rounds = lines(run, "synthetic.jsonl"), lines(run, "rounds.jsonl")
     assert len(rows) == SAMPLES
-    assert all(row.keys() == {"text", "label", "model", "round"} and row["text"].strip() for row in rows)
+    assert all(row.keys() == {"text", "label", "model", "round", "weight"} and row["text"].strip() for row in rows)
+    assert {row["weight"] for row in rows} == {1.0}
     labels = Parts(load(run)).plan.labels
     assert {label: sum(row["label"] == label for row in rows) for label in labels} == dict.fromkeys(labels, 15)
     for number, line in enumerate(rounds):

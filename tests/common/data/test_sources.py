@@ -19,7 +19,8 @@ def test_the_demo_has_public_text_apart_from_its_records():
 
 
 def test_labels_and_descriptions_make_the_task():
-    task = files(attributes=["short"]).task()
+    task = files(attributes=["short"], wording={"writer": "a clerk", "style": None}).task()
+    assert task.wording.writer == "a clerk"
     assert (task.name, task.kind, task.labels, task.attributes) == ("t", "text", {"a": "first", "b": "b"}, ("short",))
 
 

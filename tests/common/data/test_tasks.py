@@ -1,6 +1,7 @@
 import pytest
 
 from common.data.tasks import task_from
+from common.domain import Wording
 from common.errors import ConfigError
 
 GOOD = {
@@ -27,9 +28,18 @@ def test_a_list_of_labels_will_do():
     assert task.attributes == ()
 
 
+def test_wording_is_optional_in_all_its_parts():
+    assert task_from(GOOD).wording == task_from(GOOD | {"wording": None}).wording == Wording()
+    given = {"writer": "a customer ", "style": None, "label": "intent"}
+    assert task_from(GOOD | {"wording": given}).wording == Wording(writer="a customer", label="intent")
+
+
 @pytest.mark.parametrize(
     ("change", "names"),
     [
+        ({"wording": "terse"}, "task.wording"),
+        ({"wording": {"tone": "terse"}}, "writer, style, label"),
+        ({"wording": {"style": ""}}, "task.wording.style"),
         ({"name": "../evil"}, "task.name"),
         ({"name": ""}, "task.name"),
         ({"kind": None}, "task.kind"),

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from common.domain import Wording
 from common.errors import ConfigError
 from common.llm.base import Request
 
@@ -30,6 +31,14 @@ def request(**fields) -> Request:
         {"good": ("  ",)},
         {"must": ("",)},
         {"words": 0},
+        {"good": ("one",), "good_must": (("a", "b"), ("c",)), "must": ("d",)},
+        {"good": ("one",), "good_must": (("a",),)},
+        {"good": ("one",), "bad": ("two",), "good_must": (("a",),), "must": ("d",)},
+        {"good": ("one",), "good_must": ((" ",),), "must": ("d",)},
+        {"phrases": True, "source": ("one",)},
+        {"phrases": True, "good": ("one",)},
+        {"phrases": True, "must": ("one",)},
+        {"phrases": True, "words": 3},
         {"temperature": -0.1},
         {"seed": -1},
         {"seed": 2**64},
@@ -54,11 +63,15 @@ def test_every_field_changes_the_key():
         "words": 9,
         "temperature": 0.5,
         "seed": 1,
+        "wording": Wording(style="terse"),
     }
     keys = {base.key("model")} | {
         dataclasses.replace(base, **{name: value}).key("model") for name, value in changed.items()
     }
     assert len(keys) == len(changed) + 1
+    shown = request(good=("x",), must=("pain",))
+    assert dataclasses.replace(shown, good_must=(("ache",),)).key("m") != shown.key("m")
+    assert request(phrases=True).key("m") != request().key("m")
     refill = request(source=("x",), blanks=0.5)
     assert (
         len({refill.key("m"), dataclasses.replace(refill, blanks=0.4).key("m"), request(source=("x",)).key("m")}) == 3

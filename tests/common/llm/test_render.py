@@ -1,8 +1,10 @@
 import hashlib
 import json
+from itertools import chain
 
 import pytest
 
+from common.domain import Wording
 from common.llm.base import Request
 from common.llm.render import WORDING, parse, render
 
@@ -17,6 +19,8 @@ MODES = {
     "crossover": {"source": ("first parent", "second parent")},
     "keyphrases": {"must": ("sore calf", "fast pulse")},
     "words": {"words": 55},
+    "keyphrases by example": {"must": ("sore calf",), "good": ("shown note",), "good_must": (("shown phrase",),)},
+    "wording": {"wording": Wording(writer="a nurse at night", style="no full sentences", label="diagnosis")},
 }
 
 
@@ -28,7 +32,13 @@ def request(label: str | None = "pneumonia", **fields) -> Request:
 def test_all_that_is_given_is_shown(mode):
     fields = MODES[mode]
     user = render(request(**fields))[1]
-    given = [*fields.get("good", ()), *fields.get("bad", ()), *fields.get("must", ()), fields.get("attribute", "")]
+    given = [
+        *fields.get("good", ()),
+        *fields.get("bad", ()),
+        *fields.get("must", ()),
+        *chain(*fields.get("good_must", ())),
+        fields.get("attribute", ""),
+    ]
     given += fields.get("source", ()) if not fields.get("blanks") else ()
     for text in [*given, "note", "pneumonia", "infected lung", "tired heart", "JSON list of 3 strings"]:
         assert text in user
@@ -37,6 +47,37 @@ def test_all_that_is_given_is_shown(mode):
 
 def test_modes_differ():
     assert len({render(request(**fields)) for fields in MODES.values()}) == len(MODES)
+
+
+def test_a_label_is_called_what_the_task_calls_it():
+    user = render(request(**MODES["wording"]))[1]
+    assert "Diagnosis of each: pneumonia (infected lung)" in user
+    assert "Written by: a nurse at night" in user
+    assert "no full sentences" in user
+    assert "abel" not in user
+
+
+def test_a_description_that_repeats_the_name_is_left_out():
+    user = render(request("age_limit", labels=(("age_limit", "age limit"), ("cash", "Cash"))))[1]
+    assert "age_limit." in user
+    assert "cash." in user
+    assert "(" not in user.partition("Label")[2]
+
+
+@pytest.mark.parametrize("label", ["pneumonia", None])
+def test_subtopics_are_asked_for_as_a_list_of_phrases(label):
+    user = render(request(label, phrases=True, n=50, attribute="at night"))[1]
+    assert "50 different subtopics" in user
+    assert "JSON list of 50 strings, one phrase in each" in user
+    assert "at night" in user
+    assert ("pneumonia (infected lung)" in user) == ("tired heart" in user) == (label is not None)
+
+
+def test_examples_come_with_their_own_keyphrases_and_before_the_new_ones():
+    user = render(request(None, must=("sore calf",), good=("one", "two"), good_must=(("p", "q"), ("r",))))[1]
+    steps = ["Example 1:\nKeyphrases: p; q\nNote:\none", "Example 2:\nKeyphrases: r\nNote:\ntwo", "sore calf"]
+    places = [user.index(step) for step in steps]
+    assert places == sorted(places)
 
 
 def test_contrast_comes_in_order():
@@ -62,8 +103,8 @@ def test_blanks_hide_their_share(share):
 
 def test_the_wording_and_its_number_change_together():
     # Cached replies belong to a wording: after a change of prompts raise WORDING, then put the new digest here.
-    prompts = "\x1e".join("\x1f".join(render(request(**fields))) for fields in MODES.values())
-    assert (WORDING, hashlib.sha256(prompts.encode()).hexdigest()[:16]) == (1, "4dc43c839ced3a2e")
+    prompts = "\x1e".join("\x1f".join(render(request(**fields))) for fields in [*MODES.values(), {"phrases": True}])
+    assert (WORDING, hashlib.sha256(prompts.encode()).hexdigest()[:16]) == (2, "296dbca148ddcafe")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +130,30 @@ def test_the_wording_and_its_number_change_together():
 )
 def test_parse(completion, n, texts):
     assert parse(completion, n) == texts
+
+
+@pytest.mark.parametrize(
+    ("completion", "n", "phrases"),
+    [
+        ('["night sweats", "dry cough."]', 2, ("night sweats", "dry cough")),
+        ('{"subtopics": ["night sweats", "dry cough"]}', 9, ("night sweats", "dry cough")),
+        ('[{"area": "lung", "subtopics": ["night sweats", "dry cough"]}]', 9, ("night sweats", "dry cough")),
+        ('[{"subtopic": "night sweats"}, {"subtopic": 3}]', 9, ("night sweats",)),
+        ('[{"subtopics": []}]', 9, ()),
+        ('["night sweats", "cut o', 3, ("night sweats",)),
+        ("1. night sweats\n2. dry cough,", 3, ("night sweats", "dry cough")),
+        ("Here you are:\n\nnight sweats\ndry cough\n", 3, ("night sweats", "dry cough")),
+        ("night sweats\ndry cough\nDry Cough", 2, ("night sweats", "dry cough")),
+        ('["a phrase that goes on and on and on and on", "short"]', 2, ("short",)),
+        ("I would rather not do that", 3, ()),
+        ("I am sorry.\nI would rather not.", 3, ()),
+        ("", 3, ()),
+        ("[1, 2]", 3, ()),
+        ("[" + '{"a":' * 100_000, 3, ()),
+    ],
+)
+def test_parse_phrases(completion, n, phrases):
+    assert parse(completion, n, phrases=True) == phrases
 
 
 def test_copies_of_what_was_shown_are_dropped():

@@ -1,0 +1,204 @@
+"""Aug-PE: augmented private evolution (Xie et al. 2024), and Aug-PE+, without classes in prompts (DP-KPS, section 3).
+
+One round t of T, on a population of N candidates, N/C of each label:
+1. At t = 0 write the population: about the label and a public attribute drawn at random; Aug-PE+: around random words
+   of the private records' vocabulary, noised, without class.
+2. Look ahead: a candidate is voted on by the mean embedding of k variations of it (k = 0: by its own).
+3. Ask for Top-1 nearest votes.
+4. Of each label, N/(C L) candidates survive: those with the most votes, or draws in proportion to votes.
+5. Survivors and variations of them, N/C of each label again, are the next population.
+
+The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ a label is dealt to each
+first text, and no prompt ever names it: it comes to mean something because a record votes among the candidates of its
+own label alone, so that only selection tells the labels apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common import rng, validate
+from common.asked import encode_terms
+from common.data.load import read_texts
+from common.domain import Task
+from common.errors import ConfigError
+from common.llm.base import Request
+from common.privacy.planned import PlannedQuery
+from common.queries import VocabularySpec, VotesSpec
+from server import prompts, rounds, selection, survivors
+from server.generate import Order, Writer, Yield
+from server.methods.base import State, Tools
+from server.variation import Variation, children, look_ahead, vectors
+
+VOTES = "nearest votes"
+VOCABULARY = "vocabulary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugPe:
+    """Settings, with the papers' terms and defaults.
+
+    Attributes:
+        samples: N, synthetic texts in all, and the population.
+        rounds: T, each with a private query.
+        select: "rank" or "sample": whether the most voted survive, or draws in proportion to votes above the threshold.
+        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
+        expansion: L: one text in L of the next population is a survivor, the others are variations.
+        look_ahead: k, variations that a candidate is voted on by.
+        variation: "paraphrase" or "fill_in".
+        mask: Share of the words that a fill-in replaces.
+        length_spread: See `Variation`.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Of the language models.
+        words: Length of a first text to ask for; None leaves it open.
+        fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
+        vocabulary: Aug-PE+: a `.txt` of public terms, one a line.
+        first_terms: k, terms of a record that count in the vocabulary.
+        kept_terms: |V'|, terms with the highest noised counts that first texts are made of.
+        terms: Random words in a first prompt.
+        vocabulary_share: Of epsilon; the votes have the rest.
+    """
+
+    samples: int = 2000
+    rounds: int = 10
+    select: str = "rank"
+    threshold: float = 0.0
+    expansion: int = 2
+    look_ahead: int = 0
+    variation: str = "paraphrase"
+    mask: float = 0.5
+    length_spread: float | None = 0.2
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+    fine: int = 128
+    vocabulary: str | None = None
+    first_terms: int = 10
+    kept_terms: int = 1000
+    terms: int = 10
+    vocabulary_share: float = 0.2
+    name: str = "aug_pe"
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, rounds=self.rounds, terms=self.terms)
+        validate.at_least(2, expansion=self.expansion)
+        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
+        validate.at_least(self.terms, kept_terms=self.kept_terms)
+        validate.probability(vocabulary_share=self.vocabulary_share)
+        validate.one_of(survivors.WAYS, select=self.select)
+        assert self._variation, "its own settings are checked when it is made"
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """T votes; for Aug-PE+ the vocabulary histogram before them."""
+        if self.samples < self.expansion * len(task.labels):
+            raise ConfigError(
+                "method.samples",
+                expected=f"{self.expansion} (the expansion) for each of {len(task.labels)} labels",
+                got=self.samples,
+            )
+        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        if self.vocabulary is None:
+            return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
+        self._terms()
+        terms = VocabularySpec(first=self.first_terms, max_records=max_records)
+        return (
+            PlannedQuery(name=VOCABULARY, spec=terms, mechanism="laplace", share=self.vocabulary_share),
+            PlannedQuery(name=VOTES, spec=spec, times=self.rounds, share=1 - self.vocabulary_share),
+        )
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """The first population; in each round at most N variations, and k of each new candidate to look ahead."""
+        del task, models
+        return self.samples * (1 + self.rounds * (1 + self.look_ahead))
+
+    def start(self, tools: Tools) -> State:
+        """No texts."""
+        del tools
+        return State(memory={"ahead": {}})
+
+    def step(self, state: State, tools: Tools) -> State:
+        """One round, top to bottom."""
+        first = self._first(tools) if state.round == 0 else Yield()
+        population = (*state.candidates, *first.candidates)
+        known, how = state.memory["ahead"], self._variation
+        ahead, looking = look_ahead(
+            population, tools, degree=self.look_ahead, known=known, variation=how, round_number=state.round
+        )
+        labels = rounds.label_numbers(population, tools.task)
+        votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
+
+        sizes = selection.per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
+        wanted = [size // self.expansion for size in sizes]
+        generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
+        parents, notes = survivors.choose(
+            votes, labels, wanted, select=self.select, threshold=self.threshold, rng=generator, task=tools.task
+        )
+        families = [
+            (population[i], count)
+            for some, size in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(some, size - len(set(some)))
+        ]
+        varied = how.write(families, tools, "variation", state.round)
+        kept, new = [parent for parent, _ in families], children(families, varied, state.round + 1)
+        report = rounds.report(
+            state.round,
+            tools.models,
+            requested=first.requested + rounds.sums((parent.model, count) for parent, count in families),
+            generated=[*first.candidates, *new],
+            candidates=len(kept) + len(new),
+            work=[first, looking, varied],
+            notes=notes,
+        )
+        return State(
+            round=state.round + 1,
+            candidates=(*kept, *new),
+            rounds=(*state.rounds, report),
+            memory={"ahead": {parent.text: ahead[parent.text] for parent in kept} if ahead else {}},
+        )
+
+    def _first(self, tools: Tools) -> Yield:
+        """The population of round 0."""
+        orders = rounds.even_orders(self.samples, tools.task, tools.models)
+        return tools.generate(orders, self._writer(tools), round_number=0)
+
+    def _writer(self, tools: Tools) -> Writer:
+        words = self._noised_terms(tools) if self.vocabulary else []
+
+        def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+            if not words:
+                return prompts.by_example(
+                    tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
+                )
+            return prompts.from_words(
+                tools.task, words, count=self.terms, texts=texts, rng=generator, temperature=self.temperature,
+                words=self.words,
+            )  # fmt: skip
+
+        return write
+
+    def _noised_terms(self, tools: Tools) -> list[str]:
+        """V': the terms with the highest noised counts."""
+        terms = self._terms()
+        counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
+        return [terms[i] for i in np.argsort(-counts, kind="stable")[: self.kept_terms]]
+
+    def _terms(self) -> tuple[str, ...]:
+        """The public vocabulary, each term once."""
+        terms = tuple(dict.fromkeys(read_texts(self.vocabulary or "")))
+        if len(terms) < self.kept_terms:
+            raise ConfigError(
+                "method.kept_terms", expected=f"at most {len(terms)}, the vocabulary", got=self.kept_terms
+            )
+        return terms
+
+    @property
+    def _variation(self) -> Variation:
+        return Variation(
+            kind=self.variation,
+            mask=self.mask,
+            length_spread=self.length_spread,
+            with_label=self.vocabulary is None,
+            texts_per_request=self.texts_per_request,
+            temperature=self.temperature,
+        )

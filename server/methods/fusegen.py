@@ -1,0 +1,141 @@
+"""FuseGen: models learn from one another's synthetic texts, and nothing private is asked (Zou et al. 2024).
+
+One round t of T, N/T texts evenly over K models and C labels:
+1. Prompt zero-shot at t = 0; later with S exemplars of the label, drawn from its pool.
+2. Add the new texts to all earlier ones, D.
+3. Train a small model on each language model's own texts in D; see how well each learns each text of D.
+4. The next pool of a label: the R/2 texts on which the small models differ least, easy ones, and the R/2 on which they
+   differ most, ambiguous ones, whichever language model wrote them.
+
+After T rounds D is the synthetic data set, each text weighed by how well it is learned (self-boosting weight
+adjustment). Selection and weights are functions of synthetic texts alone: no question is put to any party, and epsilon
+is 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import validate
+from common.domain import Candidate, Task
+from common.errors import ConfigError
+from common.llm.base import Request
+from common.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
+from common.privacy.planned import PlannedQuery
+from server import prompts, rounds, selection
+from server.generate import Order, Writer
+from server.methods.base import State, Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuseGen:
+    """Settings, with the paper's symbols; N, T and S are those of its use as WASP's baseline.
+
+    Attributes:
+        samples: N, synthetic texts in all.
+        rounds: T, generation rounds; the first is zero-shot.
+        shots: S, exemplars in a prompt.
+        pool: R, exemplars to draw from, of each label.
+        epochs: Of each small model's training.
+        boosts: How often weights are adjusted; 0 leaves them equal, for the ablation.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Of the language models.
+        words: Length of a text to ask for; None leaves it open.
+    """
+
+    samples: int = 6000
+    rounds: int = 5
+    shots: int = 8
+    pool: int = 20
+    epochs: int = 6
+    boosts: int = 3
+    texts_per_request: int = 5
+    temperature: float = 1.0
+    words: int | None = None
+    name: str = "fusegen"
+
+    def __post_init__(self) -> None:
+        least = {"rounds": self.rounds, "shots": self.shots, "epochs": self.epochs}
+        validate.at_least(1, **{f"method.{name}": value for name, value in least.items()})
+        validate.at_least(0, **{"method.boosts": self.boosts})
+        validate.at_least(2, **{"method.pool": self.pool})
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """No query."""
+        del max_records
+        if self.samples // self.rounds < len(task.labels):
+            raise ConfigError(
+                "method.samples",
+                expected=f"one text for each of {len(task.labels)} labels in each of {self.rounds} rounds",
+                got=self.samples,
+            )
+        return ()
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """N."""
+        del task, models
+        return self.samples
+
+    def start(self, tools: Tools) -> State:
+        """No texts, no exemplars."""
+        return State(memory={"pool": {label: [] for label in tools.task.labels}})
+
+    def step(self, state: State, tools: Tools) -> State:
+        """One round, top to bottom."""
+        before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
+        even = selection.allocate(after - before, np.ones(len(tools.models)))
+        shares = selection.per_label(even, len(tools.task.labels), before)
+        orders = rounds.orders(shares, tools.task, tools.models)
+        harvest = tools.generate(orders, self._writer(state, tools), round_number=state.round)
+        candidates = (*state.candidates, *harvest.candidates)
+        labels = rounds.label_numbers(candidates, tools.task)
+        vectors = tools.embed([candidate.text for candidate in candidates])
+        report = rounds.report(
+            state.round,
+            tools.models,
+            requested=rounds.sums((order.model, order.count) for order in orders),
+            generated=harvest.candidates,
+            candidates=len(candidates),
+            work=[harvest],
+        )
+        following = replace(state, round=state.round + 1, rounds=(*state.rounds, report))
+        if following.round == self.rounds:
+            return replace(following, candidates=self._weighed(candidates, vectors, labels), memory={})
+        models = np.array([tools.models.index(candidate.model) for candidate in candidates])
+        learned = cross_model_dynamics(vectors, labels, models, epochs=self.epochs)
+        return replace(following, candidates=candidates, memory={"pool": self._pool(learned, labels, tools.task)})
+
+    def _writer(self, state: State, tools: Tools) -> Writer:
+        def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+            pool = state.memory["pool"][order.label]
+            shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]
+            return prompts.by_example(
+                tools.task,
+                order.label,
+                texts=texts,
+                rng=generator,
+                good=[state.candidates[i].text for i in shown],
+                temperature=self.temperature,
+                words=self.words,
+            )
+
+        return write
+
+    def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
+        """For each label R/2 easy texts, then R - R/2 ambiguous ones; all of a label that has no more than R."""
+        pools: dict[str, list[int]] = {}
+        for number, label in enumerate(task.labels):
+            members = np.flatnonzero(labels == number)
+            # lexsort's last key leads; of texts that vary equally the surer is the easier.
+            order = members[np.lexsort((-learned.confidence[members], learned.variability[members]))]
+            easy, ambiguous = order[: self.pool // 2], order[self.pool // 2 :][-(self.pool - self.pool // 2) :]
+            pools[label] = [int(i) for i in (*easy, *ambiguous)]
+        return pools
+
+    def _weighed(
+        self, candidates: Sequence[Candidate], vectors: NDArray[np.float32], labels: NDArray[np.integer]
+    ) -> tuple[Candidate, ...]:
+        weights = self_boosted_weights(vectors, labels, rounds=self.boosts, epochs=self.epochs)
+        return tuple(replace(each, weight=float(weight)) for each, weight in zip(candidates, weights, strict=True))

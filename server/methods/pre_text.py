@@ -1,0 +1,157 @@
+"""PrE-Text: private evolution over many parties that hold a few texts each (Hou et al. 2024).
+
+One round t of T, on a population of so many seeds, evenly over the labels:
+1. At t = 0 write the population, zero-shot.
+2. Look ahead: a candidate is voted on by the mean embedding of k variations of it.
+3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
+4. Of each label draw as many survivors as it has seeds, with replacement, by votes above the threshold.
+5. The variations of what was drawn are the next population; in the last round the survivors are the DP seeds.
+
+At last the seeds are expanded: prompts that show some seeds of a label ask for more of the kind, N texts in all, and
+these are the synthetic data set.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common import rng, validate
+from common.domain import Candidate, Task
+from common.errors import ConfigError
+from common.llm.base import Request
+from common.privacy.planned import PlannedQuery
+from common.queries import VotesSpec
+from server import prompts, rounds, selection, survivors
+from server.generate import Order, Written, Yield
+from server.methods.base import State, Tools
+from server.variation import Variation, children, look_ahead, vectors
+
+VOTES = "nearest votes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreText:
+    """Settings.
+
+    Attributes:
+        samples: N, synthetic texts in all, written in the last phase.
+        seeds: Size of the population that evolves.
+        rounds: T, each with a private query.
+        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
+        look_ahead: k, variations that a candidate is voted on by; 0: its own embedding.
+        shots: Seeds in a prompt of the last phase.
+        variation: "fill_in" or "paraphrase".
+        mask: Share of the words that a fill-in replaces.
+        length_spread: See `Variation`.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Of the language models.
+        words: Length of a first or last text to ask for; None leaves it open.
+        fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
+    """
+
+    samples: int = 2000
+    seeds: int = 400
+    rounds: int = 10
+    threshold: float = 0.0
+    look_ahead: int = 4
+    shots: int = 4
+    variation: str = "fill_in"
+    mask: float = 0.5
+    length_spread: float | None = 0.2
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+    fine: int = 128
+    name: str = "pre_text"
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, seeds=self.seeds, rounds=self.rounds, shots=self.shots)
+        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
+        assert self._variation, "its own settings are checked when it is made"
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """T votes."""
+        for name, value in (("samples", self.samples), ("seeds", self.seeds)):
+            if value < len(task.labels):
+                raise ConfigError(f"method.{name}", expected=f"one for each of {len(task.labels)} labels", got=value)
+        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """T populations, k variations of each of their texts to look ahead with, and N texts at last."""
+        del task, models
+        return self.seeds * self.rounds * (1 + self.look_ahead) + self.samples
+
+    def start(self, tools: Tools) -> State:
+        """No texts."""
+        del tools
+        return State()
+
+    def step(self, state: State, tools: Tools) -> State:
+        """One round, top to bottom."""
+        first = self._write(self.seeds, [], tools, 0) if state.round == 0 else Yield()
+        population, how, following = (*state.candidates, *first.candidates), self._variation, state.round + 1
+        ahead, looking = look_ahead(
+            population, tools, degree=self.look_ahead, known={}, variation=how, round_number=state.round
+        )
+        labels = rounds.label_numbers(population, tools.task)
+        votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
+
+        sizes = selection.per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
+        generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
+        parents, notes = survivors.choose(
+            votes, labels, sizes, select="sample", threshold=self.threshold, rng=generator, task=tools.task
+        )
+        families = [
+            (population[i], count)
+            for some, size in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(some, size)
+        ]
+        work: list[Yield | Written] = [first, looking]
+        if following == self.rounds:
+            seeds = [parent for parent, _ in families]
+            last = self._write(self.samples, seeds, tools, following)
+            requested, new, kept = last.requested, last.candidates, []
+            work.append(last)
+        else:
+            varied = how.write(families, tools, "variation", state.round)
+            requested = rounds.sums((parent.model, count) for parent, count in families)
+            new = children(families, varied, following)
+            work.append(varied)
+            # A parent whose variations were all lost stays, so that no label dies out.
+            kept = [parent for (parent, _), texts in zip(families, varied.texts, strict=True) if not texts]
+        report = rounds.report(
+            state.round,
+            tools.models,
+            requested=first.requested + requested,
+            generated=[*first.candidates, *new],
+            candidates=len(kept) + len(new),
+            work=work,
+            notes=notes,
+        )
+        return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report))
+
+    def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Yield:
+        """So many texts, evenly over labels and models, each prompt with some seeds of its label if there are any."""
+
+        def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+            own = [seed.text for seed in seeds if seed.label == order.label]
+            shown = [own[i] for i in generator.permutation(len(own))[: self.shots]]
+            return prompts.by_example(
+                tools.task, order.label, texts=texts, rng=generator, good=shown, temperature=self.temperature,
+                words=self.words,
+            )  # fmt: skip
+
+        orders = rounds.even_orders(samples, tools.task, tools.models)
+        return tools.generate(orders, write, round_number=round_number)
+
+    @property
+    def _variation(self) -> Variation:
+        return Variation(
+            kind=self.variation,
+            mask=self.mask,
+            length_spread=self.length_spread,
+            texts_per_request=self.texts_per_request,
+            temperature=self.temperature,
+        )

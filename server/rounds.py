@@ -1,0 +1,85 @@
+"""What the rounds of all methods share: orders to the models, labels as numbers, and the round's line in the report."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.domain import Candidate, Task
+from server import selection
+from server.generate import Order, Written, Yield
+
+
+def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
+    """Orders of so many texts in all, as many of each model and each label as of the next, within one.
+
+    Labels are balanced, since how many records have a label is private.
+    """
+    return orders(
+        selection.per_label(selection.allocate(samples, np.ones(len(models))), len(task.labels)), task, models
+    )
+
+
+def orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
+    """Orders of `shares` texts, (models, labels)."""
+    return [
+        Order(model=model, label=label, count=int(shares[k, c]))
+        for k, model in enumerate(models)
+        for c, label in enumerate(task.labels)
+        if shares[k, c]
+    ]
+
+
+def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
+    """(candidates,) position of each one's label in the plan."""
+    labels = list(task.labels)
+    return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
+
+
+def sums(amounts: Iterable[tuple[str, int]]) -> Counter[str]:
+    """Sums of amounts by name."""
+    added: Counter[str] = Counter()
+    for name, amount in amounts:
+        added[name] += amount
+    return added
+
+
+def report(
+    number: int,
+    models: Sequence[str],
+    *,
+    requested: Mapping[str, int],
+    generated: Iterable[Candidate],
+    candidates: int,
+    work: Iterable[Yield | Written],
+    notes: Iterable[str] = (),
+) -> dict[str, Any]:
+    """A round's line of `rounds.jsonl`, to which `server/run.py` adds queries, seconds and FID.
+
+    Args:
+        number: The round.
+        models: Names of the language models.
+        requested: By model, the texts asked for that were to become candidates.
+        generated: Those that did.
+        candidates: How many there are now.
+        work: All that models wrote, also what is no candidate.
+        notes: What a reader should know.
+    """
+    written = Counter(candidate.model for candidate in generated)
+    done = list(work)
+    return {
+        "round": number,
+        "requested": {model: requested.get(model, 0) for model in models},
+        "generated": {model: written[model] for model in models},
+        "lost": {model: requested.get(model, 0) - written[model] for model in models},
+        "candidates": candidates,
+        "tokens": {
+            "input": sum(each.input_tokens for each in done),
+            "output": sum(each.output_tokens for each in done),
+        },
+        "calls": sum(each.calls for each in done),
+        "queries": [],
+        "notes": list(notes),
+    }

@@ -1,0 +1,71 @@
+"""OnlyPrivate, where it exists: the small model trained on all private records together, in a simulation."""
+
+import math
+from pathlib import Path
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from common.data.sources import Source
+from common.errors import ConfigError
+from common.metrics.utility import DEFINITION
+from common.privacy.plan import Plan
+from server import evaluate
+from server.planning import describe
+from server.report import write_report
+from server.run import write_json
+from simulations import federation
+
+NAME = "only_private"
+
+STATEMENT = (
+    "OnlyPrivate: no privacy (ε is infinite) and no synthetic texts. A small model was trained on the private records "
+    "themselves, all in one place. Neither it nor its figures may leave; it is a baseline for experiments."
+)
+NOT_COVERED = "The private records: nothing about them is protected."
+
+
+def only_private(config: DictConfig, folder: Path) -> None:
+    """Write the run folder of a run that asks nothing, releases nothing and trains on the records.
+
+    Raises:
+        ConfigError: There is no held-out text, so nothing can be measured.
+    """
+    source: Source = instantiate(config.task, _convert_="all")
+    task, held_out = source.task(), source.held_out()
+    private = [record for dealt in federation.deal(config) for record in dealt]
+    if not held_out:
+        raise ConfigError("task.test", expected="held-out records to measure on", got="none")
+    plan = Plan(
+        method=NAME,
+        labels=tuple(task.labels),
+        encoder="none",
+        parties=config.federation.parties,
+        max_dropouts=0,
+        colluders=0,
+        threshold=1,
+        secure=False,
+        epsilon=math.inf,
+        delta=float(config.privacy.delta),
+        unit=config.privacy.unit,
+        queries=(),
+    )
+    facts = describe(plan, simulation=True)
+    facts |= dict.fromkeys(("planned_epsilon", "released_epsilon", "party_epsilon"), math.inf)
+    facts |= {"against_colluders": [], "spent": facts["spent"] | {"epsilon": math.inf}}
+    facts |= {"statement": STATEMENT, "not_covered": [NOT_COVERED, *facts["not_covered"]]}
+    write_json(folder / "privacy.json", {"statement": STATEMENT, **facts})
+    write_json(
+        folder / "metrics.json",
+        {
+            "definition": DEFINITION,
+            "test_records": len(held_out),
+            "synthetic": None,
+            "real_private": evaluate.score(private, held_out) | {"simulation_only": True},
+        },
+    )
+    for name in ("synthetic.jsonl", "rounds.jsonl"):
+        (folder / name).write_text("", encoding="utf-8")
+    ended = {"run": config.run, "status": "complete", "method": NAME, "task": task.name}
+    write_json(folder / "run.json", ended | {"parties": config.federation.parties, "seconds": 0.0, "versions": {}})
+    write_report(folder)
