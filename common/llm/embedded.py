@@ -22,7 +22,7 @@ from common.llm.writer import Passage, Writer
 from common.rng import experiment, stream
 from common.validate import at_least, in_range, not_empty, positive
 
-_VERSION = 2  # of what is written for a request; raise it with every change, or caches keep the old texts
+_VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # requests whose nearness to everything is held at once
 _SHORTLIST = 256  # passages that one request looks at
 _PASSAGES = 32  # of which it reads these again

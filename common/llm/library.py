@@ -42,7 +42,7 @@ class Sense:
     Attributes:
         vector: (dimensions,) float32, unit norm.
         words: How much more often each word comes up than with the other labels.
-        terms: Rare words of its description, in runs, whether ever read or not; none where it is only a name.
+        terms: Rare words of its description, in runs, whether ever read or not; of a bare name those of letters.
     """
 
     vector: Vector
@@ -135,13 +135,13 @@ class Library:
         runs: list[list[str]] = [[]]
         names = {bare(token) for token in tokenise(described(wanted, ""))}
         description = dict(labels)[wanted]
-        if normal(description) == normal(wanted.replace("_", " ")):
-            return ()  # not described: a name says where to look, and need be no word of such texts
+        # A label that is not described may be called by a code, which is no word of its texts.
+        bare_name = normal(description) == normal(wanted.replace("_", " "))
         for token in tokenise(description):
             word = bare(token)
             # Short words are grammar, unless they are the label's name: "age limit", "ATM".
             telling = word[:1].isalnum() and len(word) >= (_SHORT_NAME if word in names else _SHORT_WORD)
-            if telling and word not in self.common and word not in others:
+            if telling and word not in self.common and word not in others and (word.isalpha() or not bare_name):
                 runs[-1].append(f" {word}")
             elif runs[-1]:
                 runs.append([])
