@@ -31,9 +31,10 @@ def suppress(
     """Walk candidates by votes, highest first: take one, drop every other whose cosine to it exceeds tau.
 
     The walk ends with `count` elites. If it ends with fewer, it is done again with tau + step, tau + 2 step, and so on,
-    up to 1, where nothing is dropped. How many are found does not always grow with tau, so no step can be skipped. What
-    can be shared are the cosines of a taken candidate to those behind it, computed once, when the first walk takes it,
-    and in float64, so that no order of summation shows: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
+    up to 1, where nothing is dropped. How many are found does not always grow with tau, so no step can be skipped. But
+    a walk is given up as soon as those taken and those left are too few together; and walks share the cosines of a
+    taken candidate to those behind it, computed once, when the first walk takes it, in float64, so that no order of
+    summation shows: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
 
     Args:
         votes: (n,) noisy votes; of equals the first comes first.
@@ -47,11 +48,12 @@ def suppress(
     """
     order = np.argsort(-votes, kind="stable")
     rows = _Rows(vectors[order].astype(np.float64))
+    count = min(count, len(order))
     steps = 0
     while True:
         threshold = min(1.0, tau + steps * step)
-        chosen = _walk(rows, count, threshold)
-        if len(chosen) >= min(count, len(order)) or not step or threshold == 1:
+        chosen = _walk(rows, count, threshold, least=count if step else 0)
+        if chosen is not None:
             return Elites(positions=order[chosen], tau=threshold)
         steps += 1
 
@@ -86,19 +88,18 @@ class _Rows:
         return self._known[place]
 
 
-def _walk(rows: _Rows, count: int, tau: float) -> list[int]:
-    """Places of the first `count` elites at this threshold."""
+def _walk(rows: _Rows, count: int, tau: float, *, least: int) -> list[int] | None:
+    """Places of the first `count` elites at this threshold; None if they are fewer than `least`."""
     if tau >= 1:
-        return list(range(min(count, len(rows))))
+        return list(range(count))
     left = np.ones(len(rows), dtype=bool)
     chosen: list[int] = []
     place = 0
     while len(chosen) < count and place < len(rows):
-        if left[place]:
-            chosen.append(place)
-            left[place + 1 :] &= rows.behind(place, left) <= tau
-            place += 1
-        else:
-            skip = int(left[place:].argmax())
-            place = place + skip if skip else len(rows)
+        chosen.append(place)
+        left[place + 1 :] &= rows.behind(place, left) <= tau
+        behind = left[place + 1 :]
+        if len(chosen) + np.count_nonzero(behind) < least:
+            return None
+        place = place + 1 + int(behind.argmax()) if behind.any() else len(rows)
     return chosen
