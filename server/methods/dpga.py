@@ -19,19 +19,19 @@ the paper computes; `redraw` takes a fresh one for each, at the price that belon
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from common import rng, validate
+from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, ProviderError
-from common.llm.base import Request
 from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, SelfSimilaritySpec, VotesSpec
-from server import metadata, prompts, rounds
+from server import metadata, rounds
+from server.births import Birth, Births
 from server.generate import Written
 from server.metadata import Metadata
 from server.methods.base import State, Tools
@@ -43,9 +43,6 @@ LENGTHS = "lengths"
 KEYWORDS = "keywords"
 SIMILARITY = "self-similarity"
 VOTES = "nearest votes"
-
-Birth = tuple[Candidate, Request]
-"""A text that is to be written: label, model and round, and what to ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +112,7 @@ class Dpga:
 
     def __post_init__(self) -> None:
         validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins, longest=self.longest)
-        validate.at_least(0, keywords=self.keywords, tau_step=self.tau_step, filled=self.filled, crossed=self.crossed)
+        validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
         validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
         if self.initial < 1:
             raise ConfigError(
@@ -127,6 +124,8 @@ class Dpga:
         validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
         validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
         validate.in_range(-1, 1, tau=self.tau or 0.0)
+        if self.tau_step:
+            validate.at_least(0.001, tau_step=self.tau_step)
         validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)
 
     def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
@@ -177,10 +176,9 @@ class Dpga:
         """One generation, top to bottom."""
         if state.round == 0:
             genes, listing, notes = self._metadata(tools)
-            births = list(self._new(self._times(self.initial), genes, tools, 0))
         else:
             genes, listing, notes = Metadata(**state.memory["metadata"]), Written(texts=[]), []
-            births = list(self._offspring(state.candidates, genes, tools, state.round))
+        births = self._births(state, genes, tools)
         written = tools.write([(child.model, request) for child, request in births])
         born = [
             replace(child, text=text) for (child, _), texts in zip(births, written.texts, strict=True) for text in texts
@@ -249,42 +247,18 @@ class Dpga:
             notes += more
         return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
 
-    def _new(self, count: int, genes: Metadata, tools: Tools, number: int) -> Iterator[Birth]:
-        """Texts from the metadata alone, the models in turn."""
-        for place, label in enumerate(genes.deal(count)):
-            generator = rng.experiment(tools.experiment_seed, "new text", number, place)
-            model = tools.models[place % len(tools.models)]
-            request = prompts.by_example(
-                tools.task, label, texts=1, rng=generator, attribute=genes.draw_keyword(label, generator),
-                temperature=self.temperature, words=genes.draw_length(generator),
-            )  # fmt: skip
-            yield Candidate(text="", label=label, model=model, round=number), request
-
-    def _offspring(self, elites: Sequence[Candidate], genes: Metadata, tools: Tools, number: int) -> Iterator[Birth]:
-        """Of a generation, each parent's own model writing its children; of crossed ones the first parent's."""
-        for place in range(self._times(self.rewritten)):
-            parent = elites[place % len(elites)]
-            generator = rng.experiment(tools.experiment_seed, "rewritten", number, place)
-            yield _child(parent, number), prompts.paraphrase(
-                tools.task, parent.label, parent.text, texts=1, rng=generator, temperature=self.temperature,
-                words=_words(parent),
-            )  # fmt: skip
-        for place in range(self._times(self.filled)):
-            parent = elites[place % len(elites)]
-            generator = rng.experiment(tools.experiment_seed, "filled in", number, place)
-            yield _child(parent, number), prompts.fill_in(
-                tools.task, parent.label, parent.text, blanks=self.mask, texts=1, rng=generator,
-                temperature=self.temperature, words=_words(parent),
-            )  # fmt: skip
-        generator = rng.experiment(tools.experiment_seed, "pairs", number)
-        for place, (first, second) in enumerate(_pairs(elites, self._times(self.crossed), generator)):
-            generator = rng.experiment(tools.experiment_seed, "crossed", number, place)
-            yield _child(first, number), prompts.crossover(
-                tools.task, first.label, (first.text, second.text), texts=1, rng=generator,
-                attribute=genes.draw_keyword(first.label, generator), temperature=self.temperature,
-                words=round((_words(first) + _words(second)) / 2),
-            )  # fmt: skip
-        yield from self._new(self._times(self.fresh), genes, tools, number)
+    def _births(self, state: State, genes: Metadata, tools: Tools) -> list[Birth]:
+        """Step 1."""
+        births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
+        if state.round == 0:
+            return list(births.new(self._times(self.initial)))
+        elites = state.candidates
+        return [
+            *births.rewritten(elites, self._times(self.rewritten)),
+            *births.filled(elites, self._times(self.filled), mask=self.mask),
+            *births.crossed(elites, self._times(self.crossed)),
+            *births.new(self._times(self.fresh)),
+        ]
 
     def _times(self, share: float) -> int:
         return round(share * self.samples)
@@ -302,26 +276,3 @@ class Dpga:
             if share and label not in present
         ]
         return notes
-
-
-def _child(parent: Candidate, number: int) -> Candidate:
-    return replace(parent, text="", round=number)
-
-
-def _words(parent: Candidate) -> int:
-    return len(parent.text.split())
-
-
-def _pairs(elites: Sequence[Candidate], count: int, generator: np.random.Generator) -> Iterator[Sequence[Candidate]]:
-    """Two different elites of one label, at random: a child of two labels would have neither. Else no pairs."""
-    by_label: dict[str, list[Candidate]] = {}
-    for elite in elites:
-        by_label.setdefault(elite.label, []).append(elite)
-    firsts = [elite for some in by_label.values() for elite in some if len(some) > 1]
-    for _ in range(count if firsts else 0):
-        first = firsts[generator.integers(len(firsts))]
-        mates = by_label[first.label]
-        second = first
-        while second is first:
-            second = mates[generator.integers(len(mates))]
-        yield first, second

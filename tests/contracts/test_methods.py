@@ -126,6 +126,7 @@ class TestDpga(MethodContract):
         ({"softmax": 0.0}, "softmax"),
         ({"tau": 1.5}, "tau"),
         ({"tau_step": -0.01}, "tau_step"),
+        ({"tau_step": 1e-9}, "tau_step"),
         ({"temperature": 3.0}, "temperature"),
     )
     too_small = (("samples", 1),)
