@@ -73,7 +73,8 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path):
         method = instantiate(chosen_row.method, _convert_="all")
         queries = method.plan(instantiate(chosen_row.task).task(), chosen_row.privacy.max_records)
         assert bool(queries) == (method.name != "fusegen")
-        assert (method.samples, method.rounds) == (config.method.samples, 5)
+        assert method.samples == config.method.samples
+        assert method.rounds == (5 if path.stem.startswith("wasp") else 1 if f"{name} ".startswith("T 1 ") else 10)
         assert set(chosen_row.llm.use or []) <= set(chosen_row.llm.models)
 
 

@@ -3,10 +3,11 @@
 import pytest
 
 from server.methods.aug_pe import AugPe
+from server.methods.dpga import Dpga
 from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
 from server.methods.wasp import Wasp
-from tests.contracts.methods import MethodContract
+from tests.contracts.methods import MethodContract, World, run
 
 VARIATION = (
     ({"variation": "translate"}, "variation"),
@@ -106,3 +107,42 @@ class TestFuseGen(MethodContract):
     @pytest.fixture
     def build(self):
         return lambda **changes: FuseGen(**{"samples": 24, "rounds": 3, "shots": 4, "pool": 4} | changes)
+
+
+class TestDpga(MethodContract):
+    wrong = (
+        ({"rounds": 0}, "rounds"),
+        ({"samples": 0}, "samples"),
+        ({"initial": 0.9}, "initial"),
+        ({"crossed": -1.0}, "crossed"),
+        ({"fresh": -1.0}, "fresh"),
+        ({"mask": 0.0}, "mask"),
+        ({"mask": 1.5}, "mask"),
+        ({"subsample": 0.0}, "subsample"),
+        ({"subsample": 1.1}, "subsample"),
+        ({"longest": 0}, "longest"),
+        ({"bins": 0}, "bins"),
+        ({"keywords": -1}, "keywords"),
+        ({"softmax": 0.0}, "softmax"),
+        ({"tau": 1.5}, "tau"),
+        ({"tau_step": -0.01}, "tau_step"),
+        ({"tau_step": 1e-9}, "tau_step"),
+        ({"temperature": 3.0}, "temperature"),
+    )
+    too_small = (("samples", 1),)
+
+    @pytest.fixture
+    def build(self):
+        small = {"samples": 12, "rounds": 3, "keywords": 5, "longest": 40, "bins": 10}
+        return lambda **changes: Dpga(**small | changes)
+
+    def test_ends_with_as_many_texts_as_were_asked_for_labels_balanced(self, method):
+        """As many: but labels follow the records', and which texts live on the votes alone."""
+        assert len(run(method, World(method)).candidates) == method.samples
+
+
+class TestDpgaWithoutMetadata(TestDpga):
+    @pytest.fixture
+    def build(self):
+        bare = {"samples": 12, "rounds": 3, "keywords": 0, "length": False, "suppression": False, "subsample": 1.0}
+        return lambda **changes: Dpga(**bare | changes)

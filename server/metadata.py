@@ -1,0 +1,184 @@
+"""Metadata, the "genes" of DPGA-TextSyn: what it learns of the private records before the first text (section 3.2).
+
+Shares of labels, of lengths and of keywords, from answers that already carry their noise: nothing here can cost
+privacy. What noise pushed below zero counts as zero, and what is left with nothing falls back to equal shares. Each
+function returns, beside its result, what a reader of the run should know.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from common.domain import Task
+from server import prompts, selection
+from server.generate import Written
+from server.methods.base import Tools
+
+Counts = NDArray[np.float64]
+Shares = Mapping[str, float]
+"""At least 0, sum 1."""
+Span = tuple[int, int]
+"""Shortest and longest length of a bin, in words, both in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """All that prompts for new texts are drawn from, in JSON's types.
+
+    Attributes:
+        labels: Share of new texts that each label gets.
+        lengths: Shortest and longest length of each bin, in words, and its share; empty leaves lengths open.
+        keywords: Of each label the keywords, with shares; none leaves the subject open.
+        tau: Where the threshold of similarity suppression starts.
+    """
+
+    labels: Shares
+    lengths: Sequence[tuple[int, int, float]]
+    keywords: Mapping[str, Shares]
+    tau: float
+
+    def deal(self, texts: int) -> list[str]:
+        """A label for each of so many new texts: to every label its share, within one text."""
+        counts = selection.allocate(texts, np.array(list(self.labels.values())))
+        return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
+
+    def draw_keyword(self, label: str, generator: np.random.Generator) -> str | None:
+        """A keyword of the label, or None where it has none."""
+        keywords = self.keywords.get(label)
+        return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
+
+    def draw_length(self, generator: np.random.Generator) -> int | None:
+        """A length in words, at least 1: a bin by its share, within it any; None where lengths are open."""
+        if not self.lengths:
+            return None
+        first, last, _ = self.lengths[generator.choice(len(self.lengths), p=[share for *_, share in self.lengths])]
+        return max(1, int(generator.integers(first, last + 1)))
+
+
+def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str]]:
+    """From the label histogram, (labels,)."""
+    shares, empty = _shares(counts)
+    if empty:
+        return dict(zip(task.labels, shares, strict=True)), ["no label's noised count is above zero: equal shares"]
+    notes = [
+        f"{label}: noised count not above zero, so no text is written for it"
+        for label, share in zip(task.labels, shares, strict=True)
+        if share == 0
+    ]
+    return dict(zip(task.labels, shares, strict=True)), notes
+
+
+def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
+    """One range out of the parties' own, (parties, 2): the median of the low ends and that of the high ends.
+
+    Each end is a noised search of its own, which in a party of few records often stops too early, at any length: that
+    moves the extremes of all parties, not their medians, and neither does one party that lies. The price: lengths that
+    only a minority of the parties has may lie outside. Shorter ones count as the shortest, longer ones are left out.
+    """
+    low, high = (float(np.median(side)) for side in ends.T)
+    low, high = sorted((min(max(0.0, low), cap), min(max(0.0, high), cap)))
+    span = (math.floor(low), math.ceil(high))
+    notes = [f"the search for the longest length went up to the cap of {cap} words"] if span[1] == cap else []
+    return span, notes
+
+
+def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
+    """Bins of whole words over a range, equally wide.
+
+    Returns:
+        (count - 1,) edges of all bins, and the spans of those that the range needs. In a range of fewer lengths than
+        bins a bin is one word wide, and the bins behind the range count for nothing.
+    """
+    low, high = span
+    width = -(-(high - low + 1) // count)
+    starts = range(low, low + width * count, width)
+    edges = np.array(starts[1:], dtype=np.int32)
+    return edges, [(start, min(start + width - 1, high)) for start in starts if start <= high]
+
+
+def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int, int, float]], list[str]]:
+    """From the length histogram, (bins,), of which the first have these spans."""
+    shares, empty = _shares(counts[: len(spans)])
+    notes = ["no length's noised count is above zero: all lengths of the range equally"] if empty else []
+    return [(first, last, share) for (first, last), share in zip(spans, shares, strict=True)], notes
+
+
+def list_keywords(
+    tools: Tools, labels: Sequence[str], count: int, *, temperature: float
+) -> tuple[dict[str, list[str]], Written, list[str]]:
+    """Subtopics of each label, as the models name them, each model its part.
+
+    Args:
+        tools: For the writing.
+        labels: To ask about.
+        count: Keywords wanted of each label.
+        temperature: Of the language models.
+
+    Returns:
+        Keywords by label, without repetitions, at most `count`; labels for which there are none are left out.
+    """
+    requests = []
+    for label in labels:
+        for number, part in enumerate(selection.allocate(count, np.ones(len(tools.models)))):
+            if part:
+                generator = rng.experiment(tools.experiment_seed, "keywords", label, number)
+                request = prompts.subtopics(
+                    tools.task, label, phrases=int(part), rng=generator, temperature=temperature
+                )
+                requests.append((tools.models[number], request))
+    written = tools.write(requests)
+    listed: dict[str, dict[str, str]] = {label: {} for label in labels}
+    for (_, request), phrases in zip(requests, written.texts, strict=True):
+        assert request.label is not None
+        for phrase in phrases:
+            listed[request.label].setdefault(phrase.casefold(), phrase)
+    found = {label: list(phrases.values()) for label, phrases in listed.items()}
+    notes = [
+        f"{label}: {len(phrases)} of {count} keywords listed"
+        for label, phrases in found.items()
+        if len(phrases) < count
+    ]
+    return {label: phrases for label, phrases in found.items() if phrases}, written, notes
+
+
+def keyword_shares(
+    votes: Counts, keywords: Mapping[str, Sequence[str]], *, softmax: float
+) -> dict[str, dict[str, float]]:
+    """From the votes for all labels' keywords, in order: a softmax over those of each label (section 3.2.2).
+
+    Args:
+        votes: Noised.
+        keywords: By label.
+        softmax: Votes more that make a keyword e times as likely.
+    """
+    shares, start = {}, 0
+    for label, phrases in keywords.items():
+        own = votes[start : start + len(phrases)] / softmax
+        weights = np.exp(own - own.max())
+        shares[label] = dict(zip(phrases, (weights / weights.sum()).tolist(), strict=True))
+        start += len(phrases)
+    return shares
+
+
+def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
+    """Mean cosine of pairs of private records, from the noised sum of cosines and the noised number of pairs.
+
+    Where noise leaves no mean between 0 and 1, the threshold starts at 0 and so ends as low as there are enough elites.
+    """
+    total, pairs = answer
+    if pairs >= 1 and 0 <= total / pairs <= 1:
+        return float(total / pairs), []
+    return 0.0, ["too few pairs of records for their mean similarity under this noise: tau starts at 0"]
+
+
+def _shares(counts: Counts) -> tuple[list[float], bool]:
+    """Shares of what is above zero, and whether nothing is, which makes them equal."""
+    above = np.maximum(0.0, counts)
+    total = float(above.sum())
+    if total > 0:
+        return (above / total).tolist(), False
+    return [1 / len(counts)] * len(counts), True

@@ -1,0 +1,278 @@
+"""DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
+
+0. Before the first generation, ask for metadata: how many records have each label; how long they are, a range by the
+   sparse vector technique and a histogram over it; which of the keywords that the models list for a label its records
+   are nearest to; how similar pairs of records are.
+Then one generation t of T:
+1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
+   their offspring: elites rewritten; elites with half of their words filled in afresh; texts out of two elites of one
+   label; new texts as at t = 0. A child has the length of its parent, or the mean of both.
+2. Ask for Top-1 nearest votes, of a Poisson subsample of the records.
+3. Elites: the N most voted of the population, less those too similar to a better one (`server/suppression.py`).
+
+The elites of the last generation are the synthetic data set. Elitism: a text stays as long as the votes keep it.
+
+Each query has a share of epsilon, the votes what is left. Half goes to metadata in the paper: a fifth of epsilon to the
+length range, a tenth to each histogram. The paper takes the mean similarity with noise but without a price; it is a
+query here, a twentieth of epsilon, which the votes pay. One subsample serves all votes, so that what it saves is what
+the paper computes; `redraw` takes a fresh one for each, at the price that belongs to it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from common import validate
+from common.domain import Candidate, Task
+from common.errors import ConfigError, ProviderError
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, SelfSimilaritySpec, VotesSpec
+from server import metadata, rounds
+from server.births import Birth, Births
+from server.generate import Written
+from server.metadata import Metadata
+from server.methods.base import State, Tools
+from server.suppression import self_similarity, suppress
+
+LABELS = "labels"
+LENGTH_RANGE = "length range"
+LENGTHS = "lengths"
+KEYWORDS = "keywords"
+SIMILARITY = "self-similarity"
+VOTES = "nearest votes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dpga:
+    """Settings, with the paper's defaults.
+
+    Attributes:
+        samples: N, elites of a generation, and the synthetic texts in the end.
+        rounds: T, generations, each with a private query.
+        initial: Texts of the first population, for each of the N.
+        rewritten: Elites rewritten in each generation, for each of the N; so the next four.
+        filled: Elites with a share of their words filled in afresh.
+        crossed: Texts out of two elites.
+        fresh: New texts from the metadata.
+        mask: Share of the words that are filled in afresh.
+        subsample: q, probability with which a record takes part in the votes.
+        redraw: A subsample for each generation; otherwise one for all.
+        length: Whether to ask for lengths; off for the ablation.
+        longest: Length in words up to which the sparse vector searches, a public number.
+        bins: Of the length histogram.
+        keywords: Keywords of each label; 0 for the ablation.
+        keyword_temperature: Of the language models when they list keywords.
+        softmax: Votes more that make a keyword e times as likely.
+        suppression: Whether similar texts are dropped; off for the ablation.
+        tau: Where the threshold starts; None asks for the mean similarity of private records.
+        tau_step: What it grows by until there are enough elites; 0: it does not, and there may be fewer.
+        buckets: See `SelfSimilaritySpec`.
+        label_share: Of epsilon, for the label histogram.
+        length_range_share: For the length range.
+        length_share: For the length histogram.
+        keyword_share: For the votes on keywords.
+        similarity_share: For the mean similarity. The votes have what is left of epsilon.
+        temperature: Of the language models.
+        fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
+    """
+
+    texts_per_request: ClassVar[int] = 1  # each has a keyword and a length of its own
+
+    samples: int = 2000
+    rounds: int = 10
+    initial: float = 5.0
+    rewritten: float = 1.0
+    filled: float = 1.0
+    crossed: float = 1.0
+    fresh: float = 1.0
+    mask: float = 0.5
+    subsample: float = 0.8
+    redraw: bool = False
+    length: bool = True
+    longest: int = 500
+    bins: int = 100
+    keywords: int = 50
+    keyword_temperature: float = 1.4
+    softmax: float = 1.0
+    suppression: bool = True
+    tau: float | None = None
+    tau_step: float = 0.01
+    buckets: int = 300
+    label_share: float = 0.1
+    length_range_share: float = 0.2
+    length_share: float = 0.1
+    keyword_share: float = 0.1
+    similarity_share: float = 0.05
+    temperature: float = 1.2
+    fine: int = 128
+    name: str = "dpga"
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins, longest=self.longest)
+        validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
+        validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
+        if self.initial < 1:
+            raise ConfigError(
+                "method.initial",
+                expected="at least 1: a population holds its elites",
+                got=self.initial,
+                do="The paper has 5",
+            )
+        validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
+        validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
+        validate.in_range(-1, 1, tau=self.tau or 0.0)
+        if self.tau_step:
+            validate.at_least(0.001, tau_step=self.tau_step)
+        validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """Metadata, as far as it is wanted, and T votes with what is left of epsilon."""
+        if self.samples < len(task.labels):
+            raise ConfigError(
+                "method.samples", expected=f"one text for each of {len(task.labels)} labels", got=self.samples
+            )
+        queries = [
+            PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share)
+            for name, spec, mechanism, share, wanted in (
+                (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=max_records), "laplace",
+                 self.label_share, True),
+                (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=max_records), "sparse vector",
+                 self.length_range_share, self.length),
+                (LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=max_records), "laplace",
+                 self.length_share, self.length),
+                (KEYWORDS, VotesSpec(top=1, furthest=False, max_records=max_records), "laplace",
+                 self.keyword_share, self.keywords > 0),
+                (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=max_records), "laplace",
+                 self.similarity_share, self.suppression and self.tau is None),
+            )
+            if wanted
+        ]  # fmt: skip
+        left = 1 - sum(query.share for query in queries)
+        if left <= 1e-9:
+            raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{left:g}")
+        votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        return (
+            *queries,
+            PlannedQuery(
+                name=VOTES, spec=votes, times=self.rounds, share=left, rate=self.subsample, redraw=self.redraw
+            ),
+        )
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """Keywords, the first population, and the offspring of all generations but the last."""
+        del models
+        offspring = sum(map(self._times, (self.rewritten, self.filled, self.crossed, self.fresh)))
+        return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * offspring
+
+    def start(self, tools: Tools) -> State:
+        """No texts, no metadata."""
+        del tools
+        return State()
+
+    def step(self, state: State, tools: Tools) -> State:
+        """One generation, top to bottom."""
+        if state.round == 0:
+            genes, listing, notes = self._metadata(tools)
+        else:
+            genes, listing, notes = Metadata(**state.memory["metadata"]), Written(texts=[]), []
+        births = self._births(state, genes, tools)
+        written = tools.write([(child.model, request) for child, request in births])
+        born = [
+            replace(child, text=text) for (child, _), texts in zip(births, written.texts, strict=True) for text in texts
+        ]
+        population = (*state.candidates, *born)
+        if not population:
+            raise ProviderError(
+                "language models", expected="texts", got=f"none for {len(births)} requests",
+                do="Look at the models' own errors above; resuming asks again",
+            )  # fmt: skip
+
+        vectors = tools.embed([candidate.text for candidate in population])
+        numbers = rounds.label_numbers(population, tools.task)
+        votes = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers)
+        found = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
+        elites = tuple(population[place] for place in found.positions)
+
+        report = rounds.report(
+            state.round,
+            tools.models,
+            requested=Counter(child.model for child, _ in births),
+            generated=born,
+            candidates=len(elites),
+            work=[listing, written],
+            notes=[*notes, *self._notes(len(population), elites, genes, found.tau)],
+        )
+        report |= {
+            "population": len(population),
+            "tau": found.tau,
+            "self_similarity": self_similarity(vectors[found.positions]),
+        }
+        if state.round == 0:
+            report["metadata"] = asdict(genes)
+        return State(
+            round=state.round + 1,
+            candidates=elites,
+            rounds=(*state.rounds, report),
+            memory={"metadata": asdict(genes)},
+        )
+
+    def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
+        """Step 0."""
+        labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
+        lengths: list[tuple[int, int, float]] = []
+        if self.length:
+            span, more = metadata.length_range(tools.ask(LENGTH_RANGE, 0), self.longest)
+            edges, spans = metadata.bins(span, self.bins)
+            lengths, most = metadata.length_shares(tools.ask(LENGTHS, 0, edges=edges), spans)
+            notes += [*more, *most]
+        keywords, listing = {}, Written(texts=[])
+        if self.keywords:
+            present = [label for label, share in labels.items() if share > 0]
+            listed, listing, more = metadata.list_keywords(
+                tools, present, self.keywords, temperature=self.keyword_temperature
+            )
+            notes += more
+            if listed:
+                phrases = [(label, phrase) for label, some in listed.items() for phrase in some]
+                numbers = np.array([list(tools.task.labels).index(label) for label, _ in phrases], dtype=np.int32)
+                vectors = tools.embed([phrase for _, phrase in phrases])
+                votes = tools.ask(KEYWORDS, 0, vectors=vectors, labels=numbers)
+                keywords = metadata.keyword_shares(votes, listed, softmax=self.softmax)
+        tau = 1.0 if not self.suppression else self.tau
+        if tau is None:
+            tau, more = metadata.first_tau(tools.ask(SIMILARITY, 0))
+            notes += more
+        return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
+
+    def _births(self, state: State, genes: Metadata, tools: Tools) -> list[Birth]:
+        """Step 1."""
+        births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
+        if state.round == 0:
+            return list(births.new(self._times(self.initial)))
+        elites = state.candidates
+        return [
+            *births.rewritten(elites, self._times(self.rewritten)),
+            *births.filled(elites, self._times(self.filled), mask=self.mask),
+            *births.crossed(elites, self._times(self.crossed)),
+            *births.new(self._times(self.fresh)),
+        ]
+
+    def _times(self, share: float) -> int:
+        return round(share * self.samples)
+
+    def _notes(self, population: int, elites: Sequence[Candidate], genes: Metadata, tau: float) -> list[str]:
+        notes = []
+        if len(elites) < self.samples:
+            notes.append(f"{len(elites)} elites of {self.samples}: {population} texts, tau at {tau:.2f}")
+        elif self.suppression and tau >= 1:
+            notes.append("too few dissimilar texts: tau reached 1, where nothing is suppressed")
+        present = {candidate.label for candidate in elites}
+        notes += [
+            f"{label}: no text among the elites"
+            for label, share in genes.labels.items()
+            if share and label not in present
+        ]
+        return notes

@@ -1,0 +1,90 @@
+"""How long similarity suppression takes, and how much memory, beside the plain definition.
+
+    OMP_NUM_THREADS=2 python -m simulations.bench_suppression [--candidates 10000] [--elites 2000] [--dimensions 768]
+
+Candidates lie around centres, as the offspring of elites do: few tight ones, or many loose ones. Votes are noise, tau
+starts at the population's own mean similarity. Wall and CPU time of one run each, and the peak memory of the process.
+The plain definition computes all cosines again for each tau, a matrix of them at a time, as one would write it down; it
+is run on a population of a tenth of the size, together with ours, and their elites are compared.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from server.suppression import Elites, self_similarity, suppress
+from simulations.cpu import timed
+
+_POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}
+"""Centres for each candidate, and how far from a centre its candidates lie."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="bench_suppression", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--candidates", type=int, default=10_000)
+    parser.add_argument("--elites", type=int, default=2000)
+    parser.add_argument("--dimensions", type=int, default=768)
+    options = parser.parse_args(arguments)
+    sys.stdout.write(
+        f"{'population':12}{'candidates':>11}{'way':>8}{'tau from':>10}{'to':>7}{'wall s':>8}{'CPU s':>8}\n"
+    )
+    same = True
+    for name in _POPULATIONS:
+        for part in (1, 10):
+            n, count = options.candidates // part, options.elites // part
+            votes, vectors = population(name, n, options.dimensions)
+            start = self_similarity(vectors) or 0.0
+            task = (votes, vectors, count)
+            ours = _line(name, "ours", task, start)
+            if part > 1:
+                same &= ours.positions.tolist() == _line(name, "plain", task, start).positions.tolist()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(f"the same elites both ways: {'yes' if same else 'NO'}; peak memory {peak:.0f} MiB\n")
+
+
+def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Votes and unit vectors of a kind of population."""
+    rng = np.random.default_rng(0)
+    share, spread = _POPULATIONS[name]
+    centres = rng.normal(size=(max(1, round(share * n)), dimensions))
+    rows = centres[rng.integers(len(centres), size=n)] + spread * rng.normal(size=(n, dimensions))
+    rows += rng.normal(size=dimensions)  # sentence embeddings share a direction
+    return rng.normal(size=n), (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def plain(votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float) -> Elites:
+    """As the paper says it: a self-similarity matrix for each tau, and a walk over it."""
+    order = np.argsort(-votes, kind="stable")
+    steps = 0
+    while True:
+        threshold = min(1.0, tau + steps * 0.01)
+        alike = (wide := vectors.astype(np.float64)[order]) @ wide.T > threshold
+        chosen: list[int] = []
+        left = np.ones(len(order), dtype=bool)
+        for place in range(len(order)):
+            if left[place] and len(chosen) < count:
+                chosen.append(place)
+                left &= ~alike[place]
+        if len(chosen) == min(count, len(order)):
+            return Elites(positions=order[chosen], tau=threshold)
+        steps += 1
+
+
+def _line(name: str, way: str, task: tuple[NDArray[np.float64], NDArray[np.float32], int], tau: float) -> Elites:
+    begun = time.monotonic()
+    found, milliseconds = timed(suppress if way == "ours" else plain, *task, tau=tau)
+    wall = time.monotonic() - begun
+    sys.stdout.write(
+        f"{name:12}{len(task[0]):11}{way:>8}{tau:10.3f}{found.tau:7.3f}{wall:8.2f}{milliseconds / 1000:8.2f}\n"
+    )
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""DPGA-TextSyn on real parties, alone and under secure aggregation: seconds each."""
+
+from collections import Counter
+
+import pytest
+
+from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES
+from tests.e2e.runs import die, forked, lines, read, resume, texts, tiny
+
+SMALL = (
+    "method=dpga",
+    "method.samples=12",
+    "method.rounds=2",
+    "method.keywords=4",
+    "method.longest=80",
+    "method.bins=20",
+    "method.buckets=16",
+    "task.public_notes=60",
+)
+METADATA = [LABELS, LENGTH_RANGE, LENGTHS, KEYWORDS, SIMILARITY]
+
+
+@pytest.mark.parametrize("parties", [1, 3])
+def test_a_whole_run_asks_metadata_then_votes_and_spends_epsilon(parties, tmp_path):
+    run = tiny(tmp_path / "run", *SMALL, f"federation.parties={parties}")
+    privacy, rounds = read(run, "privacy.json"), lines(run, "rounds.jsonl")
+    assert [[query["name"] for query in line["queries"]] for line in rounds] == [[*METADATA, VOTES], [VOTES]]
+    assert len(lines(run, "synthetic.jsonl")) == 12
+    assert [line["population"] for line in rounds] == [60, 60]
+    assert privacy["spent"]["queries_asked"] == privacy["spent"]["queries_planned"] == 7
+    assert privacy["spent"]["epsilon"] == pytest.approx(4, rel=1e-3)
+    assert privacy["queries"][-1]["subsampling"] == {"rate": 0.8, "redrawn": False}
+    assert privacy["aggregation"] == ("none" if parties == 1 else "secure, semi-honest coordinator")
+    assert all(0 <= line["tau"] <= 1 and -1 <= line["self_similarity"] <= 1 for line in rounds)
+    assert (run / "report.html").stat().st_size > 1000
+
+
+def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(tmp_path):
+    run = tiny(
+        tmp_path / "run", *SMALL, "privacy.epsilon=inf", "task.records_per_party=40", "method.samples=40",
+        "method.rounds=1", "method.buckets=60", "llm.use=[broad]",
+    )  # fmt: skip
+    genes = lines(run, "rounds.jsonl")[0]["metadata"]
+    assert sum(genes["labels"].values()) == pytest.approx(1)
+    assert min(genes["labels"].values()) > 0.1
+    shortest = min(first for first, _, share in genes["lengths"] if share)
+    longest = max(last for _, last, share in genes["lengths"] if share)
+    assert 10 < shortest < longest < 80
+    assert 0.2 < genes["tau"] < 1
+    rows = Counter(row["label"] for row in lines(run, "synthetic.jsonl"))
+    assert rows.keys() == genes["labels"].keys()
+
+
+@pytest.mark.parametrize(
+    "ablation", ["method.length=false", "method.keywords=0", "method.suppression=false", "method.tau=0.5",
+                 "method.redraw=true", "method.subsample=1"],
+)  # fmt: skip
+def test_every_ablation_runs_and_spends_epsilon(ablation, tmp_path):
+    run = tiny(tmp_path / "run", *SMALL, ablation, "federation.parties=1", "llm.use=[broad]")
+    assert read(run, "privacy.json")["spent"]["epsilon"] == pytest.approx(4, rel=1e-3)
+    assert len(lines(run, "synthetic.jsonl")) == 12
+
+
+def test_killed_in_the_middle_of_the_metadata_it_goes_on_with_the_answers_it_has(tmp_path):
+    exact = (*SMALL, "privacy.epsilon=inf", "method.subsample=1", "llm.use=[broad]", "federation.parties=1")
+    whole = tiny(tmp_path / "whole", *exact)
+
+    def killed():
+        from server.methods import dpga
+
+        dpga.metadata.keyword_shares = lambda *_, **__: die()
+        tiny(tmp_path / "killed", *exact)
+
+    assert forked(killed) < 0
+    resume(tmp_path / "killed")
+    assert texts(tmp_path / "killed") == texts(whole)
+    assert read(tmp_path / "killed", "privacy.json")["spent"]["queries_asked"] == 7

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.suppression import self_similarity, suppress
+
+
+def plain(votes, vectors, count, tau, step):
+    """The paper's words, one candidate and one pair at a time."""
+    wide = vectors.astype(np.float64)
+    order = sorted(range(len(votes)), key=lambda i: (-votes[i], i))
+    steps = 0
+    while True:
+        threshold = min(1.0, tau + steps * step)
+        chosen = []
+        for i in order:
+            if len(chosen) < count and (threshold >= 1 or all(wide[i] @ wide[j] <= threshold for j in chosen)):
+                chosen.append(i)
+        if len(chosen) >= min(count, len(order)) or threshold >= 1 or not step:
+            return chosen, threshold
+        steps += 1
+
+
+def unit(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@st.composite
+def populations(draw):
+    n, dimensions = draw(st.integers(1, 40)), draw(st.integers(2, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    centres = rng.normal(size=(draw(st.integers(1, n)), dimensions))
+    spread = draw(st.sampled_from([0.0, 0.1, 1.0]))
+    vectors = unit(centres[rng.integers(len(centres), size=n)] + spread * rng.normal(size=(n, dimensions)))
+    return np.round(rng.normal(0, 2, n)), vectors, draw(st.integers(1, n + 3))
+
+
+@settings(max_examples=300, deadline=None)
+@given(populations(), st.floats(-1, 1), st.sampled_from([0.0, 0.01, 0.1]))
+def test_the_same_elites_as_the_plain_definition(population, tau, step):
+    votes, vectors, count = population
+    found = suppress(votes, vectors, count, tau=tau, step=step)
+    assert (found.positions.tolist(), found.tau) == plain(votes, vectors, count, tau, step)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.3, 0.6])
+def test_the_same_over_several_blocks_of_rows(tau):
+    rng = np.random.default_rng(1)
+    vectors = unit(rng.normal(size=(60, 16))[rng.integers(60, size=700)] + 0.4 * rng.normal(size=(700, 16)))
+    votes = np.round(rng.normal(0, 3, 700))
+    found = suppress(votes, vectors, 250, tau=tau)
+    expected, threshold = plain(votes, vectors, 250, tau, 0.01)
+    assert (found.positions.tolist(), found.tau) == (expected, threshold)
+    assert tau < threshold < 1, "a case in which tau grows, and suppression still does something"
+
+
+def test_a_better_candidate_drops_its_like_and_only_these():
+    vectors = unit(np.array([[1, 0], [1, 0.01], [0, 1], [0.01, 1]]))
+    assert suppress(np.array([1.0, 2, 3, 4]), vectors, 2, tau=0.5).positions.tolist() == [3, 1]
+    assert suppress(np.array([1.0, 2, 3, 4]), vectors, 2, tau=1.0).positions.tolist() == [3, 2]
+
+
+def test_copies_are_taken_only_when_nothing_else_is_left_and_tau_is_1():
+    vectors = unit(np.array([[1.0, 2, 3]] * 4 + [[3.0, 0, 1]]))
+    found = suppress(np.arange(5.0), vectors, 3, tau=0.2)
+    assert (found.positions.tolist(), found.tau) == ([4, 3, 2], 1.0)
+    assert suppress(np.arange(5.0), vectors, 2, tau=0.2).positions.tolist() == [4, 3]
+    assert suppress(np.arange(5.0), vectors, 2, tau=0.2).tau < 1
+
+
+def test_without_growth_there_may_be_fewer():
+    vectors = unit(np.ones((5, 3)))
+    found = suppress(np.arange(5.0), vectors, 3, tau=0.2, step=0)
+    assert (found.positions.tolist(), found.tau) == ([4], 0.2)
+
+
+def test_a_population_smaller_than_the_elites_is_taken_whole():
+    vectors = unit(np.eye(3) + 0.1)
+    assert suppress(np.array([0.0, 2, 1]), vectors, 10, tau=0.0).positions.tolist() == [1, 2, 0]
+
+
+def test_self_similarity_is_the_mean_over_pairs():
+    vectors = unit(np.random.default_rng(0).normal(size=(9, 4)))
+    pairs = [vectors[i] @ vectors[j] for i in range(9) for j in range(i)]
+    assert self_similarity(vectors) == pytest.approx(np.mean(pairs), abs=1e-6)
+    assert self_similarity(vectors[:1]) is None
