@@ -23,8 +23,8 @@ from common.validate import at_least, integers
 
 DEFINITION = (
     "Three fully connected layers over the encoder's vectors (256 and 64 hidden units, Adam, batches of 64 or a few "
-    "more), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes present in the test "
-    "texts, where one never predicted counts 0."
+    "more), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes present in "
+    "the test texts, where one never predicted counts 0."
 )
 """What a network's figures mean, for reports."""
 
