@@ -6,7 +6,7 @@ The run folder is the product. It is complete, or `run.json` says "partial" and 
 step: texts that models have written come from the reply cache, answers that parties have given from the checkpoint.
 
     config.yaml       what was asked for                    (written by the entry point)
-    synthetic.jsonl   text, label, model, round
+    synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
     rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
     privacy.json      the guarantee and what it does not cover
     metrics.json      the small model trained on synthetic texts, tested on real ones

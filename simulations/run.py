@@ -3,12 +3,13 @@
     caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
     caucus-simulate --resume RUN
     caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
-    caucus-simulate +experiment=wasp_table2 samples=1000
+    caucus-simulate +experiment=wasp_table2 method.samples=1000
 
 1. Settle the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
 4. Simulation only: train the small model on the private records, for comparison, and write the report again.
+   `traffic.json` has the bytes that an unbroken run in this process sent and received.
 
 A sweep runs each combination in a folder of its own, goes on where one fails, and ends with a table of all
 (`simulations/tables.py`).
@@ -125,9 +126,11 @@ def _in_process(config: DictConfig, folder: Path) -> None:
     services = federation.parties(config, folder)
     client_app = relay(lambda context: services[int(context.node_config["partition-id"])])
     grid = LocalGrid(client_app, len(services))
+    resumed = (folder / "state" / "state.json").exists()
     server_app(grid, _context(folder))
-    traffic = {"parties": len(services), "bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
-    write_json(folder / "traffic.json", traffic)
+    if not resumed:
+        counted = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
+        write_json(folder / "traffic.json", {"parties": len(services), **counted})
 
 
 def _on_ray(config: DictConfig, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """One table for a sweep: each row's accuracy over its runs, with the paper's figures beside, failed runs included.
 
-    caucus-simulate +experiment=wasp_table4 samples=1000
+    caucus-simulate +experiment=wasp_table4 method.samples=1000
+    caucus-simulate --multirun +experiment=wasp_table4 row=WASP experiment_seed=3,4
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     python -m simulations.tables SWEEP_FOLDER
 

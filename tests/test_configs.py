@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 import configs
 from client.guard import Limits
@@ -14,10 +14,12 @@ from common.errors import CaucusError
 from common.llm.anthropic import Anthropic
 from server.app import Parts, composed
 from server.methods.wasp import Wasp
+from simulations.tables import in_row
 
 ROOT = Path(configs.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml"))
-CHOICES = [path for path in FILES if len(path.parts) == 2]
+EXPERIMENTS = [path for path in FILES if path.parts[0] == "experiment"]
+CHOICES = [path for path in FILES if len(path.parts) == 2 and path not in EXPERIMENTS]
 
 
 def test_there_is_one_folder_for_each_choice():
@@ -27,7 +29,8 @@ def test_there_is_one_folder_for_each_choice():
 
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_each_file_opens_with_its_command_and_the_command_composes(path):
-    first, second = (ROOT / path).read_text("utf-8").splitlines()[:2]
+    text = (ROOT / path).read_text("utf-8")
+    first, second = text.removeprefix("# @package _global_\n").splitlines()[:2]
     if path.name == "client.yaml":  # a party's limits, read by whatever starts a party
         assert first.startswith("# ")
         return
@@ -36,7 +39,7 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
     assert words[0] in {"caucus-simulate", "caucus-coordinator"}
     overrides = [word for word in words[1:] if word != "plan"]
     if len(path.parts) == 2:
-        assert any(word.split(".")[0].split("=")[0] == path.parts[0] for word in overrides)
+        assert any(word.lstrip("+").split(".")[0].split("=")[0] == path.parts[0] for word in overrides)
     assert composed(overrides).run
     assert second
 
@@ -49,6 +52,37 @@ def test_each_choice_composes_under_each_primary_configuration(path, primary):
     config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
     assert isinstance(config, DictConfig)
     assert ("engine" in config) == (primary == "simulation")
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=str)
+def test_each_row_of_an_experiment_composes_and_makes_a_method(path):
+    chosen = f"+experiment={path.stem}"
+    config, sweep = composed([chosen]), OmegaConf.load(ROOT / path).hydra
+    experiment = config.experiment
+    run = [name for name, row in experiment.rows.items() if "set" in row]
+    assert [name.strip() for name in sweep.sweeper.params.row.split(",")] == run
+    assert (sweep.mode, sweep.sweeper.params.experiment_seed) == ("MULTIRUN", "0,1,2")
+    assert all(
+        len(row.get("paper", experiment.get("data", []))) == len(experiment.get("data", []))
+        for row in experiment.rows.values()
+    )
+    for name in run:
+        config.row = name
+        chosen_row = in_row(config, [chosen])
+        if chosen_row.method.name == "only_private":
+            continue
+        method = instantiate(chosen_row.method, _convert_="all")
+        queries = method.plan(instantiate(chosen_row.task).task(), chosen_row.privacy.max_records)
+        assert bool(queries) == (method.name != "fusegen")
+        assert (method.samples, method.rounds) == (config.method.samples, 5)
+        assert set(chosen_row.llm.use or []) <= set(chosen_row.llm.models)
+
+
+@pytest.mark.parametrize("row", ["WASP", "PrE-Text broad"])
+def test_the_experiment_at_user_level_can_be_planned(row):
+    task = ["+experiment=wasp_table10", f"row={row}", "task.public_notes=60"]
+    plan = Parts(in_row(composed(task), task)).plan
+    assert (plan.parties, plan.unit, plan.epsilon, plan.queries[0].spec.max_records) == (150, "user", 4.0, 8)
 
 
 def test_a_missing_path_is_named():

@@ -24,7 +24,7 @@ from common.data.load import read_texts
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Request
-from common.privacy.plan import PlannedQuery
+from common.privacy.planned import PlannedQuery
 from common.queries import VocabularySpec, VotesSpec
 from server import prompts, rounds, selection, survivors
 from server.generate import Order, Writer, Yield

@@ -23,7 +23,7 @@ from common.errors import ConfigError
 from common.llm.base import Request
 from common.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from common.privacy.planned import PlannedQuery
-from server import prompts, rounds
+from server import prompts, rounds, selection
 from server.generate import Order, Writer
 from server.methods.base import State, Tools
 
@@ -84,7 +84,9 @@ class FuseGen:
     def step(self, state: State, tools: Tools) -> State:
         """One round, top to bottom."""
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
-        orders = rounds.even_orders(after - before, tools.task, tools.models)
+        even = selection.allocate(after - before, np.ones(len(tools.models)))
+        shares = selection.per_label(even, len(tools.task.labels), before)
+        orders = rounds.orders(shares, tools.task, tools.models)
         harvest = tools.generate(orders, self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         labels = rounds.label_numbers(candidates, tools.task)

@@ -14,11 +14,11 @@ from pathlib import Path
 from server.app import composed, load
 from simulations.run import main, simulate
 
+WASP = ("method.top=3", "method.shots=4")
 SMALL = (
     "method.samples=60",
     "method.rounds=3",
-    "method.top=3",
-    "method.shots=4",
+    *WASP,
     "task=demo_notes",
     "task.records_per_party=16",
     "task.test_records=24",
@@ -27,9 +27,15 @@ SMALL = (
 
 
 def settings(*overrides):
-    """A small run's configuration; a later override beats an earlier one, and another task drops the demo's sizes."""
-    own_task = any(override.startswith("task=") for override in overrides)
+    """A small run's configuration; a later override beats an earlier one.
+
+    Another task drops the demo's sizes, and another method WASP's own settings.
+    """
+    own_task, own_method = (
+        any(override.startswith(f"{part}=") for override in overrides) for part in ("task", "method")
+    )
     small = [setting for setting in SMALL if not (own_task and setting.startswith("task"))]
+    small = [setting for setting in small if not (own_method and setting in WASP)]
     named = {override.split("=")[0].lstrip("+~") for override in overrides}
     return composed([*(setting for setting in small if setting.split("=")[0] not in named), *overrides])
 

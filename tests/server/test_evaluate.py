@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from common.domain import Candidate, Record
@@ -20,6 +22,13 @@ def test_a_model_trained_on_good_texts_is_right():
     assert found["synthetic"] == {"records": 16, "accuracy": 1.0, "macro_f1": 1.0}
     assert (found["test_records"], found["real_private"]) == (4, None)
     assert "logistic regression" in found["definition"]
+
+
+def test_texts_count_by_their_weights():
+    wrong = [replace(candidate, label="ba"["ab".index(candidate.label)], weight=1e-6) for candidate in candidates()]
+    assert metrics([*candidates(), *wrong, *wrong], HELD_OUT)["synthetic"]["accuracy"] == 1.0
+    heavy = [replace(candidate, weight=1.0) for candidate in wrong]
+    assert metrics([*candidates(), *heavy, *heavy], HELD_OUT)["synthetic"]["accuracy"] == 0.0
 
 
 def test_without_held_out_texts_nothing_is_claimed():

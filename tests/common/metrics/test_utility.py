@@ -37,6 +37,17 @@ def test_one_class_is_a_result_that_says_so():
     assert "one label" in score.note
 
 
+def test_weights_say_how_much_each_text_counts():
+    train = (["same words", "same words"], ["lung", "bank"])
+    for weights, label in (([2.0, 1.0], "lung"), ([1.0, 2.0], "bank")):
+        assert train_and_test(*train, ["same words"], [label], train_weights=weights).accuracy == 1.0
+    assert train_and_test(*TRAIN, ["cough"], ["lung"], train_weights=[1.0] * 4) == train_and_test(
+        *TRAIN, ["cough"], ["lung"]
+    )
+    with pytest.raises(DataError, match="weights"):
+        train_and_test(*train, ["same"], ["lung"], train_weights=[1.0])
+
+
 def test_texts_without_a_word_are_a_result_that_says_so():
     score = train_and_test(["!", "?", "-"], ["b", "a", "b"], ["cough", "x"], ["a", "b"])
     assert score.accuracy == 0.5
@@ -48,7 +59,7 @@ def test_texts_without_a_word_are_a_result_that_says_so():
     [
         (([], [], ["x"], ["a"]), "training set"),
         ((["x"], ["a"], [], []), "test set"),
-        ((["x"], [], ["x"], ["a"]), "as many"),
+        ((["x"], [], ["x"], ["a"]), "one for each"),
     ],
 )
 def test_empty_and_unequal_sets_are_refused(sets, says):

@@ -5,7 +5,7 @@ from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Reply
 from common.queries import VotesSpec
-from server.generate import generate
+from server.generate import generate, write
 from server.methods.base import State, Tools
 from server.methods.wasp import VOTES, Wasp
 
@@ -37,14 +37,15 @@ def world(votes, models=("m", "k"), seed=0):
         asked.append((nth, len(labels)))
         return np.concatenate(votes(nth, len(labels)))
 
-    def write(orders, writer, *, round_number):
+    def order(orders, writer, *, round_number):
         return generate(providers, orders, writer, round_number=round_number, texts_per_request=3, experiment_seed=seed)
 
     tools = Tools(
         task=TASK,
         models=tuple(models),
         experiment_seed=seed,
-        generate=write,
+        generate=order,
+        write=lambda requests: write(providers, requests),
         embed=lambda texts: np.ones((len(texts), 2), dtype=np.float32),
         ask=ask,
     )
@@ -53,6 +54,11 @@ def world(votes, models=("m", "k"), seed=0):
 
 def flat(_, n):
     return np.arange(n, dtype=float), np.arange(n, dtype=float)[::-1]
+
+
+def weighted(weights):
+    """A state before the first round."""
+    return State(memory={"weights": weights, "good": {}, "bad": {}, "ahead": {}})
 
 
 def run(method, tools):
@@ -111,8 +117,8 @@ def by_model(nearest_of_k):
 
 def test_a_model_with_three_times_the_votes_gets_three_quarters_of_the_next_round():
     tools, _, _ = world(by_model(3.0))
-    state = Wasp(samples=80, rounds=2).step(State(weights={"m": 0.5, "k": 0.5}), tools)
-    assert state.weights == pytest.approx({"m": 0.25, "k": 0.75})
+    state = Wasp(samples=80, rounds=2).step(weighted({"m": 0.5, "k": 0.5}), tools)
+    assert state.memory["weights"] == pytest.approx({"m": 0.25, "k": 0.75})
     state = Wasp(samples=80, rounds=2).step(state, tools)
     assert [candidate.model for candidate in state.candidates[40:]].count("k") == 30
 
@@ -120,25 +126,25 @@ def test_a_model_with_three_times_the_votes_gets_three_quarters_of_the_next_roun
 def test_without_weighting_models_stay_equal():
     tools, _, _ = world(by_model(3.0))
     state = run(Wasp(samples=80, rounds=2, weighting=False), tools)
-    assert state.weights == {"m": 0.5, "k": 0.5}
+    assert state.memory["weights"] == {"m": 0.5, "k": 0.5}
 
 
 def test_no_votes_above_zero_fall_back_to_equal_weights_and_say_so():
     tools, _, _ = world(lambda _, n: (np.full(n, -1.0), np.zeros(n)))
-    state = Wasp(samples=80, rounds=2).step(State(weights={"m": 0.9, "k": 0.1}), tools)
-    assert state.weights == {"m": 0.5, "k": 0.5}
+    state = Wasp(samples=80, rounds=2).step(weighted({"m": 0.9, "k": 0.1}), tools)
+    assert state.memory["weights"] == {"m": 0.5, "k": 0.5}
     assert "equal weights" in state.rounds[-1]["notes"][-1]
 
 
 def test_a_label_with_fewer_candidates_than_q_is_stated():
     tools, _, _ = world(flat)
-    state = Wasp(samples=8, rounds=2, top=8).step(State(weights={"m": 0.5, "k": 0.5}), tools)
+    state = Wasp(samples=8, rounds=2, top=8).step(weighted({"m": 0.5, "k": 0.5}), tools)
     assert any("fewer than Q = 8" in note for note in state.rounds[-1]["notes"])
 
 
 def test_state_survives_json():
     tools, _, _ = world(flat)
-    state = Wasp(samples=60, rounds=2, shots=4).step(State(weights={"m": 0.5, "k": 0.5}), tools)
+    state = Wasp(samples=60, rounds=2, shots=4).step(weighted({"m": 0.5, "k": 0.5}), tools)
     assert State.from_dict(state.to_dict()) == state
 
 

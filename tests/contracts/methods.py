@@ -1,0 +1,210 @@
+"""What every method promises. A suite subclasses `MethodContract` and says how to build a small one."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from common import asked, rng
+from common.domain import Task
+from common.errors import ConfigError
+from common.llm.base import Reply
+from server.generate import generate, write
+from server.methods.base import State, Tools
+from server.report import write_report
+
+TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
+MODELS = ("m", "k")
+PARTIES = 3
+
+
+class Echo:
+    """A model whose texts are told by the request alone, or one that writes nothing. It remembers requests."""
+
+    def __init__(self, name, *, silent):
+        self.name, self.silent, self.requests = name, silent, []
+
+    def generate(self, requests, *, arrived=None):
+        self.requests += requests
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request):
+        texts = (f"{self.name} wrote {request.seed} number {i}" for i in range(request.n))
+        return Reply(texts=() if self.silent else tuple(texts), input_tokens=3, output_tokens=2 * request.n)
+
+
+def embed(texts):
+    """Unit vectors that depend on the text alone."""
+    rows = [np.random.default_rng(rng.stream(0, text)).normal(size=8) for text in texts]
+    return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
+
+
+class World:
+    """Fake tools for one run of a method: models that echo, and parties that answer what was planned and no more."""
+
+    def __init__(self, method, *, seed=0, silent=(), answers=None):
+        self.models = {name: Echo(name, silent=name in silent) for name in MODELS}
+        self.planned = {query.name: query for query in method.plan(TASK, 1)}
+        self.asked, self.answers = [], answers or (lambda name, nth, query: None)
+        self.tools = Tools(
+            task=TASK,
+            models=MODELS,
+            experiment_seed=seed,
+            generate=lambda orders, writer, *, round_number: generate(
+                self.models,
+                orders,
+                writer,
+                round_number=round_number,
+                texts_per_request=method.texts_per_request,
+                experiment_seed=seed,
+            ),
+            write=lambda requests: write(self.models, requests),
+            embed=embed,
+            ask=self.ask,
+        )
+
+    def ask(self, name, nth, **arrays):
+        planned = self.planned[name]
+        assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
+        query = asked.asked(planned.spec, arrays)
+        if isinstance(query, asked.Votes):
+            assert query.labels.max() < len(TASK.labels)
+        self.asked.append((name, nth, query))
+        given = self.answers(name, nth, query)
+        if given is not None:
+            return np.asarray(given, dtype=np.float64)
+        draws = np.random.default_rng(int.from_bytes(asked.digest(query)[:8]))
+        return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
+
+    @property
+    def requests(self):
+        return [request for model in self.models.values() for request in model.requests]
+
+
+def steps(method, world, state=None):
+    """The state after each step that is left."""
+    state = method.start(world.tools) if state is None else state
+    while state.round < method.rounds:
+        state = method.step(state, world.tools)
+        yield state
+
+
+def run(method, world):
+    """The last state."""
+    return list(steps(method, world))[-1]
+
+
+def through_json(state):
+    return State.from_dict(json.loads(json.dumps(state.to_dict())))
+
+
+class MethodContract:
+    """A subclass gives the fixture `build`, which makes a small method with changed settings, and these.
+
+    Attributes:
+        wrong: Settings that make no method, and a word of the error.
+        too_small: Settings that cannot serve both labels.
+    """
+
+    wrong: tuple[tuple[dict[str, object], str], ...] = ()
+    too_small: tuple[tuple[str, object], ...] = ()
+
+    @pytest.fixture
+    def method(self, build):
+        return build()
+
+    def test_names_itself_and_its_size(self, method):
+        assert method.name
+        assert method.rounds >= 1
+        assert method.texts_per_request >= 1
+
+    def test_plans_without_noise_for_all_of_epsilon_and_for_users_of_many_records(self, method):
+        queries = method.plan(TASK, 1)
+        assert all(query.scale == 0 and query.spec.max_records == 1 for query in queries)
+        assert not queries or sum(query.share for query in queries) == pytest.approx(1)
+        assert all(query.spec.max_records == 8 for query in method.plan(TASK, 8))
+
+    def test_asks_what_was_planned_each_once(self, method):
+        world = World(method)
+        run(method, world)
+        placed = [(name, nth) for name, nth, _ in world.asked]
+        assert len(set(placed)) == len(placed)
+        assert bool(placed) == bool(world.planned)
+
+    def test_a_step_is_a_round_with_a_line_of_its_own(self, method):
+        for number, state in enumerate(steps(method, World(method)), start=1):
+            assert state.round == number
+            assert [line["round"] for line in state.rounds] == list(range(number))
+            assert state.rounds[-1]["candidates"] == len(state.candidates)
+
+    def test_the_same_seed_gives_the_same_and_another_seed_another(self, method):
+        first, again, other = (run(method, World(method, seed=seed)).to_dict() for seed in (1, 1, 2))
+        assert first == again
+        assert [row["text"] for row in first["candidates"]] != [row["text"] for row in other["candidates"]]
+
+    def test_goes_on_from_any_saved_step_as_if_it_had_not_stopped(self, method):
+        *before, last = steps(method, World(method))
+        for state in before:
+            world = World(method)
+            *_, resumed = steps(method, world, through_json(state))
+            assert through_json(resumed) == through_json(last)
+
+    def test_candidates_are_texts_of_known_labels_and_models_all_labels_among_them(self, method):
+        for state in steps(method, World(method)):
+            assert {candidate.label for candidate in state.candidates} == set(TASK.labels)
+            assert {candidate.model for candidate in state.candidates} <= set(MODELS)
+            assert all(candidate.text.strip() for candidate in state.candidates)
+            assert all(0 <= candidate.round <= state.round for candidate in state.candidates)
+
+    def test_ends_with_as_many_texts_as_were_asked_for_labels_balanced(self, method):
+        counts = Counter(candidate.label for candidate in run(method, World(method)).candidates)
+        assert sum(counts.values()) == method.samples
+        assert max(counts.values()) - min(counts.values()) <= 1
+
+    def test_reports_what_models_were_asked_and_wrote(self, method):
+        world = World(method)
+        lines = run(method, world).rounds
+        for line in lines:
+            assert line.keys() >= {
+                "requested",
+                "generated",
+                "lost",
+                "candidates",
+                "tokens",
+                "calls",
+                "queries",
+                "notes",
+            }
+            assert set(line["requested"]) == set(line["generated"]) == set(line["lost"]) == set(MODELS)
+            assert all(line["requested"][name] == line["generated"][name] + line["lost"][name] for name in MODELS)
+        assert sum(line["calls"] for line in lines) == len(world.requests)
+        assert sum(line["tokens"]["input"] for line in lines) == 3 * len(world.requests)
+        assert sum(line["tokens"]["output"] for line in lines) == 2 * sum(request.n for request in world.requests)
+
+    def test_the_forecast_covers_what_is_asked_of_models_that_lose_nothing(self, method):
+        world = World(method)
+        run(method, world)
+        assert sum(request.n for request in world.requests) <= method.orders(TASK, MODELS)
+
+    def test_the_page_shows_its_rounds(self, method, tmp_path):
+        times = {"fid": None, "seconds": {"generate": 0.0, "embed": 0.0, "ask": 0.0}}
+        lines = [{**line, **times} for line in run(method, World(method)).rounds]
+        (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert "Texts asked for" in write_report(tmp_path).read_text("utf-8")
+
+    def test_a_model_that_writes_nothing_is_stated_and_stops_nothing(self, method):
+        state = run(method, World(method, silent=("k",)))
+        assert {candidate.label for candidate in state.candidates} == set(TASK.labels)
+        assert {candidate.model for candidate in state.candidates} == {"m"}
+        assert sum(line["lost"]["k"] for line in state.rounds) > 0
+
+    def test_settings_that_make_no_method_are_named(self, build):
+        for settings, word in self.wrong:
+            with pytest.raises(ConfigError, match=word):
+                build(**settings)
+
+    def test_too_few_texts_for_the_labels_are_refused_before_anything_is_asked(self, build):
+        for name, value in self.too_small:
+            with pytest.raises(ConfigError, match=name):
+                build(**{name: value}).plan(TASK, 1)

@@ -1,0 +1,108 @@
+"""Every method keeps the contract; a new one adds a class here."""
+
+import pytest
+
+from server.methods.aug_pe import AugPe
+from server.methods.fusegen import FuseGen
+from server.methods.pre_text import PreText
+from server.methods.wasp import Wasp
+from tests.contracts.methods import MethodContract
+
+VARIATION = (
+    ({"variation": "translate"}, "variation"),
+    ({"mask": 0.0}, "mask"),
+    ({"length_spread": -0.1}, "length_spread"),
+    ({"texts_per_request": 0}, "texts_per_request"),
+    ({"temperature": 3.0}, "temperature"),
+    ({"threshold": -1.0}, "threshold"),
+    ({"look_ahead": -1}, "look_ahead"),
+    ({"rounds": 0}, "rounds"),
+    ({"samples": 0}, "samples"),
+)
+
+
+class TestWasp(MethodContract):
+    wrong = (
+        ({"rounds": 1}, "rounds"),
+        ({"samples": 0}, "samples"),
+        ({"top": 0}, "top"),
+        ({"shots": 1}, "shots"),
+        ({"look_ahead": -1}, "look_ahead"),
+    )
+    too_small = (("samples", 5),)
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: Wasp(**{"samples": 24, "rounds": 3, "shots": 4, "texts_per_request": 3} | changes)
+
+
+class TestWaspLookingAhead(TestWasp):
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: Wasp(**{"samples": 24, "rounds": 3, "shots": 4, "look_ahead": 2} | changes)
+
+
+class TestAugPe(MethodContract):
+    wrong = (*VARIATION, ({"select": "best"}, "select"), ({"expansion": 1}, "expansion"))
+    too_small = (("samples", 3),)
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: AugPe(**{"samples": 24, "rounds": 3} | changes)
+
+
+class TestAugPeSampling(TestAugPe):
+    @pytest.fixture
+    def build(self):
+        small = {
+            "samples": 25,
+            "rounds": 3,
+            "select": "sample",
+            "threshold": 1.0,
+            "variation": "fill_in",
+            "expansion": 4,
+            "look_ahead": 2,
+            "texts_per_request": 2,
+        }
+        return lambda **changes: AugPe(**small | changes)
+
+
+class TestAugPePlus(TestAugPe):
+    wrong = (
+        *TestAugPe.wrong,
+        ({"terms": 0}, "terms"),
+        ({"kept_terms": 1}, "kept_terms"),
+        ({"vocabulary_share": 1.0}, "vocabulary_share"),
+    )
+
+    @pytest.fixture
+    def build(self, tmp_path):
+        file = tmp_path / "terms.txt"
+        file.write_text("".join(f"term{i}\n" for i in range(20)))
+        small = {
+            "samples": 24,
+            "rounds": 3,
+            "vocabulary": str(file),
+            "kept_terms": 6,
+            "terms": 2,
+            "name": "aug_pe_plus",
+        }
+        return lambda **changes: AugPe(**small | changes)
+
+
+class TestPreText(MethodContract):
+    wrong = (*VARIATION, ({"seeds": 0}, "seeds"), ({"shots": 0}, "shots"))
+    too_small = (("seeds", 1), ("samples", 1))
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: PreText(**{"samples": 24, "seeds": 10, "rounds": 3, "look_ahead": 2} | changes)
+
+
+class TestFuseGen(MethodContract):
+    wrong = (({"rounds": 0}, "rounds"), ({"shots": 0}, "shots"), ({"pool": 1}, "pool"), ({"boosts": -1}, "boosts"))
+    too_small = (("samples", 5),)
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: FuseGen(**{"samples": 24, "rounds": 3, "shots": 4, "pool": 4} | changes)

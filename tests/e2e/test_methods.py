@@ -1,0 +1,48 @@
+"""Every method on real parties, alone and under secure aggregation: seconds each."""
+
+from collections import Counter
+
+import pytest
+
+from tests.e2e.runs import lines, read, tiny
+
+SETTINGS = {
+    "wasp": ("method.rounds=2",),
+    "aug_pe": ("method.rounds=2", "method.look_ahead=1"),
+    "aug_pe_plus": ("method.rounds=2", "method.kept_terms=4", "method.terms=2"),
+    "fusegen": ("method.rounds=2",),
+    "pre_text": (
+        "method.rounds=2", "method.seeds=12", "method.look_ahead=1", "privacy.unit=user", "privacy.max_records=4"
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    file = tmp_path_factory.mktemp("public") / "terms.txt"
+    file.write_text("fever\ncough\nchest pain\noxygen\nlactate\nswelling\n")
+    return file
+
+
+@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("method", SETTINGS)
+def test_a_whole_run(method, parties, vocabulary, tmp_path):
+    named = (f"method.vocabulary={vocabulary}",) if method == "aug_pe_plus" else ()
+    run = tiny(
+        tmp_path / "run",
+        f"method={method}",
+        f"federation.parties={parties}",
+        "method.samples=24",
+        *SETTINGS[method],
+        *named,
+    )
+    rows, privacy = lines(run, "synthetic.jsonl"), read(run, "privacy.json")
+    assert set(Counter(row["label"] for row in rows).values()) == {6}
+    assert [line["candidates"] for line in lines(run, "rounds.jsonl")][-1] == 24
+    assert privacy["aggregation"] == ("none" if parties == 1 else "secure, semi-honest coordinator")
+    assert privacy["spent"]["queries_asked"] == privacy["spent"]["queries_planned"]
+    assert privacy["spent"]["epsilon"] == pytest.approx(4.0 if privacy["queries"] else 0.0, rel=1e-3)
+    asked = [query["name"] for line in lines(run, "rounds.jsonl") for query in line["queries"]]
+    assert asked == [query["name"] for query in privacy["queries"] for _ in range(query["times"])]
+    assert read(run, "run.json") | {"method": method, "status": "complete"} == read(run, "run.json")
+    assert (run / "report.html").stat().st_size > 1000

@@ -1,0 +1,109 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from common.asked import decode_terms
+from common.errors import ConfigError
+from common.queries import VocabularySpec, VotesSpec
+from server.methods.aug_pe import VOCABULARY, VOTES, AugPe
+from tests.contracts.methods import TASK, World, run, steps
+
+
+def rising(name, nth, query):
+    """The later a candidate stands, the more votes it has."""
+    return np.arange(1, query.length + 1)
+
+
+def test_t_queries_each_on_the_whole_population():
+    method = AugPe(samples=24, rounds=4)
+    world = World(method)
+    run(method, world)
+    assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 24) for nth in range(4)]
+    assert method.plan(TASK, 3)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=3)
+
+
+def test_the_first_population_is_zero_shot_and_balanced_over_labels_and_models():
+    method = AugPe(samples=24, rounds=1, words=9)
+    world = World(method)
+    run(method, world)
+    first = [request for request in world.requests if not request.source]
+    assert Counter(request.label for request in first) == {"a": 12, "b": 12}
+    assert all(request.words == 9 and not request.good for request in first)
+    assert [len(model.requests) - 6 for model in world.models.values()] == pytest.approx([12, 12], abs=6)
+
+
+def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variations():
+    method = AugPe(samples=24, rounds=2, expansion=3)
+    world = World(method, answers=rising)
+    before, after = steps(method, world)
+    kept = [candidate for candidate in after.candidates if candidate in before.candidates]
+    best = {label: [c for c in before.candidates if c.label == label][-4:] for label in TASK.labels}
+    assert {c.text for c in kept} == {c.text for some in best.values() for c in some}
+    varied = [request for request in world.requests if request.source][-16:]
+    sources = Counter(request.source[0] for request in world.requests if request.source)
+    assert len(varied) == 16
+    assert all(sources[c.text] == 2 for c in kept)
+    assert Counter(c.label for c in after.candidates) == {"a": 12, "b": 12}
+
+
+def test_only_parents_above_the_threshold_and_the_population_is_filled_up():
+    method = AugPe(samples=24, rounds=1, threshold=5)
+    world = World(method, answers=lambda name, nth, query: np.where(np.arange(query.length) % 6, 5.0, 6.0))
+    state = run(method, world)
+    sources = {request.source for request in world.requests if request.source}
+    assert len(sources) == 4
+    assert len(state.candidates) == 24
+
+
+def test_a_label_without_votes_says_so_in_its_round():
+    method = AugPe(samples=24, rounds=1)
+    state = run(method, World(method, answers=lambda name, nth, query: np.where(query.labels == 0, 1.0, -1.0)))
+    assert [note.split(":")[0] for note in state.rounds[0]["notes"]] == ["b"]
+
+
+def test_looking_ahead_costs_k_texts_for_each_new_candidate_and_none_for_survivors():
+    plain, ahead = AugPe(samples=24, rounds=2), AugPe(samples=24, rounds=2, look_ahead=3)
+    worlds = [World(plain), World(ahead)]
+    calls = [
+        [line["calls"] for line in run(method, world).rounds]
+        for method, world in zip((plain, ahead), worlds, strict=True)
+    ]
+    assert np.subtract(calls[1], calls[0]).tolist() == pytest.approx([3 * 24, 3 * 12], abs=6)
+    assert not np.array_equal(worlds[0].asked[0][2].vectors, worlds[1].asked[0][2].vectors)
+
+
+@pytest.fixture
+def plus(tmp_path):
+    file = tmp_path / "terms.txt"
+    file.write_text("\n".join([*(f"term{i}" for i in range(20)), "term3", ""]))
+    return lambda **changes: AugPe(
+        **{"samples": 24, "rounds": 2, "vocabulary": str(file), "kept_terms": 5, "terms": 3} | changes
+    )
+
+
+def test_plus_asks_for_the_vocabulary_first_and_shares_epsilon(plus):
+    method = plus(first_terms=4, vocabulary_share=0.3)
+    terms, votes = method.plan(TASK, 2)
+    assert (terms.spec, terms.mechanism, terms.times) == (VocabularySpec(first=4, max_records=2), "laplace", 1)
+    assert (terms.share, votes.share, votes.mechanism, votes.times) == (0.3, 0.7, "gaussian", 2)
+    world = World(method)
+    run(method, world)
+    assert [name for name, _, _ in world.asked] == [VOCABULARY, VOTES, VOTES]
+    assert decode_terms(world.asked[0][2].terms) == tuple(f"term{i}" for i in range(20))
+
+
+def test_plus_writes_first_texts_around_the_most_counted_terms_and_never_names_a_class(plus):
+    method = plus()
+    world = World(method, answers=lambda name, nth, query: rising(name, nth, query) if name == VOCABULARY else None)
+    state = run(method, world)
+    first = [request for request in world.requests if not request.source]
+    assert {len(request.must) for request in first} == {3}
+    assert {term for request in first for term in request.must} == {f"term{i}" for i in range(15, 20)}
+    assert all(request.label is None and request.attribute is None for request in world.requests)
+    assert Counter(candidate.label for candidate in state.candidates) == {"a": 12, "b": 12}
+
+
+def test_plus_keeps_no_more_terms_than_there_are(plus):
+    with pytest.raises(ConfigError, match=r"kept_terms.*20"):
+        plus(kept_terms=21).plan(TASK, 1)

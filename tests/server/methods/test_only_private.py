@@ -1,0 +1,42 @@
+import pytest
+
+from common.errors import ConfigError
+from server.app import Parts, composed
+from server.command import main
+from tests.e2e.runs import lines, read, tiny
+
+SMALL = ("method=only_private", "task.records_per_party=16", "task.test_records=24")
+
+
+def small(folder, *overrides):
+    return tiny(folder, *SMALL, "+method.samples=60", "+method.rounds=3", *overrides)
+
+
+def test_a_coordinator_refuses_it_before_anything_else(capsys):
+    with pytest.raises(ConfigError, match=r"only_private.*simulation.*caucus-simulate"):
+        Parts(composed(["method=only_private"]))
+    assert main(["plan", "method=only_private"]) == 2
+    assert "caucus-simulate" in capsys.readouterr().err
+
+
+def test_it_trains_on_the_private_records_and_says_so_first(tmp_path):
+    folder = small(tmp_path / "run")
+    metrics, privacy = read(folder, "metrics.json"), read(folder, "privacy.json")
+    assert metrics["synthetic"] is None
+    assert metrics["real_private"]["records"] == 48
+    assert metrics["real_private"]["accuracy"] > 0.5
+    assert next(iter(privacy)) == "statement"
+    assert privacy["statement"].startswith("OnlyPrivate: no privacy")
+    assert {privacy[key] for key in ("epsilon", "planned_epsilon", "released_epsilon", "party_epsilon")} == {"inf"}
+    assert privacy["spent"]["epsilon"] == "inf"
+    assert "nothing about them is protected" in privacy["not_covered"][0]
+    assert lines(folder, "synthetic.jsonl") == []
+    assert read(folder, "run.json")["status"] == "complete"
+    page = (folder / "report.html").read_text("utf-8").partition("<main>")[2]
+    assert page.index("OnlyPrivate: no privacy") < page.index("What was released")
+    assert "private records" in page.partition('id="utility"')[2]
+
+
+def test_without_held_out_records_there_is_nothing_to_say(tmp_path):
+    with pytest.raises(ConfigError, match="held-out"):
+        small(tmp_path / "run", "task.test_records=0")

@@ -1,0 +1,157 @@
+import json
+
+import pytest
+from omegaconf import OmegaConf
+
+from common.errors import CheckpointError, ConfigError
+from server.app import composed
+from simulations.tables import as_markdown, failed, in_row, table, write_table
+from tests.e2e.runs import command, read
+
+EXPERIMENT = {
+    "title": "Of two methods",
+    "data": ["IMDb", "Banking"],
+    "rows": {
+        "theirs": {"set": ["method.top=1"], "paper": [81.5, 70]},
+        "not ours": {"paper": [60.25, 50]},
+        "ours": {"set": []},
+    },
+}
+
+
+def run(folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, status="complete", traffic=None):
+    """The files of one run that a table reads; `accuracy` is a run's own, or None for one that measured nothing."""
+    path = folder / str(number)
+    path.mkdir(parents=True)
+    config = {"row": row, "experiment_seed": number} | ({"experiment": experiment} if experiment else {})
+    (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
+    files = {
+        "run": {"status": status},
+        "privacy": {"epsilon": epsilon, "spent": {"queries_asked": 4}},
+        "metrics": {"synthetic": {"accuracy": accuracy}, "real_private": {"accuracy": 0.99}} if accuracy else {},
+        **({"traffic": traffic} if traffic else {}),
+    }
+    for name, content in files.items():
+        (path / f"{name}.json").write_text(json.dumps(content))
+    return path
+
+
+def test_mean_and_deviation_of_each_row_in_the_experiment_order_with_the_paper_beside(tmp_path):
+    for number, (row, accuracy) in enumerate([("ours", 0.7), ("ours", 0.9), ("theirs", 0.5), ("theirs", 0.6)]):
+        run(tmp_path, number, row, accuracy, experiment=EXPERIMENT)
+    made = write_table(tmp_path)
+    assert [row.row for row in made.rows] == ["theirs", "not ours", "ours"]
+    assert (made.rows[2].mean, made.rows[2].deviation) == (pytest.approx(0.8), pytest.approx(0.02**0.5))
+    text = (tmp_path / "table.md").read_text("utf-8")
+    assert text.startswith("# Of two methods\n")
+    assert "| row | runs | accuracy | ε | paper: IMDb | paper: Banking |" in text
+    assert "| theirs | 2 | 55.0 ± 7.1 | 4 | 81.50 | 70.00 |" in text
+    assert "| not ours | – | – | – | 60.25 | 50.00 |" in text
+    assert "| ours | 2 | 80.0 ± 14.1 | 4 | – | – |" in text
+    assert "compare orders only" in text
+    rows = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"]
+    assert rows[0]["mean"] == pytest.approx(0.55)
+    assert rows[0]["paper"] == {"IMDb": 81.5, "Banking": 70}
+
+
+def test_failed_runs_are_shown_not_left_out(tmp_path):
+    run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT)
+    run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")
+    path = run(tmp_path, 2, "theirs", experiment=EXPERIMENT, status="partial")
+    failed(OmegaConf.create({}), path, "no model answered")
+    made = table(tmp_path)
+    assert made.failures == {"1": "it did not reach its end", "2": "no model answered"}
+    text = as_markdown(made)
+    assert "| ours | 1, 1 failed | 70.0 | 4 |" in text
+    assert "| theirs | 0, 1 failed | failed | – |" in text
+    assert "- run 2 failed: no model answered\n" in text
+
+
+def test_a_run_that_was_resumed_to_its_end_counts_whatever_it_said_before(tmp_path):
+    failed(OmegaConf.create({}), run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
+    assert not table(tmp_path).failures
+
+
+def test_a_run_that_fails_at_once_leaves_its_configuration(tmp_path):
+    failed(OmegaConf.create({"row": ["a=1"]}), tmp_path / "0", "wrong")
+    assert table(tmp_path).failures == {"0": "wrong"}
+
+
+def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varies(tmp_path):
+    for number in range(12):
+        run(tmp_path, number, ["task=csv", f"a={number % 2}", f"b={number // 2 % 2}"], 0.5, epsilon=number % 2 + 1)
+    made = table(tmp_path)
+    assert [row.row for row in made.rows] == ["a=0, b=0", "a=1, b=0", "a=0, b=1", "a=1, b=1"]
+    assert [row.runs for row in made.rows] == [3, 3, 3, 3]
+    assert [row.epsilons for row in made.rows] == [(1.0,), (2.0,), (1.0,), (2.0,)]
+    assert "paper" not in as_markdown(made)
+
+
+def test_a_sweep_over_seeds_alone_has_one_row(tmp_path):
+    for number in range(2):
+        run(tmp_path, number, ["task=csv"], 0.5)
+    assert [row.row for row in table(tmp_path).rows] == ["all runs"]
+
+
+def test_without_held_out_records_a_run_counts_and_measures_nothing(tmp_path):
+    run(tmp_path, 0, ["a=1"])
+    assert "| all runs | 1 | – | 4 |" in as_markdown(table(tmp_path))
+
+
+def test_only_private_counts_by_its_private_records(tmp_path):
+    path = run(tmp_path, 0, ["a=1"], epsilon="inf")
+    (path / "metrics.json").write_text(json.dumps({"synthetic": None, "real_private": {"accuracy": 0.25}}))
+    write_table(tmp_path)
+    assert "| all runs | 1 | 25.0 | inf |" in (tmp_path / "table.md").read_text("utf-8")
+    assert json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]["epsilons"] == ["inf"]
+
+
+def test_traffic_is_for_one_party_and_one_answer(tmp_path):
+    traffic = {"parties": 10, "bytes_to_parties": 40 * 2048, "bytes_from_parties": 40 * 512}
+    run(tmp_path, 0, "ours", 0.5, experiment=EXPERIMENT | {"traffic": True}, traffic=traffic)
+    text = as_markdown(table(tmp_path))
+    assert "| KiB to a party | KiB from a party |" in text
+    assert "| ours | 1 | 50.0 | 4 | 2.0 | 0.5 |" in text
+
+
+def test_a_folder_without_runs_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="folders of runs"):
+        table(tmp_path)
+
+
+def test_a_row_sets_its_overrides_below_the_command_line():
+    task = ["+experiment=wasp_table5", "row=Q 16", "method.samples=1000"]
+    config = in_row(composed(task), task)
+    assert (config.method.top, config.method.samples, config.row) == (16, 1000, "Q 16")
+    assert in_row(composed(task), [*task, "method.top=2"]).method.top == 2
+
+
+def test_a_row_that_nothing_runs_is_refused():
+    for row in ("Q 3", "PrE-Text OPT"):
+        with pytest.raises(ConfigError, match="row"):
+            in_row(composed(["+experiment=wasp_table2", f"row={row}"]), [])
+
+
+def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
+    small = ["method.rounds=2", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120"]
+    code, said = command(
+        tmp_path, "--multirun", "method.samples=24,1", "method.shots=4", *small, f"hydra.sweep.dir={tmp_path}/sweep"
+    )
+    text = (tmp_path / "sweep" / "table.md").read_text("utf-8")
+    assert text in said
+    assert code == 1
+    assert "| method.samples=24 | 1 |" in text
+    assert "| method.samples=1 | 0, 1 failed | failed | – |" in text
+    assert "run 1 failed: method.samples" in text
+    assert "1 of 2 runs failed" in said
+
+
+def test_an_experiment_sweeps_by_itself(tmp_path):
+    small = ["federation.records=16", "task.records_per_party=16", "task.test_records=24"]
+    sweep = f"hydra.sweep.dir={tmp_path}/sweep"
+    code, said = command(tmp_path, "+experiment=wasp_table2", "row=OnlyPrivate", "method.samples=24", *small, sweep)
+    assert code == 0
+    rows = {row["row"]: row for row in read(tmp_path / "sweep", "table.json")["rows"]}
+    assert rows["OnlyPrivate"]["epsilons"] == ["inf"]
+    assert (rows["OnlyPrivate"]["runs"], rows["WASP"]["runs"], rows["WASP"]["paper"]["Banking"]) == (3, 0, 89.63)
+    assert "WASP, Table 2" in said
