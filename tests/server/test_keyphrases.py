@@ -69,7 +69,8 @@ def test_a_zero_padded_query_estimates_the_density_of_the_prefix(paired):
             got = density.at(asked[None])[0, 0] / records * behind
             # A row's part is within [-2, 2], 5 standard errors: a false alarm of 6e-7 over draws, none for these.
             assert abs(got - exact) < 5 * behind * 2 / math.sqrt(rows)
-            assert abs(got / behind - exact) > 5 * 2 / math.sqrt(rows) or j == blocks or exact < 0.1
+            # Without the factor it would be another value.
+            assert j > 1 or abs(got / behind - exact) > 0.4 * exact
 
 
 def test_bandwidths_match_for_all_lengths():
@@ -105,8 +106,8 @@ def test_iterative_phrases_come_in_proportion_to_the_density_of_the_whole_prefix
     rng = np.random.default_rng(5)
     phrases = units(rng, 4)
     pairs = np.concatenate([phrases[[0, 1, 1]], phrases[[2, 3, 3]]], axis=1)[None]
-    density, _, _ = made(rng, pairs, paired=True, prefix=2, rows=4000, bandwidth=0.4, labels=1)
-    count = 20_000
+    density, _, _ = made(rng, pairs, paired=True, prefix=2, rows=500, bandwidth=0.4, labels=1)
+    count = 8000
     sequences = keyphrases.iterative([density, density], 0, phrases, count, rng)
     assert sequences.phrases.shape == (count, 2)
     first = np.maximum(density.at(phrases)[0], 0)

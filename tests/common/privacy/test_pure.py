@@ -63,4 +63,6 @@ def test_gaussian_noise_and_none_have_no_pure_epsilon():
 @pytest.mark.parametrize("wrong", [{"mechanism": "gaussian"}, {"rate": 0.5}, {"pure": 1}])
 def test_what_cannot_be_pure_is_refused(wrong):
     with pytest.raises(ConfigError, match="pure noise of q"):
-        PlannedQuery(**{"name": "q", "spec": LabelHistogramSpec(labels=2), "mechanism": "laplace", "pure": True} | wrong)
+        PlannedQuery(
+            **{"name": "q", "spec": LabelHistogramSpec(labels=2), "mechanism": "laplace", "pure": True} | wrong
+        )
