@@ -5,6 +5,7 @@
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
+# make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -15,7 +16,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow audit mutations bench-secagg bench-noise protos
+.PHONY: demo test check test-slow audit mutations bench-secagg bench-noise bench-keyphrases protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -43,6 +44,9 @@ bench-secagg: $(INSTALLED)
 
 bench-noise: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_noise
+
+bench-keyphrases: $(INSTALLED)
+	$(BIN)/python -m simulations.bench_keyphrases
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

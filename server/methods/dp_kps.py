@@ -94,6 +94,7 @@ class DpKps:
         validate.integers(1, features=self.features, length=self.length, texts_per_request=self.texts_per_request)
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.positive(bandwidth=self.bandwidth)
+        validate.in_range(0, 2, temperature=self.temperature)
         validate.one_of(("laplace", "gaussian"), mechanism=self.mechanism)
         validate.one_of(("independent", "iterative"), sequence=self.sequence)
         validate.one_of(("linear", "logarithmic"), ensemble=self.ensemble)

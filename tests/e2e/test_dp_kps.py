@@ -73,7 +73,7 @@ def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, t
     # The grid's largest value is sqrt(2) B rounded down.
     assert laplace["planned"] == pytest.approx(laplace["laplace"], rel=0.01)
     # Alone at its share; together with the histogram the whole plan leaves a little more or less.
-    assert gaussian["planned"] == pytest.approx(gaussian["gaussian"], rel=0.1)
+    assert gaussian["planned"] == pytest.approx(gaussian["gaussian"], rel=0.2)
     assert gaussian["planned"] < laplace["planned"] / 2
 
 
