@@ -201,8 +201,8 @@ def _draws(weights: Floats, each: int, generator: np.random.Generator) -> tuple[
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0
     sums[empty] = np.arange(1, weights.shape[1] + 1)
-    # u < 1, so that u times the total is below it but for rounding: the last position with a weight ends that.
-    last = np.argmax(sums >= sums[:, -1:], axis=1)
-    at = generator.random((len(sums), each)) * sums[:, -1:]
-    drawn = np.stack([np.searchsorted(row, wanted, side="right") for row, wanted in zip(sums, at, strict=True)])
-    return np.minimum(drawn, last[:, None]), int(empty.sum()) * each
+    drawn = np.empty((len(sums), each), dtype=np.int64)
+    for row, uniform, to in zip(sums, generator.random((len(sums), each)), drawn, strict=True):
+        # u < 1, so that u times the total is below it but for rounding: the last position with a weight ends that.
+        np.minimum(np.searchsorted(row, uniform * row[-1], side="right"), np.searchsorted(row, row[-1]), out=to)
+    return drawn, int(empty.sum()) * each

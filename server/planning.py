@@ -141,11 +141,12 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
     """`privacy.json`: the plan's guarantee, what it rests on, what it leaves open and what has been spent."""
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
+    pure = guarantee.epsilon_pure(plan)
     facts: dict[str, Any] = {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
         "planned_epsilon": guarantee.verify(plan),
-        "pure_epsilon": guarantee.epsilon_pure(plan),
+        "pure_epsilon": pure if math.isfinite(pure) else None,
         "released_epsilon": guarantee.epsilon_released(plan),
         "party_epsilon": guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
         "calibration": plan.calibration,

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="bench_keyphrases", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, for a test")
-    scale = parser.parse_args(arguments).scale
+    scale: float = parser.parse_args(arguments).scale
 
     def sized(number: int) -> int:
         return max(2, round(number * scale))
