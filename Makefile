@@ -6,6 +6,7 @@
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
 # make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
+# make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -16,7 +17,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow audit mutations bench-secagg bench-noise bench-suppression protos
+.PHONY: demo test check test-slow audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -47,6 +48,9 @@ bench-noise: $(INSTALLED)
 
 bench-suppression: $(INSTALLED)
 	$(BIN)/python -m simulations.bench_suppression
+
+bench-keyphrases: $(INSTALLED)
+	$(BIN)/python -m simulations.bench_keyphrases
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

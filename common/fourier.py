@@ -32,3 +32,17 @@ def features(products: NDArray[np.float64], phases: NDArray[np.float32]) -> NDAr
         single: NDArray[np.float64] = _ROOT * np.cos(angles + phases)
         return single
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def noise_error(mechanism: str, scale: float, rows: float) -> float:
+    """Root mean square error that noise gives to a density by a sketch, times the number of its points' records.
+
+    The mean over the rows of noise times feature has the variance of the noise over the rows, as the squared features
+    of a point average to 1 for each row: sqrt(2) cos, or a cosine and a sine.
+
+    Args:
+        mechanism: "laplace" or "gaussian".
+        scale: b or sigma, in features.
+        rows: Frequencies: I for single features, I / 2 for paired ones.
+    """
+    return scale * (_ROOT if mechanism == "laplace" else 1.0) / math.sqrt(rows)

@@ -24,6 +24,7 @@ from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from server import models
 from server.checkpoint import write_atomic
+from server.evaluate import Evaluation
 from server.methods.base import Method
 from server.network import FlowerNetwork, Network
 from server.planning import Secagg, make_plan
@@ -62,6 +63,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             experiment_seed=config.experiment_seed,
             simulation="engine" in config,
             roster=parts.roster,
+            evaluation=parts.evaluation,
         )
     )
 
@@ -75,6 +77,7 @@ class Parts:
         self.source: Source = instantiate(config.task, _convert_="all")
         self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
         self.method: Method = instantiate(config.method, _convert_="all")
+        self.evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
         self.plan: Plan = make_plan(
             self.method,
             task=self.source.task(),

@@ -2,42 +2,118 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, f1_score
 
+from common import validate
+from common.data.load import read_texts
 from common.domain import Candidate, Record
-from common.errors import CaucusError
+from common.embedding import Encoder
+from common.errors import CaucusError, ConfigError, DataError
+from common.metrics import utility
 from common.metrics.fidelity import fid
-from common.metrics.utility import DEFINITION, train_and_test
+from common.vocabulary import Extractor
 
 log = logging.getLogger("caucus.evaluate")
 
 
-def metrics(candidates: Sequence[Candidate], held_out: Sequence[Record]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Which small model is trained on the synthetic texts, and for which kind of text.
+
+    Attributes:
+        model: "tfidf": logistic regression on TF-IDF; "network": three layers over the encoder's vectors.
+        domain_adaptation: "none", or "deep_coral" (`common.metrics.adaptation`), for the network.
+        target: A file of unlabelled texts of the recipient's, to adapt to; none of them may be a test text.
+        weight: lambda of the adaptation's loss.
+        epochs: Of the network.
+        vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
+            keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
+    """
+
+    model: str = "tfidf"
+    domain_adaptation: str = "none"
+    target: str | None = None
+    weight: float = 1.0
+    epochs: int = 50
+    vocabulary: str | None = None
+
+    def __post_init__(self) -> None:
+        validate.one_of(("tfidf", "network"), **{"evaluation.model": self.model})
+        adaptation = {"evaluation.domain_adaptation": self.domain_adaptation}
+        validate.one_of(("none", "deep_coral"), **adaptation)
+        validate.at_least(0, **{"evaluation.weight": self.weight})
+        validate.integers(1, **{"evaluation.epochs": self.epochs})
+        if self.domain_adaptation == "deep_coral" and (self.model != "network" or not self.target):
+            raise ConfigError(
+                "evaluation.domain_adaptation", expected="model network and a file of unlabelled target texts",
+                got=f"model {self.model}, target {self.target}",
+                do="Set evaluation.model=network evaluation.target=PATH",
+            )  # fmt: skip
+
+    @property
+    def definition(self) -> str:
+        """What the figures mean."""
+        said = utility.DEFINITION
+        if self.model == "network":
+            from common.metrics import adaptation  # noqa: PLC0415 — torch takes seconds to import
+
+            said = adaptation.DEFINITION
+        if self.domain_adaptation == "deep_coral":
+            said += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
+        return said + " All texts as the sequences of their terms." * bool(self.vocabulary)
+
+
+def metrics(
+    candidates: Sequence[Candidate], held_out: Sequence[Record], evaluation: Evaluation, encoder: Encoder
+) -> dict[str, Any]:
     """`metrics.json`: a small model trained on the synthetic texts and tested on real ones.
 
-    A simulation adds `real_private`, the same model trained on the private records. Without held-out texts nothing is
-    measured and nothing is claimed: it is empty.
+    A simulation adds `real_private`, the same model trained on the private records, without adaptation. Without
+    held-out texts nothing is measured and nothing is claimed: it is empty.
     """
     if not held_out:
         return {}
     return {
-        "definition": DEFINITION,
+        "definition": evaluation.definition,
         "test_records": len(held_out),
         "synthetic": score(
             [Record(candidate.text, candidate.label) for candidate in candidates],
             held_out,
             weights=[candidate.weight for candidate in candidates],
+            evaluation=evaluation,
+            encoder=encoder,
         ),
         "real_private": None,
     }
 
 
-def score(train: Sequence[Record], test: Sequence[Record], *, weights: Sequence[float] | None = None) -> dict[str, Any]:
-    """Accuracy and macro-F1 on `test` of the small model trained on `train`, by weights where there are any."""
-    figures = train_and_test(
+def score(
+    train: Sequence[Record],
+    test: Sequence[Record],
+    *,
+    weights: Sequence[float] | None = None,
+    evaluation: Evaluation | None = None,
+    encoder: Encoder | None = None,
+) -> dict[str, Any]:
+    """Accuracy and macro-F1 on `test` of the small model trained on `train`, by weights where there are any.
+
+    Raises:
+        DataError: A target text is a test text.
+    """
+    settings = evaluation or Evaluation()
+    if settings.vocabulary:
+        terms = read_texts(settings.vocabulary)
+        extractor = Extractor(terms)
+        train, test = ([_as_terms(record, terms, extractor) for record in records] for records in (train, test))
+    if settings.model == "network" and encoder is not None:
+        accuracy, macro_f1 = _by_network(train, test, weights, settings, encoder)
+        return {"records": len(train), "accuracy": accuracy, "macro_f1": macro_f1}
+    figures = utility.train_and_test(
         [record.text for record in train],
         [record.label for record in train],
         [record.text for record in test],
@@ -54,3 +130,44 @@ def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> fl
     except CaucusError as error:
         log.info("no FID: %s", error)
         return None
+
+
+def _by_network(
+    train: Sequence[Record],
+    test: Sequence[Record],
+    weights: Sequence[float] | None,
+    settings: Evaluation,
+    encoder: Encoder,
+) -> tuple[float, float]:
+    from common.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
+
+    target = None
+    if settings.domain_adaptation == "deep_coral":
+        texts = read_texts(settings.target or "")
+        if {" ".join(text.split()) for text in texts} & {" ".join(record.text.split()) for record in test}:
+            raise DataError(
+                "unlabelled target texts", expected="none of the test texts", got="some", where=settings.target,
+                do="Set texts aside for adaptation that are tested on by nobody",
+            )  # fmt: skip
+        target = encoder.encode(texts)
+    names = sorted({record.label for record in train})
+    labels = np.array([names.index(record.label) for record in train])
+    predicted = train_and_predict(
+        encoder.encode([record.text for record in train]),
+        labels,
+        encoder.encode([record.text for record in test]),
+        target=target,
+        weight=settings.weight,
+        weights=None if weights is None else np.array(weights),
+        epochs=settings.epochs,
+    )
+    right, said = [record.label for record in test], [names[label] for label in predicted]
+    present = sorted(set(right))
+    macro_f1 = f1_score(right, said, labels=present, average="macro", zero_division=0.0)
+    return float(accuracy_score(right, said)), float(macro_f1)
+
+
+def _as_terms(record: Record, terms: Sequence[str], extractor: Extractor) -> Record:
+    """The terms of its text in order, each once; a text without any stays as it is."""
+    found = extractor.first(record.text, len(terms))
+    return Record("; ".join(terms[term] for term in found) or record.text, record.label)

@@ -10,13 +10,15 @@ import numpy as np
 
 from common import validate
 from common.domain import Task
+from common.fourier import noise_error
 from common.llm.base import Provider
 from common.privacy import accountant, guarantee
 from common.privacy.budget import calibrate
+from common.privacy.gaussian import gaussian_mu
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
-from common.queries import spec_to_dict
+from common.queries import SketchSpec, spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
 from server import prompts
 from server.methods.base import Method
@@ -139,10 +141,12 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
     """`privacy.json`: the plan's guarantee, what it rests on, what it leaves open and what has been spent."""
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
+    pure = guarantee.epsilon_pure(plan)
     facts: dict[str, Any] = {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
         "planned_epsilon": guarantee.verify(plan),
+        "pure_epsilon": pure if math.isfinite(pure) else None,
         "released_epsilon": guarantee.epsilon_released(plan),
         "party_epsilon": guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
         "calibration": plan.calibration,
@@ -196,6 +200,28 @@ def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
         "sensitivity_l2": spec.sensitivity.l2 / grid,
         "scale": planned.scale / grid,
         "scale_grid": planned.scale,
+        **_density_errors(plan, planned),
+    }
+
+
+def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
+    """What noise does to a density by a sketch: root mean square, times the label's records, which are private.
+
+    As planned; and by both mechanisms with what they go best with, single features and pure Laplace noise, paired ones
+    and Gaussian noise, each for this query's share of epsilon alone.
+    """
+    spec = planned.spec
+    if not isinstance(spec, SketchSpec) or planned.scale == 0:
+        return {}
+    rows = spec.features // 2 if spec.paired else spec.features
+    share, units, attempts = planned.share * plan.epsilon, spec.max_records, planned.times * plan.max_attempts
+    mu = gaussian_mu(share, plan.delta) / math.sqrt(attempts)
+    return {
+        "density_error_times_records": {
+            "planned": noise_error(planned.mechanism, planned.scale / spec.grid, rows),
+            "laplace": noise_error("laplace", units * attempts * math.sqrt(2) * spec.features / share, spec.features),
+            "gaussian": noise_error("gaussian", units * math.sqrt(spec.features / 2) / mu, spec.features / 2),
+        }
     }
 
 

@@ -68,6 +68,7 @@ class Setup:
         experiment_seed: For prompts and sampling; never for noise.
         simulation: Whether parties and coordinator are one machine.
         roster: The parties' identities, where the plan names their digest.
+        evaluation: Which small model says how good the texts are.
     """
 
     run: str
@@ -82,6 +83,7 @@ class Setup:
     experiment_seed: int
     simulation: bool
     roster: Roster | None = None
+    evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
 
 
 def run(setup: Setup) -> State:
@@ -122,7 +124,7 @@ def run(setup: Setup) -> State:
     if asks:
         federation.close()
 
-    metrics = evaluate.metrics(state.candidates, setup.held_out)
+    metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
     write_json(setup.folder / "metrics.json", metrics)
     save(status="complete")
     write_report(setup.folder)

@@ -182,6 +182,12 @@ def _figures(privacy: Mapping[str, Any]) -> list[str]:
             f"coordinator and {_count(privacy['assumed_colluders'], 'colluding party', 'colluding parties')} a party's "
             f"answers have ε = {show_epsilon(privacy['party_epsilon'])}."
         )
+    pure = privacy.get("pure_epsilon")
+    if pure is not None and pure <= float(privacy["epsilon"]) * (1 + 1e-9):
+        paragraphs.append(
+            f"It is pure: the same holds with ε = {show_epsilon(pure)} and no δ, but that a draw of noise is off by "
+            "less than 1e-30 in total variation."
+        )
     if privacy["calibration"] == "paper":
         paragraphs.append(
             "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' "

@@ -23,6 +23,11 @@ from common.secagg.identity import Identity, Roster
 
 log = logging.getLogger("caucus.simulation")
 
+_PATHS = (
+    "task.train", "task.test", "task.public_text", "method.vocabulary", "method.few_shot", "evaluation.target",
+    "evaluation.vocabulary",
+)  # fmt: skip
+
 
 def with_labels(config: DictConfig) -> DictConfig:
     """Take missing labels from the training file. Only a simulation may: otherwise labels are public knowledge."""
@@ -35,7 +40,8 @@ def with_labels(config: DictConfig) -> DictConfig:
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
     """Name files from the root, so that a run is resumed from wherever."""
-    for part, name in (("task", "train"), ("task", "test"), ("task", "public_text"), ("method", "vocabulary")):
+    for place in _PATHS:
+        part, name = place.split(".")
         if config[part].get(name):
             config[part][name] = str(Path(config[part][name]).resolve())
     return config

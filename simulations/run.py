@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import hydra
@@ -178,7 +179,10 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
     if not held_out or not private:
         return
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    metrics["real_private"] = evaluate.score(private, held_out) | {"simulation_only": True}
+    evaluation = replace(instantiate(config.evaluation, _convert_="all"), domain_adaptation="none", target=None)
+    encoder = instantiate(config.embedding, _convert_="all") if evaluation.model == "network" else None
+    figures = evaluate.score(private, held_out, evaluation=evaluation, encoder=encoder)
+    metrics["real_private"] = figures | {"simulation_only": True}
     write_json(folder / "metrics.json", metrics)
     write_report(folder)
     log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])

@@ -48,15 +48,30 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
 @pytest.mark.parametrize("primary", ["server", "simulation"])
 def test_each_choice_composes_under_each_primary_configuration(path, primary):
     needed = {"pretrained": ["embedding.name_or_path=somewhere"], "aug_pe_plus": ["method.vocabulary=somewhere"]}
+    needed["dp_kps"] = needed["aug_pe_plus"]
     config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
     assert isinstance(config, DictConfig)
     assert ("engine" in config) == (primary == "simulation")
 
 
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Overrides that name the files of an experiment's command."""
+    file = tmp_path_factory.mktemp("public") / "terms.txt"
+    file.write_text("".join(f"term{i}\n" for i in range(1000)))
+
+    def overrides(path):
+        text = (ROOT / path).read_text("utf-8")
+        words = text.removeprefix("# @package _global_\n").splitlines()[0].split()
+        return [word.replace("=PATH", f"={file}") for word in words if word.endswith("=PATH")]
+
+    return overrides
+
+
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=str)
-def test_each_row_of_an_experiment_composes_and_makes_a_method(path):
-    chosen = f"+experiment={path.stem}"
-    config, sweep = composed([chosen]), OmegaConf.load(ROOT / path).hydra
+def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
+    chosen = [f"+experiment={path.stem}", *named(path)]
+    config, sweep = composed(chosen), OmegaConf.load(ROOT / path).hydra
     experiment = config.experiment
     run = [name for name, row in experiment.rows.items() if "set" in row]
     assert [name.strip() for name in sweep.sweeper.params.row.split(",")] == run
@@ -67,14 +82,18 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path):
     )
     for name in run:
         config.row = name
-        chosen_row = in_row(config, [chosen])
+        chosen_row = in_row(config, chosen)
         if chosen_row.method.name == "only_private":
             continue
         method = instantiate(chosen_row.method, _convert_="all")
         queries = method.plan(instantiate(chosen_row.task).task(), chosen_row.privacy.max_records)
-        assert bool(queries) == (method.name != "fusegen")
-        assert method.samples == config.method.samples
-        assert method.rounds == (5 if path.stem.startswith("wasp") else 1 if f"{name} ".startswith("T 1 ") else 10)
+        instantiate(chosen_row.evaluation, _convert_="all")
+        assert bool(queries) == (method.name != "fusegen" and "Only LLM" not in name)
+        if path.stem.startswith("wasp"):
+            assert (method.samples, method.rounds) == (config.method.samples, 5)
+        if path.stem.startswith("dpga"):
+            assert method.samples == config.method.samples
+            assert method.rounds == (1 if f"{name} ".startswith("T 1 ") else 10)
         assert set(chosen_row.llm.use or []) <= set(chosen_row.llm.models)
 
 

@@ -3,6 +3,8 @@
 Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All together
 then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian queries, about
 as much); so all scales are multiplied by one factor, found by bisection, with which the whole plan costs epsilon.
+Queries that are to be pure keep theirs: a Laplace answer with many coordinates would get a fraction of that noise at
+the plan's delta, and cost several times its share of epsilon without.
 """
 
 import math
@@ -48,17 +50,19 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
     def scaled(factor: float) -> Plan:
         queries = (
-            replace(query, scale=scale * factor) for query, scale in zip(plan.queries, scales, strict=True)
-        )  # fmt: skip
+            replace(query, scale=scale if query.pure else scale * factor)
+            for query, scale in zip(plan.queries, scales, strict=True)
+        )
         return replace(plan, epsilon=epsilon, queries=tuple(queries), calibration=calibration)
 
-    if len(scales) == 1 or calibration == "paper":
+    if len(scales) == 1 or calibration == "paper" or all(query.pure for query in plan.queries):
         return scaled(1.0)
-    releases = scaled(1.0).releases()
+    whole = scaled(1.0)
+    releases = [(query.pure, each) for query in whole.queries for each in whole.releases_of(query)]
 
     def over(factor: float) -> float:
-        cost = accountant.epsilon((replace(each, scale=each.scale * factor) for each in releases), plan.delta)
-        return min(cost, 1e3 * epsilon) - epsilon  # infinity is no number to interpolate with
+        scales = (each if pure else replace(each, scale=each.scale * factor) for pure, each in releases)
+        return min(accountant.epsilon(scales, plan.delta), 1e3 * epsilon) - epsilon  # infinity cannot be interpolated
 
     low, high = 0.5, 1.0
     while over(high) > 0:

@@ -3,7 +3,11 @@
 verify            all that can be released, hidden by the noise that is certain: what the plan promises
 epsilon_released  the synthetic data, against the world, which knows nobody's noise
 epsilon_against   one party's own answers, against a coordinator that pools what it knows with c other parties
+
+And `epsilon_pure`, what `verify` would be without any delta.
 """
+
+import math
 
 from common.errors import ConfigError, PlanError
 from common.privacy import accountant
@@ -23,6 +27,17 @@ def verify(plan: Plan) -> float:
             do="Refuse this plan, or calibrate it again.",
         )  # fmt: skip
     return spent
+
+
+def epsilon_pure(plan: Plan) -> float:
+    """Epsilon, with no delta but the samplers', of all that the plan can release; infinite with Gaussian noise.
+
+    Laplace noise and mechanisms inside a party cost l1 / scale an answer, and pure epsilons add up.
+    """
+    releases = plan.releases()
+    if any(each.mechanism == "gaussian" or each.scale == 0 for each in releases):
+        return math.inf
+    return math.fsum(each.times * each.sensitivity.l1 / each.scale for each in releases)
 
 
 def epsilon_released(plan: Plan) -> float:

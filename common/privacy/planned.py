@@ -30,6 +30,7 @@ class PlannedQuery:
         share: Share of epsilon that calibration gives it.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
         redraw: Whether each answer has a subsample of its own; otherwise one serves all.
+        pure: Calibration gives it the noise that its share of epsilon costs without any delta, and leaves it so.
     """
 
     name: str
@@ -40,6 +41,7 @@ class PlannedQuery:
     share: float = 1.0
     rate: float = 1.0
     redraw: bool = False
+    pure: bool = False
 
     def __post_init__(self) -> None:
         printable(name=self.name)
@@ -51,6 +53,11 @@ class PlannedQuery:
             raise ConfigError(
                 f"subsampling of {self.name}", expected="redrawn, true or false, only below rate 1",
                 got=f"rate {self.rate:g}, redraw {self.redraw}",
+            )  # fmt: skip
+        if type(self.pure) is not bool or (self.pure and (self.mechanism == "gaussian" or self.rate < 1)):
+            raise ConfigError(
+                f"pure noise of {self.name}", expected="for no Gaussian, and at rate 1",
+                got=f"{self.pure!r}, {self.mechanism}, rate {self.rate:g}",
             )  # fmt: skip
         # One spelling for each number, so that equal plans have equal digests.
         for number in ("scale", "share", "rate"):

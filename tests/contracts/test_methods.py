@@ -3,6 +3,7 @@
 import pytest
 
 from server.methods.aug_pe import AugPe
+from server.methods.dp_kps import DpKps
 from server.methods.dpga import Dpga
 from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
@@ -146,3 +147,45 @@ class TestDpgaWithoutMetadata(TestDpga):
     def build(self):
         bare = {"samples": 12, "rounds": 3, "keywords": 0, "length": False, "suppression": False, "subsample": 1.0}
         return lambda **changes: Dpga(**bare | changes)
+
+
+class TestDpKps(MethodContract):
+    wrong = (
+        ({"samples": 0}, "samples"),
+        ({"rounds": 2}, "rounds"),
+        ({"length": 7}, "length"),
+        ({"length": 0}, "length"),
+        ({"features": 0}, "features"),
+        ({"bandwidth": 0.0}, "bandwidth"),
+        ({"vocabulary_share": 1.0}, "vocabulary_share"),
+        ({"mechanism": "none"}, "mechanism"),
+        ({"sequence": "random"}, "sequence"),
+        ({"ensemble": "none"}, "ensemble"),
+        ({"ablation": "all"}, "ablation"),
+        ({"temperature": 3.0}, "temperature"),
+        ({"texts_per_request": 0}, "texts_per_request"),
+    )
+    too_small = (("samples", 1),)
+
+    @pytest.fixture
+    def small(self, tmp_path):
+        file = tmp_path / "terms.txt"
+        file.write_text("".join(f"term{i}\n" for i in range(20)))
+        return {"samples": 24, "vocabulary": str(file), "kept_terms": 6, "length": 5, "features": 40}
+
+    @pytest.fixture
+    def build(self, small):
+        return lambda **changes: DpKps(**small | changes)
+
+
+class TestDpKpsIterative(TestDpKps):
+    @pytest.fixture
+    def build(self, small):
+        iterative = {"samples": 25, "sequence": "iterative", "mechanism": "gaussian"}
+        return lambda **changes: DpKps(**small | iterative | changes)
+
+
+class TestDpKpsOnlyModels(TestDpKps):
+    @pytest.fixture
+    def build(self, small):
+        return lambda **changes: DpKps(**small | {"ablation": "only_llm"} | changes)

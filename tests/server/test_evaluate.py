@@ -1,9 +1,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from common.domain import Candidate, Record
-from server.evaluate import fid_or_none, metrics, score
+from common.errors import ConfigError, DataError
+from server.evaluate import Evaluation, fid_or_none, metrics, score
+from tests.federations import ENCODER
 
 WORD = {"a": "apple", "b": "berry"}
 
@@ -18,7 +21,7 @@ HELD_OUT = [Record(f"another {WORD[label]} here", label) for label in "abab"]
 
 
 def test_a_model_trained_on_good_texts_is_right():
-    found = metrics(candidates(), HELD_OUT)
+    found = metrics(candidates(), HELD_OUT, Evaluation(), ENCODER)
     assert found["synthetic"] == {"records": 16, "accuracy": 1.0, "macro_f1": 1.0}
     assert (found["test_records"], found["real_private"]) == (4, None)
     assert "logistic regression" in found["definition"]
@@ -26,13 +29,13 @@ def test_a_model_trained_on_good_texts_is_right():
 
 def test_texts_count_by_their_weights():
     wrong = [replace(candidate, label="ba"["ab".index(candidate.label)], weight=1e-6) for candidate in candidates()]
-    assert metrics([*candidates(), *wrong, *wrong], HELD_OUT)["synthetic"]["accuracy"] == 1.0
+    assert metrics([*candidates(), *wrong, *wrong], HELD_OUT, Evaluation(), ENCODER)["synthetic"]["accuracy"] == 1.0
     heavy = [replace(candidate, weight=1.0) for candidate in wrong]
-    assert metrics([*candidates(), *heavy, *heavy], HELD_OUT)["synthetic"]["accuracy"] == 0.0
+    assert metrics([*candidates(), *heavy, *heavy], HELD_OUT, Evaluation(), ENCODER)["synthetic"]["accuracy"] == 0.0
 
 
 def test_without_held_out_texts_nothing_is_claimed():
-    assert metrics(candidates(), []) == {}
+    assert metrics(candidates(), [], Evaluation(), ENCODER) == {}
 
 
 def test_texts_of_one_class_alone_are_scored_by_that_class():
@@ -48,3 +51,55 @@ def test_distance_is_zero_for_the_same_and_none_without_real_texts(caplog):
     assert fid_or_none(vectors, vectors + 1) > 1
     assert fid_or_none(vectors, np.zeros((0, 4), np.float32)) is None
     assert "no FID" in caplog.text
+
+
+def test_a_network_over_the_encoder_learns_the_same_task():
+    own = Evaluation(model="network", epochs=60)
+    found = metrics(candidates(), HELD_OUT, own, ENCODER)
+    assert found["synthetic"] == {"records": 16, "accuracy": 1.0, "macro_f1": 1.0}
+    assert "fully connected" in found["definition"]
+    assert "CORAL" not in found["definition"]
+
+
+def adapting(target):
+    return Evaluation(model="network", epochs=60, domain_adaptation="deep_coral", target=str(target), weight=0.5)
+
+
+def test_adaptation_has_texts_of_its_own(tmp_path):
+    target = tmp_path / "target.txt"
+    target.write_text("some berry\nsome apple\n")
+    found = metrics(candidates(), HELD_OUT, adapting(target), ENCODER)
+    assert found["synthetic"]["accuracy"] == 1.0
+    assert "Deep CORAL, lambda = 0.5" in found["definition"]
+    target.write_text("some berry\nanother  apple here\n")
+    with pytest.raises(DataError, match="none of the test texts") as caught:
+        metrics(candidates(), HELD_OUT, adapting(target), ENCODER)
+    assert "apple" not in str(caught.value)
+
+
+def test_texts_become_the_sequences_of_their_terms(tmp_path):
+    file = tmp_path / "terms.txt"
+    file.write_text("Another\nberry\nword\n")
+    found = score(
+        [Record("Another; berry", "b"), Record("word; word", "a")],
+        [Record("some berry and another word", "b"), Record("none", "a")],
+        evaluation=Evaluation(vocabulary=str(file)),
+    )
+    assert found["records"] == 2
+    assert "sequences of their terms" in Evaluation(vocabulary="terms.txt").definition
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"model": "tree"}, "evaluation.model"),
+        ({"domain_adaptation": "mmd"}, "evaluation.domain_adaptation"),
+        ({"domain_adaptation": "deep_coral", "target": "t.txt"}, "model network"),
+        ({"domain_adaptation": "deep_coral", "model": "network"}, "target"),
+        ({"weight": -1.0}, "evaluation.weight"),
+        ({"epochs": 0}, "evaluation.epochs"),
+    ],
+)
+def test_settings_that_go_together(settings, word):
+    with pytest.raises(ConfigError, match=word):
+        Evaluation(**settings)

@@ -1,0 +1,208 @@
+"""Sequences of keyphrases out of a private density: what DP-KPS makes of noised answers (sections 2 and A.2).
+
+    public vocabulary ── noised counts ──▶ private vocabulary V' ── embedded ──▶ points
+    drawn frequencies ── noised sketch ──▶ densities of points ──▶ sequences
+
+Nothing here sees a record: frequencies come from the public experiment seed, and all else is post-processing. A sketch
+gives the density of any point as a sum over its rows,
+
+    density(x) = 1/rows sum_i c_i cos(a_i) + s_i sin(a_i),    a_i = sqrt(2) w_i . x + b_i,
+
+where c and s are the noised sums of the records' cosines and sines (paired features), or sqrt(2) times the noised sum
+and 0 (single ones). It is the mean kernel times the number of records, which is private and which drawing in
+proportion never needs.
+
+A prefix of j phrases is j vectors side by side. In a sketch of more blocks it is asked for padded with zeros (theorem
+A.1), which is to leave their columns out: with |x - y|^2 over all blocks, the density of the padded prefix is that of
+the prefix, each record's part times exp(-squared norm of its own further blocks / h^2): one factor for all records that
+fill their blocks, and no matter to draws in proportion.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.data.load import read_texts
+from common.errors import ConfigError
+from common.queries import SketchSpec
+from common.vocabulary import words
+
+_ROWS = 256
+"""Sequences that are extended at once: their scores for 10,000 phrases take 20 MB."""
+
+Floats = NDArray[np.float32]
+
+
+def public_vocabulary(path: str) -> tuple[str, ...]:
+    """The terms of a file, one a line: of those with the same words the first, none without words.
+
+    Raises:
+        DataError: The file cannot be read, or is empty.
+        ConfigError: No line holds a word.
+    """
+    first: dict[tuple[str, ...], str] = {}
+    for term in read_texts(path):
+        if spelled := tuple(words(term)):
+            first.setdefault(spelled, term)
+    if not first:
+        raise ConfigError("method.vocabulary", expected="at least one term with a letter or digit", got="none")
+    return tuple(first.values())
+
+
+def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: int) -> tuple[str, ...]:
+    """V': the `kept` terms with the highest noised counts, the highest first."""
+    return tuple(terms[i] for i in np.argsort(-counts, kind="stable")[:kept])
+
+
+def draw_frequencies(
+    spec: SketchSpec, dim: int, bandwidth: float, generator: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Frequencies and phases of a sketch, as `common.asked.Sketch` wants them.
+
+    Every block of j has squared norm 1/j in effect, so that one bandwidth does for sequences of all lengths (section
+    A.2, bandwidth selection): the frequencies carry that factor, as the vectors themselves have norm 1.
+    """
+    rows = spec.features // 2 if spec.paired else spec.features
+    blocks = max(1, spec.prefix)
+    normal = generator.standard_normal((rows, blocks * dim)) / (bandwidth * math.sqrt(blocks))
+    phases = generator.uniform(0, 2 * math.pi, 0 if spec.paired else rows)
+    return normal.astype(np.float32), phases.astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Density:
+    """A noised sketch that can be asked for densities.
+
+    Attributes:
+        frequencies: (rows, blocks * dim) float32.
+        phases: (rows,) float32, zeros for paired features.
+        cosines: (labels, rows) float32, c of the module's docstring.
+        sines: (labels, rows) float32, s.
+    """
+
+    frequencies: Floats
+    phases: Floats
+    cosines: Floats
+    sines: Floats
+
+    @classmethod
+    def of(cls, spec: SketchSpec, frequencies: Floats, phases: Floats, answer: NDArray[np.float64]) -> "Density":
+        """From a noised answer in features, (labels * features,)."""
+        sums = answer.reshape(spec.labels, spec.features).astype(np.float32)
+        if spec.paired:
+            cosines, sines = np.split(sums, 2, axis=1)
+            phases = np.zeros(len(frequencies), dtype=np.float32)
+        else:
+            cosines, sines = math.sqrt(2) * sums, np.zeros_like(sums)
+        return cls(
+            frequencies=frequencies, phases=phases, cosines=cosines.astype(np.float32), sines=sines.astype(np.float32)
+        )
+
+    def at(self, points: Floats) -> Floats:
+        """(labels, n) densities of points (n, columns): of fewer columns than a frequency has, padded with zeros."""
+        angles = self.phases + self.angles(points)
+        sums: Floats = self.cosines @ np.cos(angles).T + self.sines @ np.sin(angles).T
+        return sums / np.float32(len(self.phases))
+
+    def of_extensions(self, label: int, prefixes: Floats, waves: Floats) -> Floats:
+        """(m, n) densities under a label of each of m prefixes with each of n phrases behind it.
+
+        cos(a + p) and sin(a + p) are sums of products of functions of a, the prefix's angle, and p, the phrase's: all
+        extensions are one product of matrices.
+
+        Args:
+            label: Position of the label.
+            prefixes: (m, j * dim), none of whose columns need be there.
+            waves: (n, 2 * rows) of the phrases, from `waves`, at place j.
+        """
+        before = self.phases + self.angles(prefixes)
+        cos, sin = np.cos(before), np.sin(before)
+        c, s = self.cosines[label], self.sines[label]
+        both = np.concatenate([c * cos + s * sin, s * cos - c * sin], axis=1)
+        scores: Floats = both @ waves.T
+        scores /= len(self.phases)
+        return scores
+
+    def waves(self, vectors: Floats, place: int) -> Floats:
+        """(n, 2 * rows) cosines and sines of the angles that phrases (n, dim) add in a place, from 0."""
+        dim = vectors.shape[1]
+        angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+    def angles(self, points: Floats) -> Floats:
+        """(n, rows) without phases."""
+        columns = points.shape[1]
+        angles: Floats = np.float32(math.sqrt(2)) * (points @ self.frequencies[:, :columns].T)
+        return angles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sequences:
+    """Of one label.
+
+    Attributes:
+        phrases: (sequences, length) int64, positions in V'.
+        uniform: How many phrases were drawn uniformly, as no noised density was above 0.
+    """
+
+    phrases: NDArray[np.int64]
+    uniform: int
+
+
+def independent(densities: Floats, count: int, length: int, generator: np.random.Generator) -> Sequences:
+    """Each phrase drawn by itself, in proportion to max(density, 0); `densities` (n,)."""
+    drawn, uniform = _draws(np.broadcast_to(densities, (1, len(densities))), count * length, generator)
+    return Sequences(phrases=drawn.reshape(count, length), uniform=uniform)
+
+
+def iterative(
+    ensemble: Sequence[Density], label: int, vectors: Floats, counts: int, generator: np.random.Generator
+) -> Sequences:
+    """Each phrase drawn in proportion to the density of what it makes of the phrases before it, where that is above 0.
+
+    Args:
+        ensemble: For each place of a sequence the density to ask.
+        label: Position of the label.
+        vectors: (n, dim) of the phrases.
+        counts: Sequences to draw.
+        generator: For the draws.
+    """
+    phrases = np.zeros((counts, len(ensemble)), dtype=np.int64)
+    uniform = 0
+    for place, density in enumerate(ensemble):
+        waves = density.waves(vectors, place)
+        for start in range(0, counts, _ROWS):
+            rows = slice(start, start + _ROWS)
+            before = phrases[rows, :place]
+            prefixes = vectors[before].reshape(len(before), -1)
+            scores = density.of_extensions(label, prefixes, waves)
+            drawn, fallen_back = _draws(scores, 1, generator)
+            phrases[rows, place] = drawn[:, 0]
+            uniform += fallen_back
+    return Sequences(phrases=phrases, uniform=uniform)
+
+
+def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
+    """Blocks of each sketch of an ensemble for sequences of that length (section A.2).
+
+    "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the next power of two from K, ceil(log2 K) of them, so that
+    no prefix is padded with more blocks than it has.
+    """
+    if ensemble == "linear":
+        return tuple(range(1, length + 1))
+    return tuple(2**i for i in range(1, (length - 1).bit_length() + 1)) or (1,)
+
+
+def _draws(weights: Floats, each: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
+    """(rows, each) positions, in proportion to the positive weights of each row; and how many were drawn uniformly."""
+    sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
+    empty = sums[:, -1] <= 0
+    sums[empty] = np.arange(1, weights.shape[1] + 1)
+    drawn = np.empty((len(sums), each), dtype=np.int64)
+    for row, uniform, to in zip(sums, generator.random((len(sums), each)), drawn, strict=True):
+        # u < 1, so that u times the total is below it but for rounding: the last position with a weight ends that.
+        np.minimum(np.searchsorted(row, uniform * row[-1], side="right"), np.searchsorted(row, row[-1]), out=to)
+    return drawn, int(empty.sum()) * each

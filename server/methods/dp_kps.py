@@ -1,0 +1,300 @@
+"""DP-KPS: prompts seeded with keyphrases from a private density ("Private Text Generation by Seeding LLM Prompts").
+
+1. Ask for the vocabulary histogram of a public vocabulary, each record's first k terms; keep the |V'| most counted.
+2. Embed V' with the agreed encoder; draw frequencies from the public experiment seed.
+3. Ask for sketches of the density of each label's phrases: one over single phrases (`independent`), or an ensemble over
+   sequences' prefixes (`iterative`), of K sketches or of ceil(log2 K).
+4. Draw N/C sequences of K phrases for each label.
+5. Have a language model write one text a sequence. The prompt has the kind of text and the phrases, never the label.
+
+A text's label is that of the sketch its sequence was drawn from. One round, and nothing private in it after step 3.
+Sketches and histograms are sums over records, so that they work for any number of parties.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng, validate
+from common.asked import encode_terms
+from common.data.load import read_texts
+from common.domain import Candidate, Task
+from common.errors import ConfigError, DataError, ProviderError
+from common.llm.base import Request
+from common.privacy.planned import PlannedQuery
+from common.privacy.samplers import LARGEST_LAPLACE_TABLE
+from common.queries import SketchSpec, VocabularySpec
+from common.vocabulary import Extractor
+from server import keyphrases, prompts, rounds, selection
+from server.generate import Order, Written, Yield
+from server.keyphrases import Density, Sequences
+from server.methods.base import State, Tools
+
+VOCABULARY = "vocabulary"
+FINEST_GRID = 256
+COARSEST_GRID = 4
+RAW = "keyphrases"
+"""In place of a model's name, where sequences are released as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpKps:
+    """Settings, with the paper's symbols and defaults; numbers that the paper's text does not give are ours.
+
+    Attributes:
+        samples: N, synthetic texts in all, N/C of each label.
+        vocabulary: A `.txt` of public terms, one a line.
+        first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
+        kept_terms: |V'|.
+        vocabulary_share: Of epsilon, the histogram's; the sketches have the rest in equal parts.
+        mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features.
+        features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
+        grid: B of each sketch; None chooses it.
+        bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
+            encoders in which unrelated terms are near each other; where their cosine is 0, that tells terms apart from
+            a background of exp(-2) hardly at all.
+        sequence: "independent" or "iterative".
+        ensemble: Of iterative sequences: "linear" or "logarithmic".
+        length: K, phrases in a sequence.
+        few_shot: A file of texts from whoever is to receive the data; each prompt shows all of them, with their own
+            phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
+        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
+            phrases, and nothing is asked.
+        epsilon: The run's, to choose the sketches' grid by; the plan has its own.
+        temperature: Of the language models.
+        words: Length of a text to ask for; None leaves it open.
+    """
+
+    samples: int = 2000
+    vocabulary: str = ""
+    first_terms: int = 10
+    kept_terms: int = 1000
+    vocabulary_share: float = 1 / 6
+    mechanism: str = "laplace"
+    features: int = 1000
+    grid: int | None = None
+    bandwidth: float = 0.5
+    sequence: str = "independent"
+    ensemble: str = "logarithmic"
+    length: int = 10
+    few_shot: str | None = None
+    ablation: str = "none"
+    epsilon: float | str = math.inf
+    temperature: float = 1.0
+    words: int | None = None
+    name: str = "dp_kps"
+    rounds: int = 1
+    texts_per_request: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples, first_terms=self.first_terms, kept_terms=self.kept_terms)
+        validate.integers(1, features=self.features, length=self.length, texts_per_request=self.texts_per_request)
+        validate.probability(vocabulary_share=self.vocabulary_share)
+        validate.positive(bandwidth=self.bandwidth)
+        validate.in_range(0, 2, temperature=self.temperature)
+        validate.one_of(("laplace", "gaussian"), mechanism=self.mechanism)
+        validate.one_of(("independent", "iterative"), sequence=self.sequence)
+        validate.one_of(("linear", "logarithmic"), ensemble=self.ensemble)
+        validate.one_of(("none", "no_llm", "only_llm"), ablation=self.ablation)
+        if self.rounds != 1:
+            raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
+        if self.length > self.kept_terms:
+            raise ConfigError(
+                "method.length", expected=f"at most {self.kept_terms}, the private vocabulary (kept_terms)",
+                got=self.length, do="Keep more terms, or draw shorter sequences",
+            )  # fmt: skip
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """The histogram, then the sketches; nothing where models write alone."""
+        if self.samples < len(task.labels):
+            expected = f"at least one text for each of {len(task.labels)} labels"
+            raise ConfigError("method.samples", expected=expected, got=self.samples)
+        if self.ablation == "only_llm":
+            return ()
+        self._terms()
+        pure, specs = self.mechanism == "laplace", self._sketches(task, max_records)
+        counted = VocabularySpec(first=self.first_terms, max_records=max_records)
+        # Unit counts have Laplace noise either way: Gaussian shares of many parties would be too small for them.
+        first = PlannedQuery(name=VOCABULARY, spec=counted, mechanism="laplace", share=self.vocabulary_share, pure=pure)
+        share = (1 - self.vocabulary_share) / len(specs)
+        rest = (
+            PlannedQuery(name=_name(spec), spec=spec, mechanism=self.mechanism, share=share, pure=pure)
+            for spec in specs
+        )
+        return (first, *rest)
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """N; none where models write nothing."""
+        del task, models
+        return 0 if self.ablation == "no_llm" else self.samples
+
+    def start(self, tools: Tools) -> State:
+        """No texts."""
+        del tools
+        return State()
+
+    def step(self, state: State, tools: Tools) -> State:
+        """The one round, top to bottom."""
+        if self.ablation == "only_llm":
+            return self._ended(state, tools, *self._unseeded(tools), notes=[])
+        vocabulary = self._private_vocabulary(tools)
+        vectors = tools.embed(vocabulary)
+        densities = [self._density(spec, vocabulary, vectors, tools) for spec in self._sketches(tools.task, 1)]
+        sizes = selection.per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
+        drawn = [self._draw(densities, label, vectors, size, tools) for label, size in enumerate(sizes)]
+        seeds = [
+            (label, tuple(vocabulary[phrase] for phrase in phrases))
+            for label, sequences in zip(tools.task.labels, drawn, strict=True)
+            for phrases in sequences.phrases
+        ]
+        candidates, written = self._raw(seeds) if self.ablation == "no_llm" else self._seeded(seeds, tools)
+        return self._ended(state, tools, candidates, written, notes=_notes(drawn, tools.task, self.length))
+
+    def _private_vocabulary(self, tools: Tools) -> tuple[str, ...]:
+        terms = self._terms()
+        counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
+        return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
+
+    def _density(
+        self, spec: SketchSpec, vocabulary: tuple[str, ...], vectors: NDArray[np.float32], tools: Tools
+    ) -> Density:
+        generator = rng.experiment(tools.experiment_seed, "frequencies", spec.prefix)
+        frequencies, phases = keyphrases.draw_frequencies(spec, vectors.shape[1], self.bandwidth, generator)
+        answer = tools.ask(
+            _name(spec), 0, terms=encode_terms(vocabulary), vectors=vectors, frequencies=frequencies, phases=phases
+        )
+        return Density.of(spec, frequencies, phases, answer)
+
+    def _draw(
+        self, densities: Sequence[Density], label: int, vectors: NDArray[np.float32], count: int, tools: Tools
+    ) -> Sequences:
+        generator = rng.experiment(tools.experiment_seed, "sequences", label)
+        if self.sequence == "independent":
+            return keyphrases.independent(densities[0].at(vectors)[label], count, self.length, generator)
+        prefixes = keyphrases.ensemble_prefixes(self.length, self.ensemble)
+        # A prefix of j phrases asks the first sketch that has as many blocks.
+        ensemble = [densities[int(np.searchsorted(prefixes, j))] for j in range(1, self.length + 1)]
+        return keyphrases.iterative(ensemble, label, vectors, count, generator)
+
+    def _seeded(self, seeds: Sequence[tuple[str, tuple[str, ...]]], tools: Tools) -> tuple[list[Candidate], Written]:
+        """One prompt a sequence, models in turn; a phrase that was drawn twice is said once."""
+        examples = self._examples()
+        requests = []
+        for i, (_, phrases) in enumerate(seeds):
+            request = prompts.with_keyphrases(
+                tools.task, tuple(dict.fromkeys(phrases)), texts=1, examples=examples, temperature=self.temperature,
+                words=self.words, rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
+            )  # fmt: skip
+            requests.append((tools.models[i % len(tools.models)], request))
+        written = tools.write(requests)
+        candidates = [
+            Candidate(text=text, label=label, model=model, round=0)
+            for (label, _), (model, _), texts in zip(seeds, requests, written.texts, strict=True)
+            for text in texts
+        ]
+        if missing := sorted(set(tools.task.labels) - {candidate.label for candidate in candidates}):
+            raise ProviderError(
+                "language models", expected="at least one text for each label", got=f"none for {', '.join(missing)}",
+                do="Look at the models' own errors above; resuming asks again only for what is missing",
+            )  # fmt: skip
+        return candidates, written
+
+    def _raw(self, seeds: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[list[Candidate], Written]:
+        """Sequences for texts (section B.2.2)."""
+        candidates = [Candidate(text="; ".join(own), label=label, model=RAW, round=0) for label, own in seeds]
+        return candidates, Written(texts=[])
+
+    def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Yield]:
+        """What models make of the label alone (section B.2.3)."""
+
+        def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+            return prompts.by_example(
+                tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
+            )
+
+        orders = rounds.even_orders(self.samples, tools.task, tools.models)
+        harvest = tools.generate(orders, write, round_number=0)
+        return harvest.candidates, harvest
+
+    def _ended(
+        self, state: State, tools: Tools, candidates: list[Candidate], written: Written | Yield, *, notes: list[str]
+    ) -> State:
+        by_model = rounds.sums((candidate.model, 1) for candidate in candidates)
+        report = rounds.report(
+            0, tools.models, requested=by_model + written.lost, generated=candidates, candidates=len(candidates),
+            work=[written], notes=notes,
+        )  # fmt: skip
+        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,))
+
+    def _sketches(self, task: Task, max_records: int) -> tuple[SketchSpec, ...]:
+        prefixes: tuple[int, ...] = (0,)
+        if self.sequence == "iterative":
+            prefixes = keyphrases.ensemble_prefixes(self.length, self.ensemble)
+        share = (1 - self.vocabulary_share) / len(prefixes)
+        spec = SketchSpec(
+            labels=len(task.labels),
+            features=self.features,
+            paired=self.mechanism == "gaussian",
+            grid=self.grid or self._finest_grid(share, max_records),
+            max_records=max_records,
+        )
+        return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
+
+    def _finest_grid(self, share: float, max_records: int) -> int:
+        """B, as fine as is of use, and as the table of Laplace shares can be, up to b = sqrt(2) I m B / epsilon = 2e4.
+
+        A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
+        label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which
+        drawing does not notice. Noise moves each by b sqrt(2/I) = 2 sqrt(I) m / epsilon records, its own way.
+        """
+        if self.mechanism == "gaussian":
+            return FINEST_GRID
+        epsilon = float(str(self.epsilon).replace(".inf", "inf"))
+        noise = math.sqrt(2) * self.features * max_records
+        grid = int(min(FINEST_GRID, LARGEST_LAPLACE_TABLE * epsilon * share / noise))
+        if grid < COARSEST_GRID:
+            most = int(LARGEST_LAPLACE_TABLE * epsilon * share / (math.sqrt(2) * max_records * COARSEST_GRID))
+            raise ConfigError(
+                "method.features", expected=f"at most {most} for Laplace noise at this epsilon", got=self.features,
+                do="Use fewer features, which loses little at such noise, or mechanism=gaussian",
+            )  # fmt: skip
+        return grid
+
+    def _terms(self) -> tuple[str, ...]:
+        terms = keyphrases.public_vocabulary(self.vocabulary)
+        if len(terms) < self.kept_terms:
+            raise ConfigError(
+                "method.kept_terms", expected=f"at most {len(terms)}, the public vocabulary", got=self.kept_terms
+            )
+        return terms
+
+    def _examples(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The recipient's texts, each with its first K terms of the public vocabulary."""
+        if self.few_shot is None:
+            return []
+        terms = self._terms()
+        extractor = Extractor(terms)
+        texts = read_texts(self.few_shot)
+        examples = [(text, tuple(terms[i] for i in extractor.first(text, self.length))) for text in texts]
+        if not all(own for _, own in examples):
+            raise DataError(
+                "examples", expected="a term of the vocabulary in each", got="a text without", where=self.few_shot
+            )
+        return examples
+
+
+def _name(spec: SketchSpec) -> str:
+    return f"density of {spec.prefix}-phrase prefixes" if spec.prefix else "density of phrases"
+
+
+def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:
+    """Labels whose noise left no density above 0 for some phrase."""
+    return [
+        f"{label}: no noised density above 0 for {sequences.uniform} of {len(sequences.phrases) * length} phrases, "
+        "which were drawn uniformly"
+        for label, sequences in zip(task.labels, drawn, strict=True)
+        if sequences.uniform
+    ]

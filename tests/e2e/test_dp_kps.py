@@ -1,0 +1,111 @@
+"""DP-KPS on real parties, alone and under secure aggregation, and Deep CORAL for whoever receives the texts."""
+
+import math
+from collections import Counter
+
+import pytest
+
+from common.errors import DataError
+from tests.e2e.runs import lines, read, tiny
+
+TERMS = "Fever\ncough\nchest pain\noxygen\nlactate\nswelling\nantibiotics\nno note has this\nfever\n"
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    file = tmp_path_factory.mktemp("public") / "terms.txt"
+    file.write_text(TERMS)
+    return file
+
+
+def run_one(folder, vocabulary, *overrides, terms=6):
+    return tiny(
+        folder,
+        "method=dp_kps",
+        f"method.vocabulary={vocabulary}",
+        f"method.kept_terms={terms}",
+        "method.length=4",
+        "method.features=40",
+        "method.samples=24",
+        "method.rounds=1",
+        *overrides,
+    )
+
+
+@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize(
+    ("settings", "sketches"),
+    [
+        (("mechanism=laplace", "sequence=independent"), 1),
+        (("mechanism=laplace", "sequence=iterative", "ensemble=linear"), 4),
+        (("mechanism=gaussian", "sequence=independent"), 1),
+        (("mechanism=gaussian", "sequence=iterative"), 2),
+    ],
+)
+def test_a_whole_run(settings, sketches, parties, vocabulary, tmp_path):
+    overrides = [f"method.{setting}" for setting in settings]
+    run = run_one(tmp_path / "run", vocabulary, f"federation.parties={parties}", *overrides)
+    privacy, (line,) = read(run, "privacy.json"), lines(run, "rounds.jsonl")
+    assert set(Counter(row["label"] for row in lines(run, "synthetic.jsonl")).values()) == {6}
+    assert [query["kind"] for query in privacy["queries"]] == ["vocabulary histogram"] + sketches * ["density sketch"]
+    assert [query["name"] for query in line["queries"]] == [query["name"] for query in privacy["queries"]]
+    assert privacy["aggregation"] == ("none" if parties == 1 else "secure, semi-honest coordinator")
+    assert privacy["spent"]["queries_asked"] == 1 + sketches
+    if "mechanism=laplace" in settings:
+        assert privacy["pure_epsilon"] == pytest.approx(4.0, rel=1e-6)
+        assert "It is pure: the same holds with ε = 4 and no δ" in privacy["statement"]
+    else:
+        assert privacy["spent"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
+        assert privacy["pure_epsilon"] is None
+        assert "It is pure" not in privacy["statement"]
+
+
+def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, tmp_path):
+    errors = {}
+    for mechanism in ("laplace", "gaussian"):
+        run = run_one(tmp_path / mechanism, vocabulary, f"method.mechanism={mechanism}")
+        errors[mechanism] = read(run, "privacy.json")["queries"][1]["density_error_times_records"]
+    laplace, gaussian = errors["laplace"], errors["gaussian"]
+    for other in ("laplace", "gaussian"):
+        assert laplace[other] == pytest.approx(gaussian[other])
+    share = 4.0 * (1 - 0.16666667)
+    assert laplace["laplace"] == pytest.approx(2 * math.sqrt(40) / share)
+    # The grid's largest value is sqrt(2) B rounded down.
+    assert laplace["planned"] == pytest.approx(laplace["laplace"], rel=0.01)
+    # Alone at its share; together with the histogram the whole plan leaves a little more or less.
+    assert gaussian["planned"] == pytest.approx(gaussian["gaussian"], rel=0.2)
+    assert gaussian["planned"] < laplace["planned"] / 2
+
+
+def test_a_vocabulary_that_no_record_uses_gives_texts_from_noise_alone(tmp_path):
+    file = tmp_path / "terms.txt"
+    file.write_text("".join(f"zq{i}\n" for i in range(8)))
+    run = run_one(tmp_path / "run", file, "llm.use=[broad]")
+    assert len(lines(run, "synthetic.jsonl")) == 24
+
+
+NETWORK = ("evaluation.model=network", "evaluation.domain_adaptation=deep_coral", "evaluation.epochs=3")
+
+
+def test_the_recipient_adapts_to_texts_of_its_own_that_are_no_test_texts(vocabulary, tmp_path):
+    from common.data import demo_notes
+
+    target = tmp_path / "target.txt"
+    target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.test_notes(60, 7)))
+    run = run_one(tmp_path / "run", vocabulary, *NETWORK, f"evaluation.target={target}", "llm.use=[broad]")
+    metrics = read(run, "metrics.json")
+    assert "Deep CORAL, lambda = 1" in metrics["definition"]
+    assert 0 <= metrics["synthetic"]["accuracy"] <= 1
+    assert metrics["real_private"]["simulation_only"]
+    target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.test_notes(24, 0)))
+    with pytest.raises(DataError, match="none of the test texts"):
+        run_one(tmp_path / "again", vocabulary, *NETWORK, f"evaluation.target={target}", "llm.use=[broad]")
+
+
+def test_sequences_are_tested_on_sequences(vocabulary, tmp_path):
+    run = run_one(
+        tmp_path / "run", vocabulary, "method.ablation=no_llm", f"evaluation.vocabulary={vocabulary}",
+        "privacy.epsilon=inf", terms=7,
+    )  # fmt: skip
+    assert "sequences of their terms" in read(run, "metrics.json")["definition"]
+    assert {row["model"] for row in lines(run, "synthetic.jsonl")} == {"keyphrases"}
