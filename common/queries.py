@@ -267,7 +267,7 @@ class SketchSpec:
 
     def __post_init__(self) -> None:
         _integers(1, 2**20, labels=self.labels, max_records=self.max_records)
-        _integers(1, 2**14, features=self.features)
+        _integers(1, 2**16, features=self.features)
         _integers(1, 2**10, first=self.first)
         _integers(0, self.first, prefix=self.prefix)
         _integers(1, 2**20, grid=self.grid)

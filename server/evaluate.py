@@ -13,7 +13,7 @@ from common import validate
 from common.data.load import read_texts
 from common.domain import Candidate, Record
 from common.embedding import Encoder
-from common.errors import CaucusError, ConfigError, DataError
+from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.metrics import utility
 from common.metrics.fidelity import fid
 from common.vocabulary import Extractor
@@ -106,12 +106,17 @@ def score(
         DataError: A target text is a test text.
     """
     settings = evaluation or Evaluation()
+    target = _target(settings, test)
     if settings.vocabulary:
         terms = read_texts(settings.vocabulary)
         extractor = Extractor(terms)
-        train, test = ([_as_terms(record, terms, extractor) for record in records] for records in (train, test))
-    if settings.model == "network" and encoder is not None:
-        accuracy, macro_f1 = _by_network(train, test, weights, settings, encoder)
+        train, test, target = (
+            [_as_terms(record, terms, extractor) for record in records] for records in (train, test, target)
+        )
+    if settings.model == "network":
+        if encoder is None:
+            raise InternalError("encoder", expected="one, for the network", got="none")
+        accuracy, macro_f1 = _by_network(train, test, weights, settings, encoder, target=target)
         return {"records": len(train), "accuracy": accuracy, "macro_f1": macro_f1}
     figures = utility.train_and_test(
         [record.text for record in train],
@@ -132,31 +137,37 @@ def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> fl
         return None
 
 
+def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
+    """The texts to adapt to, without labels; none without adaptation."""
+    if settings.domain_adaptation == "none":
+        return []
+    texts = read_texts(settings.target or "")
+    if {" ".join(text.split()) for text in texts} & {" ".join(record.text.split()) for record in test}:
+        raise DataError(
+            "unlabelled target texts", expected="none of the test texts", got="some", where=settings.target,
+            do="Set texts aside for adaptation that are tested on by nobody",
+        )  # fmt: skip
+    return [Record(text, "") for text in texts]
+
+
 def _by_network(
     train: Sequence[Record],
     test: Sequence[Record],
     weights: Sequence[float] | None,
     settings: Evaluation,
     encoder: Encoder,
+    *,
+    target: Sequence[Record],
 ) -> tuple[float, float]:
     from common.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
 
-    target = None
-    if settings.domain_adaptation == "deep_coral":
-        texts = read_texts(settings.target or "")
-        if {" ".join(text.split()) for text in texts} & {" ".join(record.text.split()) for record in test}:
-            raise DataError(
-                "unlabelled target texts", expected="none of the test texts", got="some", where=settings.target,
-                do="Set texts aside for adaptation that are tested on by nobody",
-            )  # fmt: skip
-        target = encoder.encode(texts)
     names = sorted({record.label for record in train})
     labels = np.array([names.index(record.label) for record in train])
     predicted = train_and_predict(
         encoder.encode([record.text for record in train]),
         labels,
         encoder.encode([record.text for record in test]),
-        target=target,
+        target=encoder.encode([record.text for record in target]) if target else None,
         weight=settings.weight,
         weights=None if weights is None else np.array(weights),
         epochs=settings.epochs,

@@ -36,12 +36,12 @@ _ROWS = 256
 Floats = NDArray[np.float32]
 
 
-def public_vocabulary(path: str) -> tuple[str, ...]:
+def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
     """The terms of a file, one a line: of those with the same words the first, none without words.
 
     Raises:
         DataError: The file cannot be read, or is empty.
-        ConfigError: No line holds a word.
+        ConfigError: No line holds a word, or there are fewer terms than are to be kept.
     """
     first: dict[tuple[str, ...], str] = {}
     for term in read_texts(path):
@@ -49,6 +49,8 @@ def public_vocabulary(path: str) -> tuple[str, ...]:
             first.setdefault(spelled, term)
     if not first:
         raise ConfigError("method.vocabulary", expected="at least one term with a letter or digit", got="none")
+    if len(first) < at_least:
+        raise ConfigError("method.kept_terms", expected=f"at most {len(first)}, the public vocabulary", got=at_least)
     return tuple(first.values())
 
 

@@ -32,7 +32,7 @@ class Metadata:
     Attributes:
         labels: Share of new texts that each label gets.
         lengths: Shortest and longest length of each bin, in words, and its share; empty leaves lengths open.
-        keywords: Of each label the keywords, with shares; none leaves the subject open.
+        keywords: Of each label the keywords, with shares; none leaves it to the task's public attributes.
         tau: Where the threshold of similarity suppression starts.
     """
 
@@ -90,11 +90,12 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
     """Bins of whole words over a range, equally wide.
 
     Returns:
-        (count - 1,) edges of all bins, and the spans of those that the range needs. In a range of fewer lengths than
-        bins a bin is one word wide, and the bins behind the range count for nothing.
+        (count - 1,) edges of all bins, and the spans of those that the range needs: at most all but the last, which is
+        for longer texts. In a range of fewer lengths than bins a bin is one word wide; those behind count for nothing.
     """
     low, high = span
-    width = -(-(high - low + 1) // count)
+    # The last bin is for what is longer than the range.
+    width = -(-(high - low + 1) // max(1, count - 1))
     starts = range(low, low + width * count, width)
     edges = np.array(starts[1:], dtype=np.int32)
     return edges, [(start, min(start + width - 1, high)) for start in starts if start <= high]

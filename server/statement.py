@@ -140,7 +140,7 @@ def _how(privacy: Mapping[str, Any]) -> str:
     if privacy["aggregation"] == "none":
         return (
             f"How: {privacy['mechanism']}. Each party adds the whole noise to its own answers before they leave it, so "
-            "the guarantee also holds against the coordinator and against the other parties."
+            "the guarantee also holds against the coordinator and against the other parties." + _subsampled(privacy)
         )
     share = privacy["noise_parties"]
     colluders = privacy["assumed_colluders"]
@@ -159,6 +159,16 @@ def _how(privacy: Mapping[str, Any]) -> str:
             else "The coordinator is assumed to follow the protocol, whatever it tries to learn from what it sees."
         )
         + _own(privacy)
+        + _subsampled(privacy)
+    )
+
+
+def _subsampled(privacy: Mapping[str, Any]) -> str:
+    drawn = [query for query in privacy["queries"] if query.get("subsampling")]
+    return "".join(
+        f" {query['name']}: each record takes part with probability {query['subsampling']['rate']:g}, which only its "
+        "party knows; against whoever learns that a record took part, the loss is larger than ε."
+        for query in drawn
     )
 
 

@@ -1,12 +1,16 @@
 """OnlyPrivate, where it exists: the small model trained on all private records together, in a simulation."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.data.sources import Source
+from common.domain import Record
 from common.errors import ConfigError
 from common.metrics.utility import DEFINITION
 from common.privacy.plan import Plan
@@ -51,7 +55,7 @@ def only_private(config: DictConfig, folder: Path) -> None:
         queries=(),
     )
     facts = describe(plan, simulation=True)
-    facts |= dict.fromkeys(("planned_epsilon", "released_epsilon", "party_epsilon"), math.inf)
+    facts |= dict.fromkeys(("planned_epsilon", "released_epsilon", "party_epsilon"), math.inf) | {"pure_epsilon": None}
     facts |= {"against_colluders": [], "spent": facts["spent"] | {"epsilon": math.inf}}
     facts |= {"statement": STATEMENT, "not_covered": [NOT_COVERED, *facts["not_covered"]]}
     write_json(folder / "privacy.json", {"statement": STATEMENT, **facts})
@@ -61,7 +65,7 @@ def only_private(config: DictConfig, folder: Path) -> None:
             "definition": DEFINITION,
             "test_records": len(held_out),
             "synthetic": None,
-            "real_private": evaluate.score(private, held_out) | {"simulation_only": True},
+            "real_private": score(config, private, held_out),
         },
     )
     for name in ("synthetic.jsonl", "rounds.jsonl"):
@@ -69,3 +73,10 @@ def only_private(config: DictConfig, folder: Path) -> None:
     ended = {"run": config.run, "status": "complete", "method": NAME, "task": task.name}
     write_json(folder / "run.json", ended | {"parties": config.federation.parties, "seconds": 0.0, "versions": {}})
     write_report(folder)
+
+
+def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
+    """The run's small model, trained on the private records without noise: what only a simulation can measure."""
+    evaluation = replace(instantiate(config.evaluation, _convert_="all"), domain_adaptation="none", target=None)
+    encoder = instantiate(config.embedding, _convert_="all") if evaluation.model == "network" else None
+    return evaluate.score(private, held_out, evaluation=evaluation, encoder=encoder) | {"simulation_only": True}

@@ -21,7 +21,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import hydra
@@ -36,7 +35,6 @@ from omegaconf.errors import OmegaConfBaseException
 from client.app import SOCKET, relay
 from common import validate
 from common.errors import CaucusError, CheckpointError
-from server import evaluate
 from server.app import app as server_app
 from server.app import identified, load, one_line, store
 from server.report import write_report
@@ -179,10 +177,7 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
     if not held_out or not private:
         return
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    evaluation = replace(instantiate(config.evaluation, _convert_="all"), domain_adaptation="none", target=None)
-    encoder = instantiate(config.embedding, _convert_="all") if evaluation.model == "network" else None
-    figures = evaluate.score(private, held_out, evaluation=evaluation, encoder=encoder)
-    metrics["real_private"] = figures | {"simulation_only": True}
+    metrics["real_private"] = only_private.score(config, private, held_out)
     write_json(folder / "metrics.json", metrics)
     write_report(folder)
     log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])

@@ -19,6 +19,7 @@ from common.privacy.planned import PlannedQuery
 from common.queries import VotesSpec
 from common.validate import one_of, positive
 
+_LAST_DIGITS = 1 + 1e-14
 _PRECISION = 1e-5
 """Of the common factor: that much more noise than is needed, at most."""
 
@@ -48,17 +49,26 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     find = _paper_scale if calibration == "paper" else _scale
     scales = [find(plan, query, epsilon * query.share) for query in plan.queries]
 
-    def scaled(factor: float) -> Plan:
+    def scaled(factor: float, pure_factor: float = 1.0) -> Plan:
         queries = (
-            replace(query, scale=scale if query.pure else scale * factor)
+            replace(query, scale=scale * (pure_factor if query.pure else factor))
             for query, scale in zip(plan.queries, scales, strict=True)
         )
         return replace(plan, epsilon=epsilon, queries=tuple(queries), calibration=calibration)
 
-    if len(scales) == 1 or calibration == "paper" or all(query.pure for query in plan.queries):
+    if calibration == "paper":
         return scaled(1.0)
-    whole = scaled(1.0)
-    releases = [(query.pure, each) for query in whole.queries for each in whole.releases_of(query)]
+    calibrated = scaled(1.0)
+    if len(scales) == 1 or all(query.pure for query in plan.queries):
+        # A sum of shares is rounded upward, and then is above epsilon by a last digit.
+        within = accountant.epsilon(calibrated.releases(), plan.delta) <= epsilon
+        return calibrated if within else scaled(_LAST_DIGITS, _LAST_DIGITS)
+    return scaled(_common_factor(calibrated, epsilon))
+
+
+def _common_factor(plan: Plan, epsilon: float) -> float:
+    """For all scales but those of pure queries, so that the whole plan costs epsilon."""
+    releases = [(query.pure, each) for query in plan.queries for each in plan.releases_of(query)]
 
     def over(factor: float) -> float:
         scales = (each if pure else replace(each, scale=each.scale * factor) for pure, each in releases)
@@ -72,7 +82,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     factor = high if over(high) == 0 else float(brentq(over, low, high, xtol=_PRECISION))
     while over(factor) > 0:
         factor *= 1 + _PRECISION
-    return scaled(factor)
+    return factor
 
 
 def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:

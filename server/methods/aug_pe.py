@@ -20,13 +20,12 @@ import numpy as np
 
 from common import rng, validate
 from common.asked import encode_terms
-from common.data.load import read_texts
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Request
 from common.privacy.planned import PlannedQuery
 from common.queries import VocabularySpec, VotesSpec
-from server import prompts, rounds, selection, survivors
+from server import keyphrases, prompts, rounds, selection, survivors
 from server.generate import Order, Writer, Yield
 from server.methods.base import State, Tools
 from server.variation import Variation, children, look_ahead, vectors
@@ -163,7 +162,7 @@ class AugPe:
         return tools.generate(orders, self._writer(tools), round_number=0)
 
     def _writer(self, tools: Tools) -> Writer:
-        words = self._noised_terms(tools) if self.vocabulary else []
+        words = self._noised_terms(tools) if self.vocabulary else ()
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             if not words:
@@ -177,20 +176,14 @@ class AugPe:
 
         return write
 
-    def _noised_terms(self, tools: Tools) -> list[str]:
+    def _noised_terms(self, tools: Tools) -> tuple[str, ...]:
         """V': the terms with the highest noised counts."""
         terms = self._terms()
         counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
-        return [terms[i] for i in np.argsort(-counts, kind="stable")[: self.kept_terms]]
+        return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
 
     def _terms(self) -> tuple[str, ...]:
-        """The public vocabulary, each term once."""
-        terms = tuple(dict.fromkeys(read_texts(self.vocabulary or "")))
-        if len(terms) < self.kept_terms:
-            raise ConfigError(
-                "method.kept_terms", expected=f"at most {len(terms)}, the vocabulary", got=self.kept_terms
-            )
-        return terms
+        return keyphrases.public_vocabulary(self.vocabulary or "", at_least=self.kept_terms)
 
     @property
     def _variation(self) -> Variation:

@@ -64,6 +64,7 @@ class DpKps:
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
         epsilon: The run's, to choose the sketches' grid by; the plan has its own.
+        max_attempts: Likewise: attempts at an answer, all of them paid for.
         temperature: Of the language models.
         words: Length of a text to ask for; None leaves it open.
     """
@@ -83,6 +84,7 @@ class DpKps:
     few_shot: str | None = None
     ablation: str = "none"
     epsilon: float | str = math.inf
+    max_attempts: int = 1
     temperature: float = 1.0
     words: int | None = None
     name: str = "dp_kps"
@@ -115,6 +117,7 @@ class DpKps:
         if self.ablation == "only_llm":
             return ()
         self._terms()
+        self._examples()
         pure, specs = self.mechanism == "laplace", self._sketches(task, max_records)
         counted = VocabularySpec(first=self.first_terms, max_records=max_records)
         # Unit counts have Laplace noise either way: Gaussian shares of many parties would be too small for them.
@@ -253,10 +256,10 @@ class DpKps:
         if self.mechanism == "gaussian":
             return FINEST_GRID
         epsilon = float(str(self.epsilon).replace(".inf", "inf"))
-        noise = math.sqrt(2) * self.features * max_records
+        noise = math.sqrt(2) * self.features * max_records * self.max_attempts
         grid = int(min(FINEST_GRID, LARGEST_LAPLACE_TABLE * epsilon * share / noise))
         if grid < COARSEST_GRID:
-            most = int(LARGEST_LAPLACE_TABLE * epsilon * share / (math.sqrt(2) * max_records * COARSEST_GRID))
+            most = int(self.features * LARGEST_LAPLACE_TABLE * epsilon * share / (noise * COARSEST_GRID))
             raise ConfigError(
                 "method.features", expected=f"at most {most} for Laplace noise at this epsilon", got=self.features,
                 do="Use fewer features, which loses little at such noise, or mechanism=gaussian",
@@ -264,12 +267,7 @@ class DpKps:
         return grid
 
     def _terms(self) -> tuple[str, ...]:
-        terms = keyphrases.public_vocabulary(self.vocabulary)
-        if len(terms) < self.kept_terms:
-            raise ConfigError(
-                "method.kept_terms", expected=f"at most {len(terms)}, the public vocabulary", got=self.kept_terms
-            )
-        return terms
+        return keyphrases.public_vocabulary(self.vocabulary, at_least=self.kept_terms)
 
     def _examples(self) -> list[tuple[str, tuple[str, ...]]]:
         """The recipient's texts, each with its first K terms of the public vocabulary."""

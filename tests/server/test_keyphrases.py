@@ -139,13 +139,13 @@ def test_where_no_density_is_above_zero_draws_are_uniform_and_counted():
 def test_terms_of_a_file_are_taken_once_as_first_spelled(tmp_path):
     file = tmp_path / "terms.txt"
     file.write_text("Chest  Pain\nfever\n--\nFEVER\nchest-pain\n\nCOVID-19\n")
-    assert keyphrases.public_vocabulary(str(file)) == ("Chest  Pain", "fever", "COVID-19")
+    assert keyphrases.public_vocabulary(str(file), at_least=1) == ("Chest  Pain", "fever", "COVID-19")
     file.write_text("--\n_\n")
     with pytest.raises(ConfigError, match=r"method\.vocabulary"):
-        keyphrases.public_vocabulary(str(file))
+        keyphrases.public_vocabulary(str(file), at_least=1)
     file.write_text("\n\n")
     with pytest.raises(DataError, match="no data"):
-        keyphrases.public_vocabulary(str(file))
+        keyphrases.public_vocabulary(str(file), at_least=1)
 
 
 def test_the_most_counted_terms_are_kept_the_highest_first():

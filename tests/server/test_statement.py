@@ -166,3 +166,10 @@ def test_each_threat_of_the_default_plan_is_named():
         "What was public before",
         "Other uses of the same records",
     }
+
+
+def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
+    drawn = {**privacy()["queries"][0], "subsampling": {"rate": 0.8, "redrawn": False}}
+    for aggregation in ("none", "secure, semi-honest coordinator"):
+        said = statement(privacy(queries=[drawn], aggregation=aggregation))
+        assert "takes part with probability 0.8, which only its party knows" in said

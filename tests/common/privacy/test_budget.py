@@ -14,8 +14,10 @@ from common.queries import (
     LengthRangeSpec,
     SeedChoiceSpec,
     SketchSpec,
+    VocabularySpec,
     VotesSpec,
 )
+from tests.federations import plan
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
 SMALL = PlannedQuery(name="votes", spec=VotesSpec(top=5), times=4)
@@ -210,3 +212,20 @@ def test_a_query_without_proof_has_no_finite_epsilon():
 def test_an_epsilon_beyond_what_can_be_shown_is_refused():
     with pytest.raises(PlanError, match="epsilon below 50"):
         calibrate(draft(VOTES), 70.0)
+
+
+@pytest.mark.parametrize("max_records", [1, 2, 3, 8])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 6.0])
+def test_sums_of_pure_shares_do_not_exceed_epsilon_by_a_last_digit(max_records, epsilon):
+    queries = tuple(
+        PlannedQuery(
+            name=f"{first}",
+            spec=VocabularySpec(first=first, max_records=max_records),
+            mechanism="laplace",
+            share=1 / 3,
+            pure=True,
+        )
+        for first in (1, 3, 7)
+    )
+    unit = "sample" if max_records == 1 else "user"
+    assert verify(plan(3, epsilon=epsilon, queries=queries, unit=unit)) <= epsilon
