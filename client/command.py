@@ -121,7 +121,7 @@ def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
         "data_sets": sorted({entry.data_set for entry in entries if entry.data_set}),
         "charged": len(entries),
         "closed": sum(entry.committed for entry in entries),
-        "noise": dict(Counter(entry.release.mechanism for entry in entries)),
+        "noise": dict(Counter(entry.release.mechanism if entry.release.scale else "none" for entry in entries)),
         "first": times[0] if times else None,
         "last": times[-1] if times else None,
         "epsilon": None if math.isinf(spent) else spent,

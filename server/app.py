@@ -32,6 +32,15 @@ from server.run import Setup, run
 
 app = ServerApp()
 
+SETTINGS = {
+    "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
+    "federation": {
+        *("parties", "max_dropouts", "max_attempts", "colluders", "timeout"),
+        *("records", "partition", "alpha"),  # in a simulation
+    },
+}
+"""That decide about privacy."""
+
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
@@ -62,6 +71,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             held_out=parts.source.held_out(),
             experiment_seed=config.experiment_seed,
             simulation="engine" in config,
+            labels_from_records=bool(config.get("labels_from_records")),
             roster=parts.roster,
             evaluation=parts.evaluation,
         )
@@ -72,6 +82,7 @@ class Parts:
     """Everything that the configuration names, built and checked before anything private is touched."""
 
     def __init__(self, config: DictConfig, *, replies: Path | None = None) -> None:
+        _known(config)
         self.roster = _roster(config.secagg.roster)
         (replies or Path()).parent.mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")
@@ -138,6 +149,14 @@ def load(folder: Path) -> DictConfig:
 def one_line(error: BaseException) -> str:
     """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
     return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
+
+
+def _known(config: DictConfig) -> None:
+    """No setting that decides about privacy is misspelt: Hydra's `+` would add one that nobody reads."""
+    for group, known in SETTINGS.items():
+        for name in set(config[group]) - known:
+            expected = f"one of {', '.join(sorted(known))}"
+            raise ConfigError(f"{group}.{name}", expected=expected, got="a setting that there is not")
 
 
 def _roster(path: str | None) -> Roster | None:

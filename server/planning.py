@@ -26,6 +26,8 @@ from server.statement import not_covered, statement
 
 log = logging.getLogger("caucus.planning")
 
+_LARGE_DELTA = 1e-3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secagg:
@@ -85,6 +87,8 @@ def make_plan(
     Raises:
         ConfigError, PlanError: With the numbers that do not fit.
     """
+    if delta > _LARGE_DELTA:
+        log.warning("delta %g: each record may be given away with that probability; well below 1/M is usual", delta)
     if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
     graph = _graph(secagg, parties, max_dropouts, colluders) if secagg.secure and parties > 1 else _Graph()
@@ -137,14 +141,21 @@ def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _
     return _Graph(degree=degree, threshold=threshold, corrupt=corrupt)
 
 
-def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulation: bool = False) -> dict[str, Any]:
+def describe(
+    plan: Plan,
+    *,
+    ledger: Ledger | None = None,
+    run: str = "",
+    simulation: bool = False,
+    labels_from_records: bool = False,
+) -> dict[str, Any]:
     """`privacy.json`: the plan's guarantee, what it rests on, what it leaves open and what has been spent."""
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
     pure = guarantee.epsilon_pure(plan)
     facts: dict[str, Any] = {
         "epsilon": plan.epsilon,
-        "delta": plan.delta,
+        "delta": plan.delta if plan.queries else 0.0,
         "planned_epsilon": guarantee.verify(plan),
         "pure_epsilon": pure if math.isfinite(pure) else None,
         "released_epsilon": guarantee.epsilon_released(plan),
@@ -179,6 +190,7 @@ def describe(plan: Plan, *, ledger: Ledger | None = None, run: str = "", simulat
         },
         "plan_digest": plan.digest().hex(),
         "simulation": simulation,
+        "labels_from_records": labels_from_records,
     }
     return facts | {"statement": statement(facts), "not_covered": not_covered(facts)}
 

@@ -229,14 +229,14 @@ a private text.</p>
 <section class="card" id="guarantee">
 <h2>The guarantee</h2>
 {% if privacy %}
-<p class="big">ε = {{ privacy.epsilon | epsilon }}{% if not unprotected %}, δ = {{ privacy.delta | delta }}{% endif %}</p>
+<p class="big">ε = {{ (privacy.planned_epsilon if privacy.calibration == "paper" else privacy.epsilon) | epsilon }}{% if not unprotected %}, δ = {{ privacy.delta | delta }}{% endif %}</p>
 <dl>
 <dt>Protected</dt><dd>{% if unprotected %}nothing
-{%- elif privacy.adjacency.unit == "user" %}all records of one person, at most {{ privacy.adjacency.max_records }} ({{ privacy.adjacency.relation }})
+{%- elif privacy.adjacency.unit == "user" %}all records of one user, at most {{ privacy.adjacency.max_records }} ({{ privacy.adjacency.relation }})
 {%- else %}one record ({{ privacy.adjacency.relation }}){% endif %}</dd>
-<dt>Aggregation</dt><dd>{% if privacy.aggregation == "none" %}none: the coordinator sees each party's answer
-{%- else %}{{ privacy.aggregation }}{% endif %}</dd>
-{% if privacy.aggregation != "none" and not unprotected %}
+{% if privacy.queries %}<dt>Aggregation</dt><dd>{% if privacy.aggregation == "none" %}none: the coordinator sees each party's answer
+{%- else %}{{ privacy.aggregation }}{% endif %}</dd>{% endif %}
+{% if privacy.queries and privacy.aggregation != "none" and not unprotected %}
 <dt>Allows for</dt><dd>{{ privacy.assumed_colluders }} colluding and {{ privacy.max_dropouts }} missing parties of {{ privacy.parties }}</dd>
 {% endif %}
 </dl>

@@ -67,6 +67,7 @@ class Setup:
         held_out: Real texts for evaluation that are no party's records; may be empty.
         experiment_seed: For prompts and sampling; never for noise.
         simulation: Whether parties and coordinator are one machine.
+        labels_from_records: Whether the labels were taken from private records, without noise.
         roster: The parties' identities, where the plan names their digest.
         evaluation: Which small model says how good the texts are.
     """
@@ -82,6 +83,7 @@ class Setup:
     held_out: Sequence[Record] = field(repr=False)
     experiment_seed: int
     simulation: bool
+    labels_from_records: bool = False
     roster: Roster | None = None
     evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
 
@@ -210,7 +212,13 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
 def _write(setup: Setup, state: State, *, ledger: Ledger, status: str, seconds: float) -> None:
     _write_lines(setup.folder / "synthetic.jsonl", map(asdict, state.candidates))
     _write_lines(setup.folder / "rounds.jsonl", state.rounds)
-    privacy = describe(setup.plan, ledger=ledger, run=setup.run, simulation=setup.simulation)
+    privacy = describe(
+        setup.plan,
+        ledger=ledger,
+        run=setup.run,
+        simulation=setup.simulation,
+        labels_from_records=setup.labels_from_records,
+    )
     write_json(setup.folder / "privacy.json", privacy)
     write_json(
         setup.folder / "run.json",

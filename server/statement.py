@@ -21,7 +21,8 @@ def statement(privacy: Mapping[str, Any]) -> str:
     Returns:
         Paragraphs, separated by an empty line.
     """
-    epsilon = float(privacy["epsilon"])
+    # By the papers' formula the noise costs something else than was asked for.
+    epsilon = float(privacy["planned_epsilon" if privacy.get("calibration") == "paper" else "epsilon"])
     if not privacy["queries"]:
         paragraphs = [
             "No question was put to any party about its private records, so the released texts do not depend on them."
@@ -30,6 +31,11 @@ def statement(privacy: Mapping[str, Any]) -> str:
         paragraphs = _without_guarantee(privacy)
     else:
         paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_figures(privacy), *_spent(privacy)]
+    if privacy.get("labels_from_records"):
+        paragraphs.append(
+            "Not covered: the labels. They were taken from the private training file without noise, so that which "
+            "labels there are shows in the texts. Name them in the task's file instead, from public knowledge."
+        )
     if privacy["simulation"]:
         paragraphs.append(
             "This was a simulation: the records of all parties were on one machine, so nothing was hidden from whoever "
@@ -55,6 +61,8 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
         items += _party_gaps(masked=masked, noisy=noisy)
     if asked and noisy:
         items += _unit_gaps(privacy)
+    if privacy.get("labels_from_records"):
+        items.append("Labels: they were taken from the private training file, which labels there are is not protected.")
     items.append(
         "What was public before: language models and public texts may hold facts about real people, true or false, "
         "and may repeat them. The guarantee is about the parties' records only."
@@ -201,14 +209,20 @@ def _figures(privacy: Mapping[str, Any]) -> list[str]:
     if privacy["calibration"] == "paper":
         paragraphs.append(
             "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' "
-            "sensitivity), for comparison alone. What it really costs is ε = "
-            f"{show_epsilon(privacy['planned_epsilon'])}."
+            f"sensitivity) for ε = {show_epsilon(privacy['epsilon'])}, for comparison alone. What it really costs is "
+            f"ε = {show_epsilon(privacy['planned_epsilon'])}."
         )
     return paragraphs
 
 
 def _spent(privacy: Mapping[str, Any]) -> list[str]:
-    spent = privacy["spent"]
+    spent, attempts = privacy["spent"], privacy.get("max_attempts", 1)
+    if attempts > 1 and spent["queries_asked"] >= spent["queries_planned"]:
+        sentence = (
+            f"The ε above pays for {attempts} attempts at each of {spent['queries_planned']} queries. What was asked "
+            f"cost ε = {show_epsilon(spent['epsilon'])}."
+        )
+        return [sentence]
     if spent["queries_asked"] >= spent["queries_planned"]:
         return []
     planned = _count(spent["queries_planned"], "planned query", "planned queries")

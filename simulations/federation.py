@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from client import records
 from client.guard import Limits
@@ -35,6 +35,7 @@ def with_labels(config: DictConfig) -> DictConfig:
         labels = sorted({record.label for record in read_records(Path(config.task.train), None)})
         config.task.labels = dict.fromkeys(labels)
         log.warning("%d labels taken from the private training file: simulation only", len(labels))
+        OmegaConf.update(config, "labels_from_records", value=True, force_add=True)
     return config
 
 
@@ -108,6 +109,8 @@ def deal(config: DictConfig) -> list[list[Record]]:
     else:
         shares = dirichlet([record.label for record in pool], count, wanted.alpha, generator)
     dealt = [[pool[i] for i in share] for share in shares]
+    if config.privacy.unit == "user":
+        dealt = _whole_users(dealt)
     absent = len(source.task().labels) - len({record.label for record in pool})
     if absent:
         log.warning("%d of %d labels have no record: their votes are noise alone", absent, len(source.task().labels))
@@ -115,6 +118,16 @@ def deal(config: DictConfig) -> list[list[Record]]:
     if empty:
         log.warning("%d of %d parties have no record: they contribute noise alone", empty, count)
     return dealt
+
+
+def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
+    """All records of a user at the first party that was dealt one: who is at several is protected less."""
+    home: dict[str, int] = {}
+    moved: list[list[Record]] = [[] for _ in dealt]
+    for party, private in enumerate(dealt):
+        for record in private:
+            moved[party if record.user is None else home.setdefault(record.user, party)].append(record)
+    return moved
 
 
 def _pool(source: Source, count: int) -> list[Record]:

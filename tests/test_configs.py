@@ -10,9 +10,9 @@ from omegaconf import DictConfig, OmegaConf
 import configs
 from client.guard import Limits
 from common.embedding import Encoder
-from common.errors import CaucusError
+from common.errors import CaucusError, ConfigError
 from common.llm.anthropic import Anthropic
-from server.app import Parts, composed
+from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
 from simulations.tables import in_row
 
@@ -198,3 +198,13 @@ def test_a_wrong_value_inside_a_part_is_our_error():
     with pytest.raises(InstantiationException) as caught:
         Parts(composed(["method.rounds=1"]))
     assert isinstance(caught.value.__cause__, CaucusError)
+
+
+def test_settings_that_decide_about_privacy_are_those_of_the_configuration():
+    config = composed([])
+    assert {group: set(config[group]) for group in SETTINGS} == SETTINGS
+
+
+def test_a_misspelt_setting_that_was_added_is_refused():
+    with pytest.raises(ConfigError, match="epsilom"):
+        Parts(composed(["+privacy.epsilom=1"]))

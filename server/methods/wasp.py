@@ -83,7 +83,9 @@ class Wasp:
                 expected=f"one text for each of {len(task.labels)} labels in each of {self.rounds} rounds",
                 got=self.samples,
             )
-        spec = VotesSpec(top=self.top, furthest=True, max_records=max_records)
+        # On a grid of 128 to a vote, as at Q = 8, so that shares of noise are whole numbers' worth for a small Q too.
+        fine = max(1, 128 >> (self.top - 1))
+        spec = VotesSpec(top=self.top, furthest=True, fine=fine, max_records=max_records)
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def orders(self, task: Task, models: Sequence[str]) -> int:

@@ -173,3 +173,15 @@ def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
     for aggregation in ("none", "secure, semi-honest coordinator"):
         said = statement(privacy(queries=[drawn], aggregation=aggregation))
         assert "takes part with probability 0.8, which only its party knows" in said
+
+
+def test_labels_taken_from_private_records_are_named():
+    taken = privacy(labels_from_records=True)
+    assert "Not covered: the labels." in statement(taken)
+    assert "Labels" in headings(taken)
+    assert "Labels" not in headings(privacy())
+
+
+def test_attempts_that_were_paid_for_are_told_from_those_that_were_made():
+    spent = {"epsilon": 2.695, "queries_asked": 4, "queries_planned": 4}
+    assert "pays for 2 attempts at each of 4 queries" in statement(privacy(max_attempts=2, spent=spent))
