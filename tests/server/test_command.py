@@ -79,7 +79,6 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
         (["federation.parties=0"], "parties"),
         (["federation.max_dropouts=3"], "parties that remain; expected at least 1"),
         (["federation.colluders=3"], "shares of noise"),
-        (["method.top=1", "federation.parties=10"], "share of noise"),
         (["llm.use=[nobody]"], "llm.use; expected some of broad, narrow, noisy"),
         (["llm.use=[]"], "llm.use"),
         (["privacy.unit=patient"], "unit; expected one of sample, user"),
