@@ -173,4 +173,7 @@ def test_a_sweep_with_a_wrong_setting_fails_with_its_line(launcher, environment,
     grid = ["federation.parties=1,3", "privacy.epsilon=4,0"]
     ended = simulate(environment, "--multirun", *SMALL, *grid, *launcher, f"hydra.sweep.dir={tmp_path}/sweep")
     assert ended.returncode != 0
-    assert "caucus-simulate: epsilon; expected a finite number > 0" in ended.stderr
+    assert "caucus-simulate: 2 of 4 runs failed" in ended.stderr
+    failed = sorted((tmp_path / "sweep").glob("*/error.txt"))
+    assert [path.parent.name for path in failed] == ["1", "3"]
+    assert all("epsilon; expected a finite number > 0" in path.read_text() for path in failed)
