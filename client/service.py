@@ -89,9 +89,9 @@ class PartyService:
         self._encoder = encoder
         self._limits = limits
         self._ledger = ledger
-        self._data_set = ledger.data_set(
-            json.dumps([record.text, record.label]).encode() for record in private
-        )  # fmt: skip
+        # Digests of all records take time and stay in the ledger: only where a limit looks at them.
+        contents = (json.dumps([record.text, record.label]).encode() for record in private)
+        self._data_set = ledger.data_set(contents) if limits.separate_data_sets else ""
         self._identity = identity
         self._roster = roster
         self._session: Session | None = None
@@ -183,7 +183,7 @@ class PartyService:
 
     def _data_set_of(self, plan: Plan) -> str:
         """What the ledger calls the records, where they have a budget of their own; a user's may be in any data set."""
-        return self._data_set if self._limits.separate_data_sets and plan.unit == "sample" else ""
+        return self._data_set if plan.unit == "sample" else ""
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
         setup = set_up(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
