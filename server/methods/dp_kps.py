@@ -37,6 +37,8 @@ VOCABULARY = "vocabulary"
 FINEST_GRID = 256
 COARSEST_GRID = 4
 RAW = "keyphrases"
+Example = tuple[str, tuple[str, ...]]
+"""A text of the recipient's, and its own phrases."""
 """In place of a model's name, where sequences are released as they are."""
 
 
@@ -116,8 +118,7 @@ class DpKps:
             raise ConfigError("method.samples", expected=expected, got=self.samples)
         if self.ablation == "only_llm":
             return ()
-        self._terms()
-        self._examples()
+        self._examples(self._terms())
         pure, specs = self.mechanism == "laplace", self._sketches(task, max_records)
         counted = VocabularySpec(first=self.first_terms, max_records=max_records)
         # Unit counts have Laplace noise either way: Gaussian shares of many parties would be too small for them.
@@ -143,7 +144,8 @@ class DpKps:
         """The one round, top to bottom."""
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
-        vocabulary = self._private_vocabulary(tools)
+        terms = self._terms()
+        examples, vocabulary = self._examples(terms), self._private_vocabulary(terms, tools)
         vectors = tools.embed(vocabulary)
         densities = [self._density(spec, vocabulary, vectors, tools) for spec in self._sketches(tools.task, 1)]
         sizes = selection.per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
@@ -153,11 +155,10 @@ class DpKps:
             for label, sequences in zip(tools.task.labels, drawn, strict=True)
             for phrases in sequences.phrases
         ]
-        candidates, written = self._raw(seeds) if self.ablation == "no_llm" else self._seeded(seeds, tools)
+        candidates, written = self._raw(seeds) if self.ablation == "no_llm" else self._seeded(seeds, examples, tools)
         return self._ended(state, tools, candidates, written, notes=_notes(drawn, tools.task, self.length))
 
-    def _private_vocabulary(self, tools: Tools) -> tuple[str, ...]:
-        terms = self._terms()
+    def _private_vocabulary(self, terms: tuple[str, ...], tools: Tools) -> tuple[str, ...]:
         counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
         return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
 
@@ -182,9 +183,10 @@ class DpKps:
         ensemble = [densities[int(np.searchsorted(prefixes, j))] for j in range(1, self.length + 1)]
         return keyphrases.iterative(ensemble, label, vectors, count, generator)
 
-    def _seeded(self, seeds: Sequence[tuple[str, tuple[str, ...]]], tools: Tools) -> tuple[list[Candidate], Written]:
+    def _seeded(
+        self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
+    ) -> tuple[list[Candidate], Written]:
         """One prompt a sequence, models in turn; a phrase that was drawn twice is said once."""
-        examples = self._examples()
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -269,11 +271,10 @@ class DpKps:
     def _terms(self) -> tuple[str, ...]:
         return keyphrases.public_vocabulary(self.vocabulary, at_least=self.kept_terms)
 
-    def _examples(self) -> list[tuple[str, tuple[str, ...]]]:
+    def _examples(self, terms: tuple[str, ...]) -> list[Example]:
         """The recipient's texts, each with its first K terms of the public vocabulary."""
         if self.few_shot is None:
             return []
-        terms = self._terms()
         extractor = Extractor(terms)
         texts = read_texts(self.few_shot)
         examples = [(text, tuple(terms[i] for i in extractor.first(text, self.length))) for text in texts]
