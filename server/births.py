@@ -4,8 +4,9 @@ Each parent's own model writes its children, those of two parents the first one'
 and their length, of two the mean.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -49,23 +50,11 @@ class Births:
 
     def rewritten(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
         """Elites in other words, one after the other."""
-        for place in range(count):
-            parent = elites[place % len(elites)]
-            request = prompts.paraphrase(
-                self.tools.task, parent.label, parent.text, texts=1, rng=self._generator("rewritten", place),
-                temperature=self.temperature, words=_words(parent),
-            )  # fmt: skip
-            yield self._child(parent), request
+        return self._varied("rewritten", prompts.paraphrase, elites, count)
 
     def filled(self, elites: Sequence[Candidate], count: int, *, mask: float) -> Iterator[Birth]:
         """Elites with a share `mask` of their words filled in afresh, one after the other."""
-        for place in range(count):
-            parent = elites[place % len(elites)]
-            request = prompts.fill_in(
-                self.tools.task, parent.label, parent.text, blanks=mask, texts=1,
-                rng=self._generator("filled in", place), temperature=self.temperature, words=_words(parent),
-            )  # fmt: skip
-            yield self._child(parent), request
+        return self._varied("filled in", partial(prompts.fill_in, blanks=mask), elites, count)
 
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
         """Out of two elites of one label, drawn at random, and a keyword; none if no label has two."""
@@ -77,6 +66,17 @@ class Births:
                 words=round((_words(first) + _words(second)) / 2),
             )  # fmt: skip
             yield self._child(first), request
+
+    def _varied(
+        self, operator: str, ask: Callable[..., Request], elites: Sequence[Candidate], count: int
+    ) -> Iterator[Birth]:
+        for place in range(count):
+            parent = elites[place % len(elites)]
+            request = ask(
+                self.tools.task, parent.label, parent.text, texts=1, rng=self._generator(operator, place),
+                temperature=self.temperature, words=_words(parent),
+            )  # fmt: skip
+            yield self._child(parent), request
 
     def _child(self, parent: Candidate) -> Candidate:
         return replace(parent, text="", round=self.number)
