@@ -22,7 +22,7 @@ demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
 test: check
-	$(BIN)/pytest --cov --cov-fail-under=100
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal --cov --cov-fail-under=100
 
 check: $(INSTALLED)
 	$(BIN)/ruff check
