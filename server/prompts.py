@@ -60,8 +60,36 @@ def paraphrase(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """The source said in other words (Aug-PE's variation; DPGA-TextSyn's first mutation, in the source's length)."""
+    """The source said in other words (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
+
+
+def abstracts(
+    task: Task,
+    label: str | None,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """Short abstracts of texts that there might be: RPSG's public pool. They name one of the task's attributes each."""
+    return replace(by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words), abstract=True)
+
+
+def from_abstract(
+    task: Task,
+    label: str | None,
+    abstract: str,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """A realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
+    return replace(plain, source=(abstract,), abstract=True)
 
 
 def fill_in(
