@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common import texts
 from common.errors import ProtocolError
 from common.queries import (
     CorrectCountSpec,
@@ -28,6 +29,7 @@ from common.queries import (
     VotesSpec,
     spec_to_dict,
 )
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
 
 _NORM_TOLERANCE = 1e-3
 _LARGEST_ENTRY = 1e6
@@ -227,8 +229,20 @@ class SeedChoice:
         return self.spec.choices
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Texts:
+    """Nothing more to ask, whichever kind it is: labels are the plan's, models and records the party's."""
+
+    spec: TextSpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer, as `common/texts.py` writes texts down."""
+        return texts.length(self.spec.texts, self.spec.longest)
+
+
 Summed = Votes | LabelHistogram | LengthHistogram | Vocabulary | Sketch | SelfSimilarity | CorrectCount
-Query = Summed | LengthRange | SeedChoice
+Query = Summed | LengthRange | SeedChoice | Texts
 
 _ASKED: dict[str, type[Query]] = {
     VotesSpec.kind: Votes,
@@ -240,6 +254,9 @@ _ASKED: dict[str, type[Query]] = {
     CorrectCountSpec.kind: CorrectCount,
     LengthRangeSpec.kind: LengthRange,
     SeedChoiceSpec.kind: SeedChoice,
+    AbstractedSeedsSpec.kind: Texts,
+    FineTunedSpec.kind: Texts,
+    RewrittenSpec.kind: Texts,
 }
 
 

@@ -17,6 +17,7 @@ from common.queries import (
     VocabularySpec,
     VotesSpec,
 )
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 
 _TERMS = asked.encode_terms(("fever", "chest pain"))
 _VECTORS = np.array([[1, 0], [0.6, 0.8]], np.float32)
@@ -70,6 +71,9 @@ _QUERIES = {
     "correct count": (_classifier(), 2),
     "length range": (asked.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
     "seed choice": (_seeds(), 5),
+    "abstracted seeds": (asked.Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
+    "fine-tuned samples": (asked.Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
+    "rewritten records": (asked.Texts(spec=RewrittenSpec(texts=5, longest=9)), 50),
 }
 
 
