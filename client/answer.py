@@ -159,7 +159,7 @@ def _noised(
 
 def _check(query: Query, plan: Plan, planned: PlannedQuery, records: Embedded) -> None:
     """The query is the planned one and fits the plan's labels and encoder."""
-    if query.spec != planned.spec or (isinstance(query, Votes) and query.labels.max() >= len(plan.labels)):
+    if query.spec != planned.spec or (isinstance(query, Votes | SeedChoice) and query.labels.max() >= len(plan.labels)):
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
     if query.length > LARGEST_ANSWER or (
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE

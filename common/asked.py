@@ -53,10 +53,7 @@ class Votes:
     labels: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _unit_rows(self.spec, vectors=self.vectors)
-        _shaped(self.spec, "labels", self.labels, np.int32, (len(self.vectors),))
-        if self.labels.min() < 0:
-            raise _wrong(self.spec, "labels", "numbers >= 0", int(self.labels.min()))
+        _labelled_rows(self.spec, self.vectors, self.labels)
 
     @property
     def length(self) -> int:
@@ -215,13 +212,15 @@ class SeedChoice:
     Attributes:
         spec: The planned specification.
         vectors: (candidates, dim) float32, unit norm.
+        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
     """
 
     spec: SeedChoiceSpec
     vectors: NDArray[np.float32]
+    labels: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _unit_rows(self.spec, vectors=self.vectors)
+        _labelled_rows(self.spec, self.vectors, self.labels)
 
     @property
     def length(self) -> int:
@@ -352,6 +351,13 @@ def _check_terms(spec: Spec, terms: NDArray[np.uint8]) -> None:
         encode_terms(decode_terms(terms))
     except (UnicodeDecodeError, ProtocolError) as error:
         raise _wrong(spec, "terms", "different terms in UTF-8, none empty", "others") from error
+
+
+def _labelled_rows(spec: Spec, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
+    _unit_rows(spec, vectors=vectors)
+    _shaped(spec, "labels", labels, np.int32, (len(vectors),))
+    if labels.min() < 0:
+        raise _wrong(spec, "labels", "numbers >= 0", int(labels.min()))
 
 
 def _unit_rows(spec: Spec, *, vectors: NDArray[np.float32]) -> None:

@@ -53,8 +53,9 @@ def _vocabulary(terms=_TERMS, **spec):
     return asked.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
 
 
-def _seeds(vectors=_VECTORS, **spec):
-    return asked.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors)
+def _seeds(vectors=_VECTORS, labels=None, **spec):
+    labels = np.zeros(len(vectors), np.int32) if labels is None else labels
+    return asked.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
 
 
 _QUERIES = {
@@ -180,8 +181,9 @@ def test_vectors_that_are_not_finite_unit_rows_are_refused(vectors):
     "labels", [np.zeros(3, np.int32), np.zeros(2, np.int64), np.array([0, -1], np.int32), np.zeros((2, 1), np.int32)]
 )
 def test_labels_of_candidates_are_one_number_each(labels):
-    with pytest.raises(ProtocolError, match="labels"):
-        asked.Votes(spec=VotesSpec(top=1), vectors=_VECTORS, labels=labels)
+    for kind, spec in ((asked.Votes, VotesSpec(top=1)), (asked.SeedChoice, SeedChoiceSpec(choices=5))):
+        with pytest.raises(ProtocolError, match="labels"):
+            kind(spec=spec, vectors=_VECTORS, labels=labels)
 
 
 @pytest.mark.parametrize(

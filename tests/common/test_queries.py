@@ -33,6 +33,7 @@ _ALL = [
     CorrectCountSpec(max_records=2),
     LengthRangeSpec(cap=1000, max_records=2),
     SeedChoiceSpec(choices=100, max_records=2),
+    SeedChoiceSpec(choices=100, nearest=5),
     AbstractedSeedsSpec(choices=100, longest=99, candidates=7, max_records=2),
     FineTunedSpec(
         texts=100, longest=99, steps=7, learning_rate=0.5, temperature=0.7, lora=4, max_tokens=9, max_records=2
@@ -117,6 +118,9 @@ def test_what_a_choice_or_a_range_in_a_party_costs_over_its_scale():
     assert LengthRangeSpec(cap=10, max_records=3).sensitivity.l1 == 12
     assert SeedChoiceSpec(choices=10).sensitivity.l1 == 2
     assert SeedChoiceSpec(choices=10, max_records=3).sensitivity.l1 == 6
+    assert SeedChoiceSpec(choices=10, nearest=4).sensitivity.l1 == 1
+    assert SeedChoiceSpec(choices=10, nearest=4, max_records=3).sensitivity.l1 == 3
+    assert SeedChoiceSpec(choices=10, nearest=4).mechanisms == ("exponential",)
 
 
 @pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)
@@ -154,7 +158,7 @@ def test_numbers_out_of_range_or_of_another_type_are_refused(spec, wrong):
     for field in dataclasses.fields(spec):
         kind = type(getattr(spec, field.name))
         right = (kind is bool and wrong is True) or (kind is float and wrong == 1 and type(wrong) is float)
-        right = right or (field.name in ("prefix", "lora") and wrong == 0 and type(wrong) is int)
+        right = right or (field.name in ("prefix", "lora", "nearest") and wrong == 0 and type(wrong) is int)
         if not right:
             with pytest.raises(ConfigError, match=field.name):
                 dataclasses.replace(spec, **{field.name: wrong})
