@@ -206,8 +206,12 @@ def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon
         return high
     while cost(low) <= epsilon:
         low, high = low / 2, low
-    ceiling = 1e3 * epsilon
-    return float(brentq(lambda at: min(cost(at), ceiling) - epsilon, low, high, xtol=1e-5 * low, rtol=1e-5))
+
+    # On log scales cost is nearly a line.
+    def over(log_scale: float) -> float:
+        return math.log(min(max(cost(math.exp(log_scale)) / epsilon, 1e-3), 1e3))
+
+    return math.exp(float(brentq(over, math.log(low), math.log(high), xtol=1e-5)))
 
 
 def _answer(release: Release) -> Answer:

@@ -61,7 +61,7 @@ class PlannedQuery:
                 got=f"{self.pure!r}, {self.mechanism}, rate {self.rate:g}",
             )  # fmt: skip
         if self.mechanism == "dp-sgd" and self.redraw != (self.rate < 1):
-            raise ConfigError(f"subsampling of {self.name}", expected="redrawn, below rate 1", got=f"rate {self.rate:g}")
+            raise ConfigError(f"subsampling of {self.name}", expected="redrawn where there are any", got=self.redraw)
         if self.mechanism == "none" and self.scale:
             raise ConfigError(f"scale of {self.name}", expected="0, for there is no noise", got=self.scale)
         # One spelling for each number, so that equal plans have equal digests.
