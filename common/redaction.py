@@ -49,7 +49,7 @@ _NAME = r"[A-Z][\w'’-]*(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}"
 _WAY = r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Court|Ct|Way|Place|Square|Terrace|Highway)"
 _FILED = r"(?:medical )?record|chart|case|patient|account|insurance|member"
 _WHO = r"man|woman|lady|gentleman|male|female|boy|girl|patient"
-_NUMBER = r"\d[\d,]*(?:\.\d+)?"
+_NUMBER = r"\d+(?:,\d+)*(?:\.\d+)?"
 
 _OWN = {
     "PERSON": (

@@ -25,7 +25,7 @@ from common.redaction import Redactor, entities, redact
         ("From 192.168.1.1, see https://foo.example.com/x?y=1", "From [IP], see [URL]"),
         ("Her social security number is 536-90-4399", "Her social security number is [SSN]"),
         ("Send 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", "Send [CRYPTO]"),
-        ("I owe $1,200.50, 300 euros and £5k.", "I owe [CURRENCY], [CURRENCY] and [CURRENCY]."),
+        ("I owe $1,200, 300.50 euros and £5k.", "I owe [CURRENCY], [CURRENCY] and [CURRENCY]."),
         ("At 12 Old Mill Road, Springfield, IL 62704.", "At [ADDRESS], Springfield, [ADDRESS]."),
         ("I am u/someone99, or @some_one", "I am [HANDLE], or [HANDLE]"),
         ("Patient: John Doe, well", "[PERSON], well"),
