@@ -1,8 +1,10 @@
 """Requests for language models: what each mode puts into a `Request`.
 
 Wording is the providers' (`common/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases were drawn
-from noised answers, and the examples that go with keyphrases are given by the data's recipient. No party's text can get
-here, because no answer of a party contains any.
+from noised answers, and the examples that go with keyphrases are given by the data's recipient. One text that a party
+wrote can get here: an abstract of a record that the party released to the coordinator, by RPSG's `seed_unproven`, whose
+privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
+parties release to be published (`FineTunedSpec`, `RewrittenSpec`) are no method's prompts.
 """
 
 from collections.abc import Sequence

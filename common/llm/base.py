@@ -1,8 +1,8 @@
 """What a method asks of a language model, and what it gets: `provider.generate([Request(...)]) -> [Reply(...)]`.
 
 A request is structured: which fields are set says what is wanted, every provider reads the same fields, and the hash of
-the canonical form names the reply in the cache. Private text is never in one: exemplars are synthetic texts, chosen
-by votes that were noised before anyone saw them.
+the canonical form names the reply in the cache. Private text is never in one: what is shown are synthetic texts, chosen
+by votes that were noised before anyone saw them, or texts that were released already (`server/prompts.py`).
 """
 
 import hashlib
