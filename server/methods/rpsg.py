@@ -60,7 +60,9 @@ class Rpsg:
         candidates: "pool", "histogram" or "seed_unproven".
         pool: Abstracts that the models write, evenly over labels and models.
         abstract_words: Length of one to ask for; None leaves it open.
-        choices: Seeds that each party chooses, or releases, a public number; None: together as many as are needed.
+        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
+            "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
+            the others at random, which is worse than fewer choices, each of which serves for several texts.
         parties: L, to share them out; the plan has its own.
         mechanism: Of the query, see `MECHANISMS`; None: the first.
         nearest: Of "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded by
@@ -121,7 +123,8 @@ class Rpsg:
                 expected = f"at least one text for each of {len(task.labels)} labels"
                 raise ConfigError(f"method.{name}", expected=expected, got=value)
         mechanism = self.mechanism or MECHANISMS[self.candidates][0]
-        choices = self.choices or -(-sum(self._needed(task)) // self.parties)
+        seeds = sum(self._needed(task)) if self.candidates == "seed_unproven" else self.samples
+        choices = self.choices or -(-seeds // self.parties)
         match self.candidates:
             case "pool":
                 chosen = SeedChoiceSpec(choices=choices, nearest=self._nearest(max_records), max_records=max_records)

@@ -63,8 +63,10 @@ def test_asks_one_query(changes, name, spec, mechanism, pure):
 
 def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
     refine = Refinement(similarity=0.5, nll=0.5)
-    for parties, choices in ((1, 48), (5, 10), (100, 1)):
-        assert method(parties=parties, refinement=refine).plan(TASK, 1)[0].spec.choices == choices
+    for parties, choices, first in ((1, 12, 48), (5, 3, 10), (100, 1, 1)):
+        for candidates, number in (("pool", choices), ("seed_unproven", first)):
+            how = method(parties=parties, refinement=refine, candidates=candidates)
+            assert how.plan(TASK, 1)[0].spec.choices == number
     assert method(choices=7).plan(TASK, 1)[0].spec.choices == 7
 
 
