@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError
+from common import checkpoints
 from common.validate import in_range, integers
 
 
@@ -106,21 +106,11 @@ class Summariser:
     def __init__(
         self, name_or_path: str, *, longest: int = 150, shortest: int = 50, control: bool = True, device: str = "cpu"
     ) -> None:
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer  # noqa: PLC0415 — seconds to import
-
         integers(1, longest=longest, shortest=shortest)
         self._longest, self._shortest, self._control = longest, min(shortest, longest), control
-        known = {"local_files_only": True, "trust_remote_code": False}
-        try:
-            self._model: Any = AutoModelForSeq2SeqLM.from_pretrained(name_or_path, **known).to(device)
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(name_or_path, **known)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise ConfigError(
-                "the abstraction model cannot be loaded",
-                expected="a transformers sequence-to-sequence model in a folder or the local cache",
-                got=f"{name_or_path!r} ({type(error).__name__})",
-            ) from error
-        self._model.eval()
+        self._model, self._tokenizer = checkpoints.load(
+            name_or_path, "AutoModelForSeq2SeqLM", what="the abstraction model", device=device
+        )
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
         """See `Abstraction.write`: by beam search, or drawn from the model."""

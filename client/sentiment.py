@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from common.errors import ConfigError
+from common import checkpoints
 
 
 class Mood(NamedTuple):
@@ -52,22 +52,9 @@ class Classifier:
     """
 
     def __init__(self, name_or_path: str, device: str = "cpu") -> None:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: PLC0415 — seconds to import
-
-        try:
-            self._model: Any = AutoModelForSequenceClassification.from_pretrained(
-                name_or_path, local_files_only=True, trust_remote_code=False
-            ).to(device)
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(
-                name_or_path, local_files_only=True, trust_remote_code=False
-            )
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise ConfigError(
-                "the sentiment model cannot be loaded",
-                expected="a transformers classifier in a folder or the local cache",
-                got=f"{name_or_path!r} ({type(error).__name__})",
-            ) from error
-        self._model.eval()
+        self._model, self._tokenizer = checkpoints.load(
+            name_or_path, "AutoModelForSequenceClassification", what="the sentiment model", device=device
+        )
 
     def judge(self, text: str) -> Mood:
         """The text's mood."""

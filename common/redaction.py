@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common import checkpoints
 from common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -192,24 +193,19 @@ def _model(name: str) -> Callable[[str], list[Span]]:
         if (Path(name) / "meta.json").is_file() or spacy.util.is_package(name):
             pipeline = spacy.load(name)
             return lambda text: [(piece.start_char, piece.end_char, piece.label_) for piece in pipeline(text).ents]
-        return _classifier(name)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise ConfigError(
             "the model for names cannot be loaded",
-            expected="a spaCy package or folder, or a transformers token classifier in a folder or the local cache",
+            expected="a spaCy package or folder",
             got=f"{name!r} ({type(error).__name__})",
         ) from error
+    return _classifier(name)
 
 
 def _classifier(name: str) -> Callable[[str], list[Span]]:
-    from transformers import (  # noqa: PLC0415 — seconds to import
-        AutoModelForTokenClassification,
-        AutoTokenizer,
-        TokenClassificationPipeline,
-    )
+    from transformers import TokenClassificationPipeline  # noqa: PLC0415 — seconds to import
 
-    model: Any = AutoModelForTokenClassification.from_pretrained(name, local_files_only=True)
-    tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=True)
+    model, tokenizer = checkpoints.load(name, "AutoModelForTokenClassification", what="the model for names")
     pipeline: Any = TokenClassificationPipeline
     classify = pipeline(model=model, tokenizer=tokenizer, aggregation_strategy="simple")
     return lambda text: [(found["start"], found["end"], found["entity_group"]) for found in classify(text)]

@@ -87,7 +87,7 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
 
 
 def own_settings(client: DictConfig) -> tuple[Limits, dict[str, Writer]]:
-    """A party's limits, and by kind of query what writes texts there, from its `client.yaml`; null sections are none."""
+    """A party's limits, and by kind of query what writes texts there, from its `client.yaml` (null: nothing)."""
     limits = instantiate({name: value for name, value in client.items() if name not in SECTIONS}, _convert_="all")
     sections = {kind: client.get(section) for section, kind in SECTIONS.items()}
     return limits, {kind: instantiate(value, _convert_="all") for kind, value in sections.items() if value}

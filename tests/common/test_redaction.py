@@ -100,3 +100,9 @@ def test_what_is_no_model_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="the model for names cannot be loaded"):
         Redactor(name)
+
+
+def test_a_spacy_folder_that_is_damaged_is_refused(tmp_path):
+    (tmp_path / "meta.json").write_text("{")
+    with pytest.raises(ConfigError, match="the model for names cannot be loaded; expected a spaCy package"):
+        Redactor(str(tmp_path))
