@@ -6,7 +6,8 @@
 3. Units: at user level so many records of each user; of a subsample, those that its secret key draws.
 4. Contribute: integer counts from these records alone.
 5. Bound: no count exceeds what the ring was planned for.
-6. Noise: this party's one share, from the operating system's entropy; or the whole of it, inside the party.
+6. Noise: this party's one share, from the operating system's entropy; or the whole of it, inside the party, and there
+   by what writes texts (`client/writers.py`).
 7. Keep: the noised answer is on disk before it leaves.
 
 What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`), or an answer of this
@@ -24,6 +25,8 @@ it asks again is never closed here, and what is closed here it never asks again.
 query was asked keeps the answer until it answers one, or until the end.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +34,10 @@ from client import contribute, histograms, seeds
 from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
-from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Votes, digest
+from client.writers import Writer
+from common import texts
+from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Summed, Texts, Votes, digest
+from common.embedding import Encoder
 from common.errors import RefusedError
 from common.messages import Reason
 from common.privacy import mechanisms
@@ -50,7 +56,17 @@ LARGEST_CHOICE = 2**30
 
 
 def answer(
-    query: Query, *, run: str, index: int, plan: Plan, records: Embedded, ledger: Ledger, limits: Limits, data_set: str
+    query: Query,
+    *,
+    run: str,
+    index: int,
+    plan: Plan,
+    records: Embedded,
+    ledger: Ledger,
+    limits: Limits,
+    data_set: str,
+    encoder: Encoder,
+    writers: Mapping[str, Writer],
 ) -> NDArray[np.int64]:
     """This party's noised answer.
 
@@ -63,6 +79,8 @@ def answer(
         ledger: This party's own ledger.
         limits: This party's own limits.
         data_set: What the ledger calls the records.
+        encoder: The agreed one.
+        writers: By kind of query.
 
     Returns:
         (length,): integer counts plus noise, in grid units; or what a mechanism inside the party chose.
@@ -92,10 +110,16 @@ def answer(
 
     units = records.limited(planned.spec.max_records)
     draw = plan.draw(index)
-    if draw:
+    if draw and not isinstance(query, Texts):  # what fine-tunes draws a subsample for each step
         units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))
 
-    noised = _noised(query, plan, planned, units)
+    if isinstance(query, Texts):
+        written = writers[query.spec.kind].write(
+            planned, units, labels=plan.labels, encoder=encoder, key=secure_bytes(32)
+        )
+        noised = texts.encode(written, query.spec.texts, query.spec.longest)
+    else:
+        noised = _noised(query, plan, planned, units)
     if planned.scale == 0 and planned.summed:
         return noised
     return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))
@@ -108,7 +132,9 @@ def close(ledger: Ledger, run: str, *, before: int) -> None:
             ledger.commit(run, entry.index)
 
 
-def _noised(query: Query, plan: Plan, planned: PlannedQuery, units: Embedded) -> NDArray[np.int64]:
+def _noised(
+    query: Summed | LengthRange | SeedChoice, plan: Plan, planned: PlannedQuery, units: Embedded
+) -> NDArray[np.int64]:
     key = secure_bytes(32)
     match query:
         case LengthRange():
@@ -133,14 +159,12 @@ def _noised(query: Query, plan: Plan, planned: PlannedQuery, units: Embedded) ->
 
 def _check(query: Query, plan: Plan, planned: PlannedQuery, records: Embedded) -> None:
     """The query is the planned one and fits the plan's labels and encoder."""
-    if query.spec != planned.spec or (isinstance(query, Votes) and query.labels.max() >= len(plan.labels)):
+    if query.spec != planned.spec or (isinstance(query, Votes | SeedChoice) and query.labels.max() >= len(plan.labels)):
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
     if query.length > LARGEST_ANSWER or (
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
     ):
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
-    if planned.unproven:
-        raise RefusalError(Reason.UNPLANNED, "candidates", expected="a pool; this party has no model of its own")
     dimensions = records.vectors.shape[1]
     match query:
         case Votes() | SeedChoice():

@@ -11,7 +11,7 @@ from common.messages import Reason
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.guarantee import epsilon_against, verify
 from common.privacy.plan import Plan
-from common.queries import KINDS, VotesSpec
+from common.queries import KINDS, PROVEN, VotesSpec
 from common.setup import log2_breach
 
 
@@ -29,7 +29,7 @@ class Limits:
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
             refusal then tells the coordinator whether they share any, which no noise covers: for data sets of which it
             is known anyway.
-        queries: Kinds of queries that are answered.
+        queries: Kinds of queries that are answered; if not named, all whose answers have a proof.
         colluders: Other parties that might tell the coordinator their noise: `max_epsilon` must hold even then.
         max_top: Largest Q.
         min_survivors: Fewest parties that a sum may hold; above 1 there must be secure aggregation.
@@ -37,7 +37,8 @@ class Limits:
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
-        unsafe_unproven: Allows queries whose released text has no proof (`own_candidates`), at ε = ∞.
+        unsafe_unproven: Allows those of them whose released texts have no proof (`text_queries.UNPROVEN`), at ε = ∞:
+            not together with a lifetime limit.
     """
 
     max_epsilon: float = 8.0
@@ -45,7 +46,7 @@ class Limits:
     lifetime_epsilon: float | None = None
     lifetime_delta: float = 1e-4
     separate_data_sets: bool = False
-    queries: tuple[str, ...] = KINDS
+    queries: tuple[str, ...] = PROVEN
     colluders: int = 0
     max_top: int = 16
     min_survivors: int = 1
@@ -84,7 +85,7 @@ class Limits:
                 _refuse("query", f"one of {', '.join(self.queries)}", query.spec.kind)
             if query.unproven and not self.unsafe_unproven:
                 _refuse("query", "one with a proof, or unsafe_unproven in this party's limits", query.name)
-            if query.scale == 0 and not self.unsafe_no_noise:
+            if query.scale == 0 and query.mechanism != "none" and not self.unsafe_no_noise:
                 _refuse("query", "one with noise, or unsafe_no_noise in this party's limits", query.name)
             if isinstance(query.spec, VotesSpec):
                 _at_most("votes in each direction", query.spec.top, self.max_top)
@@ -120,8 +121,12 @@ class Limits:
         """
         if self.lifetime_epsilon is None:
             return
-        # By norm: never below the truth and at once, however many they are.
-        _at_most("epsilon of all runs", epsilon_by_norm(charges, self.lifetime_delta), self.lifetime_epsilon)
+        charges = list(charges)
+        # By norm: never below the truth and at once, however many they are. Far above it only for many subsamples.
+        spent = epsilon_by_norm(charges, self.lifetime_delta)
+        if spent > self.lifetime_epsilon and any(charge.draws > 1 for charge in charges):
+            spent = epsilon(charges, self.lifetime_delta)
+        _at_most("epsilon of all runs", spent, self.lifetime_epsilon)
 
     def _check_aggregation(self, plan: Plan) -> None:
         if self.malicious_coordinator and not plan.malicious:

@@ -23,7 +23,7 @@ def choose(
     Args:
         query: The candidates.
         records: This party's records, of each owner at most `max_records`.
-        scale: b, for utilities in [0, 1]: one choice costs 2 / b.
+        scale: b, for utilities in [0, 1]: one choice costs `query.spec.sensitivity.l1` / b.
         key: 32 secret bytes, of this call alone.
         replacement: The exponential mechanism; else permute-and-flip.
 
@@ -48,7 +48,7 @@ def utilities(query: asked.SeedChoice, records: Embedded, key: bytes) -> Iterato
     replaces at most one. With fewer, choosers to whom all candidates are equal fill up the number.
 
     Yields:
-        (candidates,) int64, (1 + cosine) / 2 in steps of 1 / mechanisms.UNIT.
+        (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.
 
     Raises:
         ProtocolError: If the candidates' vectors have another dimension than the records'.
@@ -63,7 +63,17 @@ def utilities(query: asked.SeedChoice, records: Embedded, key: bytes) -> Iterato
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))
     for start in range(0, len(drawn), chunk):
         cosines = products.cosines(records.vectors[drawn[start : start + chunk]], query.vectors)
-        for row in cosines:
-            yield mechanisms.on_grid((1 + row) / 2)
+        for row, label in zip(cosines, records.labels[drawn[start : start + chunk]], strict=True):
+            yield _of_record(row, query.labels == label, query.spec.nearest)
     for _ in range(query.spec.choices - len(drawn)):
         yield np.full(candidates, mechanisms.UNIT // 2, dtype=np.int64)
+
+
+def _of_record(cosines: NDArray[np.floating], own: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
+    """One record's utilities; `own` are candidates of its label."""
+    if not nearest:
+        return np.where(own, mechanisms.on_grid((1 + cosines) / 2), 0)
+    steps = np.zeros(len(cosines), dtype=np.int64)
+    # Of equals the first, whatever the cosines: exactly so many have utility 1.
+    steps[np.lexsort((-cosines, ~own))[:nearest]] = mechanisms.UNIT
+    return steps

@@ -16,9 +16,10 @@ from typing import Protocol, TypeVar
 
 import grpc
 
-from client import answer, records, secagg
+from client import answer, records, secagg, writers
 from client.guard import Limits
 from client.session import RefusalError, Session
+from client.writers import Writer
 from common import asked, wire
 from common import messages as m
 from common.domain import PartyId, Record
@@ -68,6 +69,7 @@ class PartyService:
         encoder: The encoder that the plan must name.
         limits: This party's own limits.
         ledger: This party's own ledger.
+        writers: What writes texts, by kind of query.
         identity: Its signing key; None if it knows nobody's identity.
         roster: Everybody's identities, from this party's own file; plans that trust the coordinator with less than
             following the protocol need it.
@@ -81,6 +83,7 @@ class PartyService:
         encoder: Encoder,
         limits: Limits,
         ledger: Ledger,
+        writers: Mapping[str, Writer] | None = None,
         identity: Identity | None = None,
         roster: Roster | None = None,
     ) -> None:
@@ -92,6 +95,7 @@ class PartyService:
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
         contents = (json.dumps([record.text, record.label]).encode() for record in private)
         self._data_set = ledger.data_set(contents) if limits.separate_data_sets else ""
+        self._writers = dict(writers or {})
         self._identity = identity
         self._roster = roster
         self._session: Session | None = None
@@ -171,6 +175,7 @@ class PartyService:
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
+        writers.check(plan, self._writers)
         if plan.delta * len(self._private) >= 1:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
@@ -209,6 +214,8 @@ class PartyService:
             ledger=self._ledger,
             limits=self._limits,
             data_set=self._data_set_of(plan),
+            encoder=self._encoder,
+            writers=self._writers,
         )
         if not ready:
             return m.Answer(ring.encode(counts))

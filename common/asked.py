@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common import texts
 from common.errors import ProtocolError
 from common.queries import (
     CorrectCountSpec,
@@ -28,6 +29,7 @@ from common.queries import (
     VotesSpec,
     spec_to_dict,
 )
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
 
 _NORM_TOLERANCE = 1e-3
 _LARGEST_ENTRY = 1e6
@@ -51,10 +53,7 @@ class Votes:
     labels: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _unit_rows(self.spec, vectors=self.vectors)
-        _shaped(self.spec, "labels", self.labels, np.int32, (len(self.vectors),))
-        if self.labels.min() < 0:
-            raise _wrong(self.spec, "labels", "numbers >= 0", int(self.labels.min()))
+        _labelled_rows(self.spec, self.vectors, self.labels)
 
     @property
     def length(self) -> int:
@@ -213,13 +212,15 @@ class SeedChoice:
     Attributes:
         spec: The planned specification.
         vectors: (candidates, dim) float32, unit norm.
+        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
     """
 
     spec: SeedChoiceSpec
     vectors: NDArray[np.float32]
+    labels: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _unit_rows(self.spec, vectors=self.vectors)
+        _labelled_rows(self.spec, self.vectors, self.labels)
 
     @property
     def length(self) -> int:
@@ -227,8 +228,20 @@ class SeedChoice:
         return self.spec.choices
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Texts:
+    """Nothing more to ask, whichever kind it is: labels are the plan's, models and records the party's."""
+
+    spec: TextSpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer, as `common/texts.py` writes texts down."""
+        return texts.length(self.spec.texts, self.spec.longest)
+
+
 Summed = Votes | LabelHistogram | LengthHistogram | Vocabulary | Sketch | SelfSimilarity | CorrectCount
-Query = Summed | LengthRange | SeedChoice
+Query = Summed | LengthRange | SeedChoice | Texts
 
 _ASKED: dict[str, type[Query]] = {
     VotesSpec.kind: Votes,
@@ -240,6 +253,9 @@ _ASKED: dict[str, type[Query]] = {
     CorrectCountSpec.kind: CorrectCount,
     LengthRangeSpec.kind: LengthRange,
     SeedChoiceSpec.kind: SeedChoice,
+    AbstractedSeedsSpec.kind: Texts,
+    FineTunedSpec.kind: Texts,
+    RewrittenSpec.kind: Texts,
 }
 
 
@@ -335,6 +351,13 @@ def _check_terms(spec: Spec, terms: NDArray[np.uint8]) -> None:
         encode_terms(decode_terms(terms))
     except (UnicodeDecodeError, ProtocolError) as error:
         raise _wrong(spec, "terms", "different terms in UTF-8, none empty", "others") from error
+
+
+def _labelled_rows(spec: Spec, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
+    _unit_rows(spec, vectors=vectors)
+    _shaped(spec, "labels", labels, np.int32, (len(vectors),))
+    if labels.min() < 0:
+        raise _wrong(spec, "labels", "numbers >= 0", int(labels.min()))
 
 
 def _unit_rows(spec: Spec, *, vectors: NDArray[np.float32]) -> None:

@@ -2,7 +2,7 @@
 
 A query has a public specification (here), which the plan fixes, prices and hashes before anything private is touched,
 and an asked form (`common/asked.py`), which adds what the coordinator learns to ask about during the run. Each answer
-is a vector of integers. A query that is not in this file cannot be asked.
+is a vector of integers. A query that is not in this file, or in `common/text_queries.py`, cannot be asked.
 
     specification        one record adds                              noise                     answer of L parties
     VotesSpec            integers 2^(Q-q) to its Q nearest (furthest) Gaussian, Laplace         sum
@@ -14,13 +14,14 @@ is a vector of integers. A query that is not in this file cannot be asked.
     CorrectCountSpec     1 if a model is right on it, and 1           Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
     SeedChoiceSpec       its choice of a candidate                    noisy max, in a party     one each
+    TextSpec             a text: three kinds in `text_queries`        see there                 one each
 
 A keyword histogram (each record votes for the nearest keyword of its label) is `VotesSpec(top=1, furthest=False)`.
 
 Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
 which a party keeps at most m = `max_records` by a rule that looks at that user's records only. Adding those m one after
 the other, the changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record. Each
-proof below is therefore for one record. All but the last two queries are sums over the parties' disjoint records; one
+proof below is therefore for one record. All but the last ones are sums over the parties' disjoint records; one
 record is in one party, so the bounds hold for the sum as they stand, and for answers side by side too.
 
 Each specification says besides: `kind`, its name; `mechanisms` that may make it private; `grid`, the integer units in
@@ -34,47 +35,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, get_args
 
 from common.errors import ConfigError
-from common.validate import in_range
+from common.sensitivity import Sensitivity
+from common.text_queries import UNPROVEN, TextSpec
+from common.validate import flags, integers_in
 
 MOST_VOTES = 20
 """Largest Q: keeps 2^(Q-1) times any plausible number of records far below 2^63."""
 
 SUMMED = ("gaussian", "laplace")
 """Noise that parties add in shares."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
-    """How far one unit moves an answer, on its integer grid.
-
-    Attributes:
-        l1: Largest l1 change. For the mechanisms that run inside a party: the epsilon of one answer times its scale.
-        l2_squared: Largest squared l2 change.
-        touched: Coordinates that one unit can change.
-        shifts: Worst change of each touched coordinate, if no change of a unit exceeds it in any of them, sorted; else
-            empty, and only the norms are proved.
-    """
-
-    l1: int
-    l2_squared: int
-    touched: int
-    shifts: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, shifts: tuple[int, ...], units: int) -> "Sensitivity":
-        """From the worst changes by one record, for a unit of so many; the norms of several say all that is proved."""
-        l1, l2_squared = sum(shifts), sum(shift * shift for shift in shifts)
-        return cls(
-            l1=l1 * units,
-            l2_squared=l2_squared * units**2,
-            touched=len(shifts) * units,
-            shifts=shifts if units == 1 else (),
-        )
-
-    @property
-    def l2(self) -> float:
-        """Largest l2 change."""
-        return math.sqrt(self.l2_squared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +80,10 @@ class VotesSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, MOST_VOTES, top=self.top)
-        _integers(1, 2**20, max_records=self.max_records)
-        _integers(1, 2**10, fine=self.fine)
-        _flags(furthest=self.furthest)
+        integers_in(1, MOST_VOTES, top=self.top)
+        integers_in(1, 2**20, max_records=self.max_records)
+        integers_in(1, 2**10, fine=self.fine)
+        flags(furthest=self.furthest)
 
     @property
     def grid(self) -> int:
@@ -157,7 +126,7 @@ class LabelHistogramSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, labels=self.labels, max_records=self.max_records)
+        integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -185,7 +154,7 @@ class LengthHistogramSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, bins=self.bins, max_records=self.max_records)
+        integers_in(1, 2**20, bins=self.bins, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -214,8 +183,8 @@ class VocabularySpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**10, first=self.first)
-        _integers(1, 2**20, max_records=self.max_records)
+        integers_in(1, 2**10, first=self.first)
+        integers_in(1, 2**20, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -266,12 +235,12 @@ class SketchSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, labels=self.labels, max_records=self.max_records)
-        _integers(1, 2**16, features=self.features)
-        _integers(1, 2**10, first=self.first)
-        _integers(0, self.first, prefix=self.prefix)
-        _integers(1, 2**20, grid=self.grid)
-        _flags(paired=self.paired)
+        integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
+        integers_in(1, 2**16, features=self.features)
+        integers_in(1, 2**10, first=self.first)
+        integers_in(0, self.first, prefix=self.prefix)
+        integers_in(1, 2**20, grid=self.grid)
+        flags(paired=self.paired)
         if self.paired and self.features % 2:
             raise ConfigError("features", expected="an even number of paired ones", got=self.features)
 
@@ -317,7 +286,7 @@ class SelfSimilaritySpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, buckets=self.buckets, grid=self.grid, max_records=self.max_records)
+        integers_in(1, 2**20, buckets=self.buckets, grid=self.grid, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -348,7 +317,7 @@ class CorrectCountSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**20, max_records=self.max_records)
+        integers_in(1, 2**20, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -378,8 +347,8 @@ class LengthRangeSpec:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**16, cap=self.cap)
-        _integers(1, 2**20, max_records=self.max_records)
+        integers_in(1, 2**16, cap=self.cap)
+        integers_in(1, 2**20, max_records=self.max_records)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -391,40 +360,55 @@ class LengthRangeSpec:
 class SeedChoiceSpec:
     """Each record's choice among candidates by noisy max (RPSG; METHODS: the pool variant), as positions, sorted.
 
-    A record's utilities for the candidates are (1 + cosine) / 2, in [0, 1], and its choice is made by permute-and-flip
-    or the exponential mechanism with exp(u / b) (`mechanisms.noisy_max`). One record in another's place moves each
-    utility by at most 1, so a choice costs 2 / b: hence `l1` = 2. The number of choices is public. A party with fewer
-    records fills up with uniform choices, which are choices under equal utilities, one half each: a record more takes
-    the place of such a one. A party with more records lets that many of them choose, drawn uniformly: with a record
-    more, the drawn ones are the same but for at most one that is replaced. Both ways one choice is made with other
-    utilities, and positions are sorted, so that the order of records does not show.
+    A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
+    exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
+    records fills up with uniform choices, which are choices under equal utilities: a record more takes the place of
+    such a one. A party with more records lets that many of them choose, drawn uniformly: with a record more, the drawn
+    ones are the same but for at most one that is replaced. Both ways one choice is made with other utilities, and
+    positions are sorted, so that the order of records does not show. What one choice costs:
 
-    `own_candidates`, the paper's way, has each record choose among texts that were made from it. The choice is as
-    private, but its outcome is a text that depends on the record in ways that no noise covers: it has no proof, and
-    costs infinity.
+    - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Another
+      record in the place of one moves each by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
+    - `nearest` = n: 1 for n candidates, the nearest of the record's label and, where it has fewer, of the others; 0 for
+      the rest. By the exponential mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and
+      Z = n + (K - n) exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So in
+      another record's place the probabilities of two outcomes differ by a factor of at most exp(1/b); and from the
+      uniform 1/K by at most that too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at one epsilon twice the exponent,
+      on the whole of the interval. It is subset selection (Ye and Barg 2018) of one candidate. Permute-and-flip has no
+      such constant Z.
+
+    Which candidates are of utility 1 may depend on the label and all else of the record: the bound looks at utilities.
+    A unit's records take part in one choice each and the pool is public, so that an answer is (l1 m / b, 0)-DP, and all
+    that is made from it is so end to end. Candidates that are made from the record have no such proof
+    (`text_queries.AbstractedSeedsSpec`).
 
     Attributes:
         choices: How many each party makes, a public number.
-        own_candidates: Candidates made from the record: unproven.
+        nearest: n, or 0.
         max_records: m.
     """
 
     kind: ClassVar[str] = "seed choice"
-    mechanisms: ClassVar[tuple[str, ...]] = ("permute and flip", "exponential")
     grid: ClassVar[int] = 1
     choices: int
-    own_candidates: bool = False
+    nearest: int = 0
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        _integers(1, 2**16, choices=self.choices)
-        _integers(1, 2**20, max_records=self.max_records)
-        _flags(own_candidates=self.own_candidates)
+        integers_in(1, 2**16, choices=self.choices)
+        integers_in(0, 2**20, nearest=self.nearest)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """By which a choice may be made."""
+        return ("exponential",) if self.nearest else ("permute and flip", "exponential")
 
     @property
     def sensitivity(self) -> Sensitivity:
         """`l1` over the scale is the epsilon of one answer."""
-        return Sensitivity(l1=2 * self.max_records, l2_squared=4 * self.max_records**2, touched=1)
+        l1 = (1 if self.nearest else 2) * self.max_records
+        return Sensitivity(l1=l1, l2_squared=l1**2, touched=1)
 
 
 SummedSpec = (
@@ -436,11 +420,14 @@ SummedSpec = (
     | SelfSimilaritySpec
     | CorrectCountSpec
 )
-Spec = SummedSpec | LengthRangeSpec | SeedChoiceSpec
+Spec = SummedSpec | LengthRangeSpec | SeedChoiceSpec | TextSpec
 
 _KINDS: dict[str, type[Spec]] = {spec.kind: spec for spec in get_args(Spec)}
 KINDS = tuple(_KINDS)
 """Names of all queries."""
+
+PROVEN = tuple(kind for kind, spec in _KINDS.items() if not issubclass(spec, UNPROVEN))
+"""Of those whose answers have a proof."""
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
@@ -459,16 +446,3 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
     if spec is None or set(values) != {field.name for field in fields(spec)}:
         raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
     return spec(**values)
-
-
-def _integers(low: int, high: int, **values: int) -> None:
-    for name, value in values.items():
-        if type(value) is not int:
-            raise ConfigError(name, expected="an integer", got=repr(value))
-        in_range(low, high, **{name: value})
-
-
-def _flags(**values: bool) -> None:
-    for name, value in values.items():
-        if type(value) is not bool:
-            raise ConfigError(name, expected="true or false", got=repr(value))

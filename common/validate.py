@@ -30,6 +30,21 @@ def integers(low: int, **values: int) -> None:
             raise ConfigError(name, expected=f"an integer >= {low}", got=repr(value))
 
 
+def integers_in(low: int, high: int, **values: int) -> None:
+    """Each value is an integer, no other number, in the closed range [low, high]."""
+    for name, value in values.items():
+        if type(value) is not int:
+            raise ConfigError(name, expected="an integer", got=repr(value))
+        in_range(low, high, **{name: value})
+
+
+def flags(**values: bool) -> None:
+    """Each value is true or false, and nothing else."""
+    for name, value in values.items():
+        if type(value) is not bool:
+            raise ConfigError(name, expected="true or false", got=repr(value))
+
+
 def in_range(low: float, high: float, **values: float) -> None:
     """Each value lies in the closed range [low, high]."""
     for name, value in values.items():

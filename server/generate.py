@@ -1,7 +1,7 @@
 """Orders to texts: asks each model for what a round needs of each label, and states what could not be had."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -109,7 +109,7 @@ def generate(
             Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in texts
         ]
         progress(len(texts))
-    _refuse_empty_labels(orders, harvest)
+    refuse_missing(dict.fromkeys(order.label for order in orders if order.count), harvest.candidates)
     return harvest
 
 
@@ -163,6 +163,22 @@ def write(
     return written
 
 
+def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> None:
+    """Refuse that a label got no text from any model.
+
+    Raises:
+        ProviderError: With the labels' names.
+    """
+    written = {candidate.label for candidate in candidates}
+    if missing := [label for label in labels if label not in written]:
+        raise ProviderError(
+            "language models",
+            expected="at least one text for each label",
+            got=f"none for {', '.join(missing)} in {MOST_PASSES} passes",
+            do="Look at the models' own errors above; resuming asks again only for what is missing",
+        )
+
+
 def _reseeded(request: Request, attempt: int) -> Request:
     # A request's seed is part of its name in the cache: asked again as it was, it would come back as it did.
     return replace(request, seed=(request.seed + attempt) % 2**63) if attempt else request
@@ -171,15 +187,3 @@ def _reseeded(request: Request, attempt: int) -> Request:
 def _cleaned(reply: Reply) -> Iterator[str]:
     # A model may write half of a surrogate pair, which no file holds.
     return filter(None, (text.encode(errors="replace").decode().strip() for text in reply.texts))
-
-
-def _refuse_empty_labels(orders: Sequence[Order], harvest: Yield) -> None:
-    wanted = {order.label for order in orders if order.count}
-    empty = sorted(wanted - {candidate.label for candidate in harvest.candidates})
-    if empty:
-        raise ProviderError(
-            "language models",
-            expected="at least one text for each label",
-            got=f"none for {', '.join(empty)} in {MOST_PASSES} passes",
-            do="Look at the models' own errors above; resuming asks again only for what is missing",
-        )

@@ -12,7 +12,7 @@ from common import validate
 from common.domain import Task
 from common.fourier import noise_error
 from common.llm.base import Provider
-from common.privacy import accountant, guarantee
+from common.privacy import accountant, gaussian_max, guarantee
 from common.privacy.budget import calibrate
 from common.privacy.gaussian import gaussian_mu
 from common.privacy.ledger import Ledger
@@ -20,6 +20,7 @@ from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.queries import SketchSpec, spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
+from common.text_queries import AbstractedSeedsSpec
 from server import prompts
 from server.methods.base import Method
 from server.statement import not_covered, statement
@@ -153,10 +154,13 @@ def describe(
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
     pure = guarantee.epsilon_pure(plan)
+    proven = [each for planned in plan.queries if not planned.unproven for each in plan.releases_of(planned)]
     facts: dict[str, Any] = {
         "epsilon": plan.epsilon,
         "delta": plan.delta if plan.queries else 0.0,
         "planned_epsilon": guarantee.verify(plan),
+        "unproven": [planned.name for planned in plan.queries if planned.unproven],
+        "proven_epsilon": accountant.epsilon(proven, plan.delta),
         "pure_epsilon": pure if math.isfinite(pure) else None,
         "released_epsilon": guarantee.epsilon_released(plan),
         "party_epsilon": guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
@@ -166,7 +170,7 @@ def describe(
             "unit": plan.unit,
             "max_records": max((planned.spec.max_records for planned in plan.queries), default=1),
         },
-        "mechanism": "none" if math.isinf(plan.epsilon) or not plan.queries else _mechanisms(plan),
+        "mechanism": _mechanisms(plan),
         "queries": [_query(plan, planned) for planned in plan.queries],
         "max_attempts": plan.max_attempts,
         "parties": plan.parties,
@@ -192,7 +196,8 @@ def describe(
         "simulation": simulation,
         "labels_from_records": labels_from_records,
     }
-    return facts | {"statement": statement(facts), "not_covered": not_covered(facts)}
+    # First what it comes to, then the figures.
+    return {"statement": statement(facts), **facts, "not_covered": not_covered(facts)}
 
 
 def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
@@ -213,6 +218,7 @@ def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
         "scale": planned.scale / grid,
         "scale_grid": planned.scale,
         **_density_errors(plan, planned),
+        **_choice(plan, planned),
     }
 
 
@@ -237,10 +243,25 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
     }
 
 
+def _choice(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
+    """What one noised choice among a record's own abstractions costs by the paper, and would with public ones."""
+    spec = planned.spec
+    if not isinstance(spec, AbstractedSeedsSpec):
+        return {}
+    sigma = planned.scale / spec.grid
+    return {
+        "choice": {
+            "claimed_epsilon": gaussian_max.claimed_epsilon(sigma, plan.delta),
+            "epsilon_among_public_candidates": gaussian_max.epsilon(sigma, spec.candidates),
+        }
+    }
+
+
 def _mechanisms(plan: Plan) -> str:
-    """Names of the mechanisms, in the order of the queries."""
+    """Names of the mechanisms that add noise, in the order of the queries."""
     names = {"gaussian": "distributed discrete Gaussian", "laplace": "distributed discrete Laplace"}
-    return ", ".join(dict.fromkeys(names.get(query.mechanism, query.mechanism) for query in plan.queries))
+    noised = (names.get(query.mechanism, query.mechanism) for query in plan.queries if query.scale > 0)
+    return ", ".join(dict.fromkeys(noised)) or "none"
 
 
 def _aggregation(plan: Plan) -> str:

@@ -1,8 +1,10 @@
 """Requests for language models: what each mode puts into a `Request`.
 
 Wording is the providers' (`common/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases were drawn
-from noised answers, and the examples that go with keyphrases are given by the data's recipient. No party's text can get
-here, because no answer of a party contains any.
+from noised answers, and the examples that go with keyphrases are given by the data's recipient. One text that a party
+wrote can get here: an abstract of a record that the party released to the coordinator, by RPSG's `seed_unproven`, whose
+privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
+parties release to be published (`FineTunedSpec`, `RewrittenSpec`) are no method's prompts.
 """
 
 from collections.abc import Sequence
@@ -60,8 +62,36 @@ def paraphrase(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """The source said in other words (Aug-PE's variation; DPGA-TextSyn's first mutation, in the source's length)."""
+    """The source said in other words (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
+
+
+def abstracts(
+    task: Task,
+    label: str | None,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """Short abstracts of texts that there might be: RPSG's public pool. They name one of the task's attributes each."""
+    return replace(by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words), abstract=True)
+
+
+def from_abstract(
+    task: Task,
+    label: str | None,
+    abstract: str,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """A realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
+    return replace(plain, source=(abstract,), abstract=True)
 
 
 def fill_in(

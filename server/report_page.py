@@ -197,7 +197,7 @@ footer { margin-top: 3rem; }
 </header>
 <main>
 {% if unprotected %}
-<p class="banner" role="note"><strong>No privacy: for experiments only.</strong> {{ privacy.statement.split("\n\n")[0] }}</p>
+<p class="banner" role="note"><strong>{{ "No end-to-end guarantee." if privacy.get("unproven") else "No privacy: for experiments only." }}</strong> {{ privacy.statement.split("\n\n")[0] }}</p>
 {% endif %}
 {% if privacy and privacy.simulation %}
 <p class="banner" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
@@ -216,8 +216,9 @@ computed from private records without noise and must not leave with the texts.</
 <p class="big">{{ total | number }} texts</p>
 {% if total %}
 <p>Written by {{ samples.models | length }} language model{{ "s" if samples.models | length != 1 }}
-{%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} parties about their private records{% endif %}. No model was shown
-a private text.</p>
+{%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} parties about their private records{% endif %}.
+{%- if not (privacy and privacy.queries | selectattr("longest", "defined") | list) %} No model was shown
+a private text.{% endif %}</p>
 <ul class="tight">
 {% for label, some in examples.items() %}
 {% if loop.index <= 8 %}<li>{{ label }}: {{ some.total | number }}</li>{% endif %}

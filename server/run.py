@@ -36,6 +36,7 @@ from common.llm.base import Provider
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
+from common.text_queries import TextSpec
 from server import evaluate
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint, write_atomic
@@ -179,7 +180,8 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
     def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         answered = federation.ask(name, nth, asked(specs[name], arrays))
         meter.asked(setup.plan, answered)
-        return answered.values / specs[name].grid
+        # Bytes of texts are no votes: a grid there is that of the choice between them.
+        return answered.values / (1 if isinstance(specs[name], TextSpec) else specs[name].grid)
 
     def write_texts(orders: Any, write: Any, *, round_number: int) -> Any:  # noqa: ANN401
         wanted = sum(order.count for order in orders)

@@ -27,8 +27,10 @@ def statement(privacy: Mapping[str, Any]) -> str:
         paragraphs = [
             "No question was put to any party about its private records, so the released texts do not depend on them."
         ]
+    elif privacy.get("unproven"):
+        paragraphs = _unproven(privacy)
     elif math.isinf(epsilon):
-        paragraphs = _without_guarantee(privacy)
+        paragraphs = _without_noise(privacy)
     else:
         paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_figures(privacy), *_spent(privacy)]
     if privacy.get("labels_from_records"):
@@ -50,7 +52,12 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
     asked = bool(privacy["queries"])
     masked = privacy["aggregation"] != "none"
     items: list[str] = []
-    if asked and not noisy:
+    if privacy.get("unproven"):
+        items.append(
+            f"The private records: texts from {', '.join(privacy['unproven'])} are written from them. Names and "
+            "numbers are masked by patterns, which miss some; what a record tells otherwise can stand in its text."
+        )
+    elif asked and not noisy:
         items.append(
             "The private records: without noise, nothing about them is protected"
             + (" except what secure aggregation hides, which is who gave which part of a sum." if masked else ".")
@@ -97,15 +104,36 @@ def show_delta(delta: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def _without_guarantee(privacy: Mapping[str, Any]) -> list[str]:
-    unproven = [query["name"] for query in privacy["queries"] if query.get("own_candidates")]
-    if unproven:
-        return [
-            (
-                f"No guarantee for the released texts (ε is infinite): {', '.join(unproven)} releases texts that are "
-                "made from private records. The choice among them is noised; the texts themselves have no proof."
-            )
-        ]
+def _unproven(privacy: Mapping[str, Any]) -> list[str]:
+    """No end-to-end guarantee; what is claimed of a noised choice, and what still holds of the other queries."""
+    names = privacy["unproven"]
+    paragraphs = [
+        (
+            f"The released texts have no end-to-end guarantee (ε is infinite): {', '.join(names)} takes texts from the "
+            "parties that are written from private records, and nothing proves that they do not give a record away."
+        )
+    ]
+    delta = show_delta(float(privacy["delta"]))
+    for query in privacy["queries"]:
+        choice = query.get("choice")
+        if not choice or math.isinf(float(choice["claimed_epsilon"])):
+            continue
+        paragraphs.append(
+            f"{query['name']}: the method's paper claims ε = {show_epsilon(choice['claimed_epsilon'])} and δ = {delta} "
+            f"for its choice, which is not about the texts: it would hold if the {query['candidates']} candidates were "
+            "the same whatever the record, and they are written from it. Then one choice with this noise would cost "
+            f"ε = {show_epsilon(choice['epsilon_among_public_candidates'])}, and no δ."
+        )
+    proven = [query["name"] for query in privacy["queries"] if query["name"] not in names]
+    if proven and math.isfinite(float(privacy["proven_epsilon"])):
+        paragraphs.append(
+            f"What holds beside it: {', '.join(proven)}, and what is made from the answers to these alone, keep "
+            f"differential privacy with ε = {show_epsilon(privacy['proven_epsilon'])} and δ = {delta}."
+        )
+    return paragraphs
+
+
+def _without_noise(privacy: Mapping[str, Any]) -> list[str]:
     first = (
         "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
         "single records without any bound. Such a run is for experiments with data that need no protection."

@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from client import records
 from client.guard import Limits
 from client.service import PartyService
+from client.writers import SECTIONS, Writer
 from common import rng, validate
 from common.data import demo_notes
 from common.data.load import duplicates, read_records
@@ -66,7 +67,7 @@ def with_identities(config: DictConfig, folder: Path) -> DictConfig:
 def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its records, limits and a ledger of its own."""
     encoder: Encoder = instantiate(config.embedding, _convert_="all")
-    limits: Limits = instantiate(config.client, _convert_="all")
+    limits, writers = own_settings(config.client)
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     signed = config.secagg.mode == "malicious"
     roster = Roster.from_json(Path(config.secagg.roster).read_bytes()) if signed else None
@@ -76,12 +77,20 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
             private=private,
             encoder=encoder,
             limits=limits,
+            writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db"),
             identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,
             roster=roster,
         )
         for party, private in enumerate(deal(config))
     }
+
+
+def own_settings(client: DictConfig) -> tuple[Limits, dict[str, Writer]]:
+    """A party's limits, and by kind of query what writes texts there, from its `client.yaml` (null: nothing)."""
+    limits = instantiate({name: value for name, value in client.items() if name not in SECTIONS}, _convert_="all")
+    sections = {kind: client.get(section) for section, kind in SECTIONS.items()}
+    return limits, {kind: instantiate(value, _convert_="all") for kind, value in sections.items() if value}
 
 
 def deal(config: DictConfig) -> list[list[Record]]:

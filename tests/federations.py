@@ -98,7 +98,10 @@ def each_kind(max_records=1, seed=0):
         (SelfSimilaritySpec(buckets=5, max_records=max_records), {}),
         (CorrectCountSpec(max_records=max_records), {"weights": weights, "intercepts": np.zeros(2, dtype=np.float32)}),
         (LengthRangeSpec(cap=12, max_records=max_records), {}),
-        (SeedChoiceSpec(choices=4, max_records=max_records), {"vectors": pool}),
+        (
+            SeedChoiceSpec(choices=4, max_records=max_records),
+            {"vectors": pool, "labels": np.arange(6, dtype=np.int32) % 2},
+        ),
     )
     return {spec.kind: asked(spec, arrays) for spec, arrays in given}
 

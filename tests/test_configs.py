@@ -8,12 +8,15 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 import configs
+from client.abstracted import Seeds
 from client.guard import Limits
 from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError
 from common.llm.anthropic import Anthropic
+from common.queries import KINDS
 from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
+from simulations.federation import own_settings
 from simulations.tables import in_row
 
 ROOT = Path(configs.__file__).parent
@@ -115,13 +118,16 @@ def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_
     assert isinstance(method, Wasp)
     assert (method.samples, method.rounds, method.top) == (2000, 5, 8)
     assert (config.federation.parties, config.privacy.epsilon, config.privacy.delta) == (3, 4.0, 1e-5)
-    assert isinstance(instantiate(composed([]).client, _convert_="all"), Limits)
+    assert isinstance(own_settings(composed([], "simulation").client)[0], Limits)
 
 
 def test_a_party_own_limits_file_is_as_strict_as_the_class_and_limits_all_runs_together():
     from omegaconf import OmegaConf
 
-    assert instantiate(OmegaConf.load(ROOT / "client.yaml"), _convert_="all") == Limits(lifetime_epsilon=10.0)
+    limits, writers = own_settings(OmegaConf.load(ROOT / "client.yaml"))
+    assert limits == Limits(lifetime_epsilon=10.0)
+    assert isinstance(writers["abstracted seeds"], Seeds)
+    assert set(composed([], "simulation").client.queries) == set(KINDS)
 
 
 def test_the_embedded_models_are_built_and_differ():

@@ -66,7 +66,9 @@ QUESTIONS = (
         spec=CorrectCountSpec(), weights=ENCODER.encode(list(LABELS)), intercepts=np.zeros(2, dtype=np.float32)
     ),
     asked.LengthRange(spec=LengthRangeSpec(cap=30)),
-    asked.SeedChoice(spec=SeedChoiceSpec(choices=30), vectors=ENCODER.encode(WORDS)),
+    asked.SeedChoice(
+        spec=SeedChoiceSpec(choices=30), vectors=ENCODER.encode(WORDS), labels=np.zeros(len(WORDS), dtype=np.int32)
+    ),
 )
 NOISES = [(question.spec, mechanism) for question in QUESTIONS for mechanism in question.spec.mechanisms]
 

@@ -1,8 +1,8 @@
 """What a method asks of a language model, and what it gets: `provider.generate([Request(...)]) -> [Reply(...)]`.
 
 A request is structured: which fields are set says what is wanted, every provider reads the same fields, and the hash of
-the canonical form names the reply in the cache. Private text is never in one: exemplars are synthetic texts, chosen
-by votes that were noised before anyone saw them.
+the canonical form names the reply in the cache. Private text is never in one: what is shown are synthetic texts, chosen
+by votes that were noised before anyone saw them, or texts that were released already (`server/prompts.py`).
 """
 
 import hashlib
@@ -25,7 +25,8 @@ class Request:
     """One prompt, before anyone has put it into words.
 
     The mode follows from the fields: `phrases` asks for a list of subtopics; two `source` texts for a crossover, one
-    with `blanks` for filling in, one without for a paraphrase; else `good` and `bad` for a contrastive prompt, `good`
+    with `blanks` for filling in, one that is an `abstract` for a text of that content, one without either for a
+    paraphrase; else `good` and `bad` for a contrastive prompt, `good`
     alone for one by example; else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
@@ -38,6 +39,7 @@ class Request:
         bad: Exemplars to move away from; need `good` beside them.
         source: The text to rewrite, or the two to cross.
         blanks: Share of the source's words to replace, in [0, 1].
+        abstract: The source is an abstract of each text that is wanted; without a source, abstracts are wanted.
         must: Keyphrases that each text contains.
         good_must: Keyphrases that each good exemplar contains, in their order; empty, or one tuple for each.
         phrases: Short phrases are wanted, each a subtopic of the label, and no texts.
@@ -56,6 +58,7 @@ class Request:
     bad: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     blanks: float = 0.0
+    abstract: bool = False
     must: tuple[str, ...] = ()
     good_must: tuple[tuple[str, ...], ...] = ()
     phrases: bool = False
@@ -91,6 +94,8 @@ class Request:
             raise ConfigError("source", expected="no exemplars beside a source text", got="both")
         if self.blanks and len(self.source) != 1:
             raise ConfigError("blanks", expected="one source text to refill", got=len(self.source))
+        if self.abstract and (self.blanks or self.good or self.phrases or len(self.source) > 1):
+            raise ConfigError("abstract", expected="beside it at most one source text, whole", got="more")
         if self.bad and not self.good:
             raise ConfigError("bad", expected="good exemplars beside the bad ones", got="none")
         if self.good_must and (len(self.good_must) != len(self.good) or self.bad or not self.must):

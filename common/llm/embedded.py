@@ -128,7 +128,8 @@ class Embedded:
         drawn = self._drawn(near, _PASSAGES, rng)
         shown = request.good + request.source  # of which a text of the kind takes its shape
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
-        if not shown:
+        shapeless = not shown or request.abstract
+        if shapeless:
             # Nothing shows what a text looks like: some text that was read does, and of those like it the near ones.
             shape = library.vectors[rng.integers(len(near))]
             like = whole_numbers(shape) @ library.whole.T
@@ -139,7 +140,7 @@ class Embedded:
             passages=[
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
             ],
-            shapes=0 if shown else min(_SHAPES, len(near)),
+            shapes=min(_SHAPES, len(near)) if shapeless else 0,
             meaning={} if sense is None else sense.words,
             terms=() if sense is None else sense.terms,
             common=library.common,

@@ -71,6 +71,8 @@ def _shown(request: Request) -> list[str]:
     if request.good:
         return [_numbered(_begun(kind), request.good)]
     if len(request.source) == 1:
+        if request.abstract:
+            return [f"Abstracted {kind}:\n{request.source[0]}"]
         return [f"Original {kind}:\n{_masked(request) if request.blanks else request.source[0]}"]
     return [_numbered(f"Parent {kind}", request.source)] if request.source else []
 
@@ -97,6 +99,16 @@ def _wanted(request: Request) -> list[str]:
     elif request.blanks:
         task = (
             f"Each ____ stands for missing words. Write the {kind} out in full, {request.n} times, filled differently."
+        )
+    elif request.abstract and request.source:
+        task = (
+            f"Use the abstract to infer the original meaning, and write {many} of this kind ({kind}), realistic and in "
+            "full, that it could be the abstract of."
+        )
+    elif request.abstract:
+        task = (
+            f"Write {many} abstract{'s' * (request.n > 1)} of texts of this kind: {kind}. Each says what one such text "
+            "is about, without names, figures or other details, and they are as unlike each other as real texts are."
         )
     elif len(request.source) == 1:
         versions = "versions" if request.n > 1 else "version"

@@ -121,7 +121,7 @@ class Writer:
             parts = self._crossed()
         elif request.blanks:
             parts = self._refilled(self._anchors[0].parts, min(1.0, request.blanks * (1 + attempt / 2)), strict=False)
-        elif request.source:
+        elif request.source and not request.abstract:
             parts = self._refilled(self._composed(self._anchors[0]), _PARAPHRASE_BLANKS, strict=True)
         else:
             parts = self._named(self._composed(self._rng.choice(self._anchors) if self._anchors else None))
@@ -143,8 +143,9 @@ class Writer:
         return parts
 
     def _composed(self, leader: Passage | None) -> list[Sentence]:
-        """A text built like the leading exemplar, or like a passage drawn where there is none."""
-        shape = leader or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
+        """A text built like the leading exemplar, or like a passage drawn where there is none, or only an abstract."""
+        shape = None if self._request.abstract else leader
+        shape = shape or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(shape.parts)
         weights = self._lean(leader, _SHAPED if len(plan) > 1 else _SHAPED_SENTENCE)[self._owner]
         if len(plan) == 1:

@@ -46,7 +46,7 @@ from common.privacy.gaussian import (
 from common.privacy.losses import Answer, Draw, composed_epsilon
 from common.privacy.norms import LARGEST_EXPONENT, before_amplification, norm_epsilon, quotient_up
 from common.privacy.samplers import gaussian_tv, laplace_tv
-from common.queries import Sensitivity
+from common.sensitivity import Sensitivity
 from common.validate import at_least, in_range, one_of, positive, probability
 
 _UP = 1 + 1e-12
@@ -66,6 +66,7 @@ class Release:
         shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
         rate: Probability with which each unit takes part, independently of the others (Poisson subsampling); 1: all do.
         draw: Names the subsample: releases of one name were answered by the same one. Empty if rate is 1.
+        draws: Independent subsamples of that rate under the name, `times` answers on each: the steps of DP-SGD.
     """
 
     mechanism: str
@@ -75,14 +76,17 @@ class Release:
     shares: int = 1
     rate: float = 1.0
     draw: str = ""
+    draws: int = 1
 
     def __post_init__(self) -> None:
         one_of(("gaussian", "laplace", "pure"), mechanism=self.mechanism)
         at_least(0, scale=self.scale)
-        at_least(1, times=self.times, shares=self.shares)
+        at_least(1, times=self.times, shares=self.shares, draws=self.draws)
         in_range(0, 1, rate=self.rate)
         if self.rate == 0 or (self.rate < 1) != bool(self.draw):
             raise ConfigError("rate", expected="above 0, and below 1 with the name of a draw", got=self.rate)
+        if self.draws > 1 and not self.draw:
+            raise ConfigError("draws", expected="1, of all units", got=self.draws)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -202,8 +206,12 @@ def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon
         return high
     while cost(low) <= epsilon:
         low, high = low / 2, low
-    ceiling = 1e3 * epsilon
-    return float(brentq(lambda at: min(cost(at), ceiling) - epsilon, low, high, xtol=1e-5 * low, rtol=1e-5))
+
+    # On log scales cost is nearly a line.
+    def over(log_scale: float) -> float:
+        return math.log(min(max(cost(math.exp(log_scale)) / epsilon, 1e-3), 1e3))
+
+    return math.exp(float(brentq(over, math.log(low), math.log(high), xtol=1e-5)))
 
 
 def _answer(release: Release) -> Answer:
@@ -216,12 +224,16 @@ def _answer(release: Release) -> Answer:
 def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
     """Equal answers counted, equal subsamples counted, all in one order: the same for the same multiset of answers."""
     counts: dict[str, Counter[Answer]] = {}
-    rates: dict[str, float] = {}
+    drawn: dict[str, tuple[float, int]] = {}
     for release in releases:
-        if rates.setdefault(release.draw, release.rate) != release.rate:
-            raise ConfigError(f"rate of subsample {release.draw}", expected=rates[release.draw], got=release.rate)
+        one = (release.rate, release.draws)
+        if drawn.setdefault(release.draw, one) != one:
+            raise ConfigError(f"rate of subsample {release.draw}", expected=drawn[release.draw], got=one)
         counts.setdefault(release.draw, Counter())[_answer(release)] += release.times
-    draws = Counter(Draw(rates[name], tuple(sorted(each.items()))) for name, each in counts.items())
+    draws: Counter[Draw] = Counter()
+    for name, each in counts.items():
+        rate, many = drawn[name]
+        draws[Draw(rate, tuple(sorted(each.items())))] += many
     return tuple(sorted(draws.items()))
 
 

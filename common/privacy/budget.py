@@ -5,6 +5,9 @@ then cost less than epsilon, since losses add up more slowly than their bounds (
 as much); so all scales are multiplied by one factor, found by bisection, with which the whole plan costs epsilon.
 Queries that are to be pure keep theirs: a Laplace answer with many coordinates would get a fraction of that noise at
 the plan's delta, and cost several times its share of epsilon without.
+
+A query whose answers have no proof makes the plan's epsilon infinite. The others are then calibrated, for their shares,
+as if there were no such query; and its own noise, where it has any, is what its paper takes for its share of epsilon.
 """
 
 import math
@@ -13,7 +16,7 @@ from dataclasses import replace
 from scipy.optimize import brentq
 
 from common.errors import ConfigError, PlanError
-from common.privacy import accountant
+from common.privacy import accountant, gaussian_max
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.queries import VotesSpec
@@ -29,7 +32,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
     Args:
         plan: Without noise: epsilon is infinite and all scales are 0. Its delta is kept.
-        epsilon: For all that the plan can release, all attempts included. Infinite: no noise.
+        epsilon: For all that the plan can release, all attempts included, but for what has no proof. Infinite: no
+            noise.
         calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison
             alone: it is proved for epsilon < 1 only, and what it really costs is in `guarantee.verify`.
 
@@ -46,6 +50,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     shares = math.fsum(query.share for query in plan.queries)
     if abs(shares - 1) > 1e-9:
         raise ConfigError("shares of epsilon", expected="1 in all", got=f"{shares:g}")
+    if any(query.unproven for query in plan.queries):
+        return _beside_unproven(plan, epsilon, calibration)
     find = _paper_scale if calibration == "paper" else _scale
     scales = [find(plan, query, epsilon * query.share) for query in plan.queries]
 
@@ -64,6 +70,23 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
         within = accountant.epsilon(calibrated.releases(), plan.delta) <= epsilon
         return calibrated if within else scaled(_LAST_DIGITS, _LAST_DIGITS)
     return scaled(_common_factor(calibrated, epsilon))
+
+
+def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
+    """Noise for each query of a plan whose epsilon stays infinite; an unproven one's is for each answer alone."""
+    proven = [query for query in plan.queries if not query.unproven]
+    share = math.fsum(query.share for query in proven)
+    noised = plan
+    if proven:
+        queries = tuple(replace(query, share=query.share / share) for query in proven)
+        noised = calibrate(replace(plan, queries=queries), epsilon * share, calibration=calibration)
+    scales = dict.fromkeys((query.name for query in plan.queries), 0.0)
+    scales |= {query.name: query.scale for query in noised.queries}
+    for query in plan.queries:
+        if query.mechanism == "gaussian max":
+            scales[query.name] = query.spec.grid * gaussian_max.claimed_sigma(epsilon * query.share, plan.delta)
+    queries = tuple(replace(query, scale=scales[query.name]) for query in plan.queries)
+    return replace(noised, epsilon=math.inf, queries=queries)
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
@@ -87,13 +110,13 @@ def _common_factor(plan: Plan, epsilon: float) -> float:
 
 def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
     """Of the noise with which the query's answers alone cost epsilon."""
-    times, sensitivity = query.times * plan.max_attempts, query.spec.sensitivity
+    times, sensitivity = query.times * query.steps * plan.max_attempts, query.spec.sensitivity
     if query.mechanism == "gaussian" and query.rate == 1:
         # At most a millionth too small: it tells whether the grid is fine enough, which no nudging upward may hide.
         sigma = accountant.continuous_sigma(sensitivity, times, epsilon, plan.delta)
         replace(plan, epsilon=epsilon, queries=(replace(query, scale=sigma),))
     return accountant.calibrate(
-        mechanism=query.mechanism if query.summed else "pure",
+        mechanism=query.noise,
         sensitivity=sensitivity,
         times=times,
         shares=plan.shares(query),

@@ -19,7 +19,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from common.errors import ConfigError, PlanError
@@ -28,9 +28,8 @@ from common.privacy.planned import PlannedQuery, draws, release
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import (
     LabelHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
     SketchSpec,
+    SummedSpec,
     spec_from_dict,
     spec_to_dict,
 )
@@ -188,13 +187,13 @@ class Plan:
     def draw(self, index: int) -> str:
         """Name of the subsample that attempt number `index` is answered on; empty if all units take part."""
         query, nth = self._place(index)
-        return draws(query)[nth if query.redraw else 0][0]
+        name = draws(query)[nth if query.redraw else 0][0]
+        # A further attempt at an answer is made on the same subsample, but a model is trained on other ones.
+        return f"{name}/{index % self.max_attempts}" if name and query.mechanism == "dp-sgd" else name
 
     def answer_release(self, index: int, shares: int | None = None) -> Release:
         """Attempt number `index` alone, as a ledger counts it; see `releases`."""
-        query = self.query(index)
-        (one, *_) = self.releases_of(query, shares)
-        return replace(one, times=1, draw=self.draw(index))
+        return self._release(self.query(index), shares, draw=self.draw(index), times=1)
 
     def releases(self, shares: int | None = None) -> tuple[Release, ...]:
         """Everything that the run can release, all attempts included.
@@ -206,12 +205,14 @@ class Plan:
 
     def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
         """As `releases`, of one query."""
+        return tuple(
+            self._release(query, shares, draw=draw, times=times * self.max_attempts) for draw, times in draws(query)
+        )
+
+    def _release(self, query: PlannedQuery, shares: int | None, *, draw: str, times: int) -> Release:
         planned = self.shares(query)
         known = planned if shares is None or not query.summed else shares
-        return tuple(
-            release(query, shares=known, planned=planned, draw=draw, times=times * self.max_attempts)
-            for draw, times in draws(query)
-        )
+        return release(query, shares=known, planned=planned, draw=draw, times=times)
 
     def _place(self, index: int) -> tuple[PlannedQuery, int]:
         left = index // self.max_attempts
@@ -332,7 +333,7 @@ def _check_query(plan: Plan, query: PlannedQuery) -> None:
         )  # fmt: skip
     if isinstance(spec, LabelHistogramSpec | SketchSpec) and spec.labels != len(plan.labels):
         raise PlanError(f"labels of {query.name}", expected=len(plan.labels), got=spec.labels)
-    if isinstance(spec, LengthRangeSpec | SeedChoiceSpec):
+    if not isinstance(spec, SummedSpec):
         return
     share = plan.share_sigma(query)
     if query.mechanism == "gaussian" and 0 < share < SMALLEST_SHARE:

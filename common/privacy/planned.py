@@ -9,7 +9,8 @@ from scipy.special import gammaln
 
 from common.errors import ConfigError
 from common.privacy.accountant import Release
-from common.queries import SUMMED, SeedChoiceSpec, Spec
+from common.queries import SUMMED, Spec
+from common.text_queries import UNPROVEN, FineTunedSpec
 from common.validate import at_least, in_range, integers, one_of, printable
 
 SMALLEST_RATE = 2.0**-40
@@ -23,10 +24,10 @@ class PlannedQuery:
         name: Name in statements and ledgers.
         spec: Its specification, with its sensitivity.
         times: How many answers are paid for.
-        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip" or
-            "exponential", inside each party.
+        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip",
+            "exponential", "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
         scale: In grid units, of the noise of U shares together, the least that a sum carries: sigma of a Gaussian, b of
-            a Laplace; of the noise inside a party its b (see the specification). 0 is none.
+            a Laplace; of the noise inside a party its b or sigma (see the specification). 0 is none.
         share: Share of epsilon that calibration gives it.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
         redraw: Whether each answer has a subsample of its own; otherwise one serves all.
@@ -59,6 +60,10 @@ class PlannedQuery:
                 f"pure noise of {self.name}", expected="for no Gaussian, and at rate 1",
                 got=f"{self.pure!r}, {self.mechanism}, rate {self.rate:g}",
             )  # fmt: skip
+        if self.mechanism == "dp-sgd" and self.redraw != (self.rate < 1):
+            raise ConfigError(f"subsampling of {self.name}", expected="redrawn where there are any", got=self.redraw)
+        if self.mechanism == "none" and self.scale:
+            raise ConfigError(f"scale of {self.name}", expected="0, for there is no noise", got=self.scale)
         # One spelling for each number, so that equal plans have equal digests.
         for number in ("scale", "share", "rate"):
             object.__setattr__(self, number, float(getattr(self, number)))
@@ -69,9 +74,19 @@ class PlannedQuery:
         return self.mechanism in SUMMED
 
     @property
+    def noise(self) -> str:
+        """How the accountant prices it: "gaussian", "laplace" or "pure"."""
+        return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
+
+    @property
+    def steps(self) -> int:
+        """Noised sums behind one answer: steps of training, each on a subsample of its own; else 1."""
+        return self.spec.steps if isinstance(self.spec, FineTunedSpec) else 1
+
+    @property
     def unproven(self) -> bool:
         """Whether what is released has no proof, whatever the noise."""
-        return isinstance(self.spec, SeedChoiceSpec) and self.spec.own_candidates
+        return isinstance(self.spec, UNPROVEN)
 
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
@@ -81,6 +96,10 @@ def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", t
     }  # fmt: skip
     if query.unproven or query.scale == 0:
         return Release(mechanism="pure", scale=0.0, **values)
+    if query.mechanism == "dp-sgd":
+        # Of every answer, every step: a sum of all units, or of a subsample.
+        sums = {"draws" if draw else "times": query.steps * times}
+        return Release(mechanism="gaussian", scale=query.scale, **{**values, "times": 1, **sums})
     if query.mechanism == "gaussian":
         return Release(mechanism="gaussian", scale=query.scale * math.sqrt(shares / planned), shares=shares, **values)
     if query.mechanism == "laplace" and shares >= planned:

@@ -22,14 +22,14 @@ from common import rng, validate
 from common.asked import encode_terms
 from common.data.load import read_texts
 from common.domain import Candidate, Task
-from common.errors import ConfigError, DataError, ProviderError
+from common.errors import ConfigError, DataError
 from common.llm.base import Request
 from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import SketchSpec, VocabularySpec
 from common.vocabulary import Extractor
 from server import keyphrases, prompts, rounds, selection
-from server.generate import Order, Written, Yield
+from server.generate import Order, Written, Yield, refuse_missing
 from server.keyphrases import Density, Sequences
 from server.methods.base import State, Tools
 
@@ -200,11 +200,7 @@ class DpKps:
             for (label, _), (model, _), texts in zip(seeds, requests, written.texts, strict=True)
             for text in texts
         ]
-        if missing := sorted(set(tools.task.labels) - {candidate.label for candidate in candidates}):
-            raise ProviderError(
-                "language models", expected="at least one text for each label", got=f"none for {', '.join(missing)}",
-                do="Look at the models' own errors above; resuming asks again only for what is missing",
-            )  # fmt: skip
+        refuse_missing(tools.task.labels, candidates)
         return candidates, written
 
     def _raw(self, seeds: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[list[Candidate], Written]:

@@ -8,7 +8,7 @@ import pytest
 from client.command import main
 from common.privacy.accountant import Release, epsilon
 from common.privacy.ledger import Ledger
-from common.queries import Sensitivity
+from common.sensitivity import Sensitivity
 
 VOTES = Release(
     mechanism="gaussian",

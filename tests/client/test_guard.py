@@ -9,8 +9,9 @@ from client.session import RefusalError
 from common.errors import ConfigError
 from common.messages import Reason
 from common.privacy.planned import PlannedQuery
-from common.queries import LabelHistogramSpec, SeedChoiceSpec, VotesSpec
+from common.queries import KINDS, LabelHistogramSpec, VotesSpec
 from common.secagg.graph import parameters
+from common.text_queries import AbstractedSeedsSpec, RewrittenSpec
 from tests.federations import plan, roster
 
 
@@ -125,16 +126,40 @@ def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
 
 
 def test_a_query_without_proof_needs_its_own_unsafe_switch():
-    spec = SeedChoiceSpec(choices=3, own_candidates=True)
-    planned = PlannedQuery(name="seeds", spec=spec, mechanism="exponential", scale=5.0)
-    unproven = plan(3, queries=(planned,), epsilon=math.inf)
+    planned = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", share=0.5)
+    unproven = plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=1.0)
+    named = {"queries": KINDS}
+    with pytest.raises(RefusalError, match="query; expected one of votes"):
+        Limits(unsafe_unproven=True).check(unproven)
     with pytest.raises(RefusalError, match="one with a proof, or unsafe_unproven"):
-        Limits(max_epsilon=math.inf, unsafe_no_noise=True).check(unproven)
-    Limits(unsafe_unproven=True).check(unproven)
-    # It switches nothing else off: the other queries keep to the party's epsilon.
+        Limits(max_epsilon=math.inf, unsafe_no_noise=True, **named).check(unproven)
+    with pytest.raises(RefusalError, match="epsilon of all runs"):
+        Limits(unsafe_unproven=True, lifetime_epsilon=1e9, **named).check(unproven)
+    allowed = Limits(unsafe_unproven=True, **named)
+    allowed.check(unproven)
+    with pytest.raises(RefusalError, match="one with noise"):
+        allowed.check(plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=math.inf))
+    # It switches nothing else off: the other queries keep to the party's epsilon, and may be refused for it.
+    votes = PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)
+    mixed = plan(3, queries=(planned, votes), epsilon=4.0)
+    Limits(unsafe_unproven=True, max_epsilon=2.0, **named).check(mixed)
+    with pytest.raises(RefusalError, match="plan's epsilon"):
+        Limits(unsafe_unproven=True, max_epsilon=1.9, **named).check(mixed)
+
+
+def test_a_query_that_is_not_noised_at_all_needs_no_leave_for_plans_without_noise():
+    rewritten = PlannedQuery(name="rewritten", spec=RewrittenSpec(texts=3), mechanism="none")
+    agreed = plan(3, queries=(rewritten,), epsilon=1.0)
+    Limits(unsafe_unproven=True, queries=KINDS).check(agreed)
+    with pytest.raises(RefusalError, match="one with a proof"):
+        Limits(queries=KINDS).check(agreed)
+
+
+def test_an_unproven_query_lets_no_other_go_without_noise():
+    planned = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0)
     bare = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1e-9)
     with pytest.raises(RefusalError, match="plan's epsilon"):
-        Limits(unsafe_unproven=True).check(plan(3, queries=(planned, bare), epsilon=math.inf))
+        Limits(unsafe_unproven=True, queries=KINDS).check(plan(3, queries=(planned, bare), epsilon=math.inf))
     with pytest.raises(ConfigError, match="finite, or unsafe_no_noise set as well"):
         Limits(max_epsilon=math.inf)
 

@@ -11,8 +11,9 @@ from tests.client.asking import chosen, embedded, random_units, unit
 KEY = bytes(range(32))
 
 
-def _query(choices, vectors):
-    return asked.SeedChoice(spec=SeedChoiceSpec(choices=choices), vectors=vectors)
+def _query(choices, vectors, labels=None, nearest=0):
+    labels = np.zeros(len(vectors), np.int32) if labels is None else np.array(labels, np.int32)
+    return asked.SeedChoice(spec=SeedChoiceSpec(choices=choices, nearest=nearest), vectors=vectors, labels=labels)
 
 
 def _records(count, dim=3):
@@ -29,6 +30,34 @@ def test_utilities_are_half_of_one_plus_the_cosine():
     np.testing.assert_allclose(row / UNIT, [1, 0.5, 0, 0.8], atol=2e-6)
     assert row.dtype == np.int64
     assert row.max() <= UNIT
+
+
+def test_candidates_of_other_labels_are_of_no_use():
+    vectors = unit([[1, 0], [0, 1], [-1, 0], [3, 4]])
+    (row,) = seeds.utilities(_query(1, vectors, [0, 1, 0, 1]), embedded(["a"], vectors=[[1, 0]]), KEY)
+    np.testing.assert_allclose(row / UNIT, [1, 0, 0, 0], atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("nearest", "labels", "best"),
+    [
+        (1, [0, 0, 0, 0], {0}),
+        (2, [0, 0, 0, 0], {0, 3}),
+        (2, [1, 0, 0, 1], {1, 2}),
+        (2, [1, 1, 0, 1], {2, 0}),  # too few of its label: the nearest of others
+        (2, [1, 1, 1, 1], {0, 3}),  # none of its label
+        (9, [0, 1, 0, 1], {0, 1, 2, 3}),
+    ],
+)
+def test_so_many_are_of_use_the_nearest_of_the_record_s_label_first(nearest, labels, best):
+    vectors = unit([[1, 0], [0, 1], [-1, 0], [3, 4]])
+    (row,) = seeds.utilities(_query(1, vectors, labels, nearest), embedded(["a"], vectors=[[1, 0]]), KEY)
+    assert row.tolist() == [UNIT * (place in best) for place in range(4)]
+
+
+def test_of_equally_near_candidates_the_first_are_of_use():
+    (row,) = seeds.utilities(_query(1, unit([[0, 1]] * 5), nearest=2), embedded(["a"], vectors=[[1, 0]]), KEY)
+    assert row.tolist() == [UNIT, UNIT, 0, 0, 0]
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 40])

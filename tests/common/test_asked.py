@@ -17,6 +17,7 @@ from common.queries import (
     VocabularySpec,
     VotesSpec,
 )
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 
 _TERMS = asked.encode_terms(("fever", "chest pain"))
 _VECTORS = np.array([[1, 0], [0.6, 0.8]], np.float32)
@@ -52,8 +53,9 @@ def _vocabulary(terms=_TERMS, **spec):
     return asked.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
 
 
-def _seeds(vectors=_VECTORS, **spec):
-    return asked.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors)
+def _seeds(vectors=_VECTORS, labels=None, **spec):
+    labels = np.zeros(len(vectors), np.int32) if labels is None else labels
+    return asked.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
 
 
 _QUERIES = {
@@ -70,6 +72,9 @@ _QUERIES = {
     "correct count": (_classifier(), 2),
     "length range": (asked.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
     "seed choice": (_seeds(), 5),
+    "abstracted seeds": (asked.Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
+    "fine-tuned samples": (asked.Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
+    "rewritten records": (asked.Texts(spec=RewrittenSpec(texts=5, longest=9)), 50),
 }
 
 
@@ -176,8 +181,9 @@ def test_vectors_that_are_not_finite_unit_rows_are_refused(vectors):
     "labels", [np.zeros(3, np.int32), np.zeros(2, np.int64), np.array([0, -1], np.int32), np.zeros((2, 1), np.int32)]
 )
 def test_labels_of_candidates_are_one_number_each(labels):
-    with pytest.raises(ProtocolError, match="labels"):
-        asked.Votes(spec=VotesSpec(top=1), vectors=_VECTORS, labels=labels)
+    for kind, spec in ((asked.Votes, VotesSpec(top=1)), (asked.SeedChoice, SeedChoiceSpec(choices=5))):
+        with pytest.raises(ProtocolError, match="labels"):
+            kind(spec=spec, vectors=_VECTORS, labels=labels)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 from common import queries
 from common.errors import ConfigError
+from common.privacy.mechanisms import UNIT
 from common.queries import (
     KINDS,
     CorrectCountSpec,
@@ -13,13 +14,14 @@ from common.queries import (
     LengthRangeSpec,
     SeedChoiceSpec,
     SelfSimilaritySpec,
-    Sensitivity,
     SketchSpec,
     VocabularySpec,
     VotesSpec,
     spec_from_dict,
     spec_to_dict,
 )
+from common.sensitivity import Sensitivity
+from common.text_queries import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 
 _ALL = [
     VotesSpec(top=8, furthest=False, fine=3, max_records=2),
@@ -30,7 +32,13 @@ _ALL = [
     SelfSimilaritySpec(buckets=100, grid=16, max_records=2),
     CorrectCountSpec(max_records=2),
     LengthRangeSpec(cap=1000, max_records=2),
-    SeedChoiceSpec(choices=100, own_candidates=True, max_records=2),
+    SeedChoiceSpec(choices=100, max_records=2),
+    SeedChoiceSpec(choices=100, nearest=5),
+    AbstractedSeedsSpec(choices=100, longest=99, candidates=7, max_records=2),
+    FineTunedSpec(
+        texts=100, longest=99, steps=7, learning_rate=0.5, temperature=0.7, lora=4, max_tokens=9, max_records=2
+    ),
+    RewrittenSpec(texts=100, longest=99, rounds=7, max_records=2),
 ]
 
 
@@ -110,6 +118,9 @@ def test_what_a_choice_or_a_range_in_a_party_costs_over_its_scale():
     assert LengthRangeSpec(cap=10, max_records=3).sensitivity.l1 == 12
     assert SeedChoiceSpec(choices=10).sensitivity.l1 == 2
     assert SeedChoiceSpec(choices=10, max_records=3).sensitivity.l1 == 6
+    assert SeedChoiceSpec(choices=10, nearest=4).sensitivity.l1 == 1
+    assert SeedChoiceSpec(choices=10, nearest=4, max_records=3).sensitivity.l1 == 3
+    assert SeedChoiceSpec(choices=10, nearest=4).mechanisms == ("exponential",)
 
 
 @pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)
@@ -134,7 +145,8 @@ def test_plain_values_and_back(spec):
 
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
-    assert len(KINDS) == len(set(KINDS)) == 9
+    assert len(KINDS) == len(set(KINDS)) == 12
+    assert set(queries.PROVEN) == set(KINDS) - {spec.kind for spec in UNPROVEN}
     for spec in _ALL:
         assert spec.mechanisms
         assert (spec.mechanisms == queries.SUMMED) == hasattr(spec, "largest")
@@ -145,10 +157,24 @@ def test_the_set_is_closed_and_complete():
 def test_numbers_out_of_range_or_of_another_type_are_refused(spec, wrong):
     for field in dataclasses.fields(spec):
         kind = type(getattr(spec, field.name))
-        right = (kind is bool and wrong is True) or (field.name == "prefix" and wrong == 0 and type(wrong) is int)
+        right = (kind is bool and wrong is True) or (kind is float and wrong == 1 and type(wrong) is float)
+        right = right or (field.name in ("prefix", "lora", "nearest") and wrong == 0 and type(wrong) is int)
         if not right:
             with pytest.raises(ConfigError, match=field.name):
                 dataclasses.replace(spec, **{field.name: wrong})
+
+
+def test_the_grid_of_a_noised_choice_is_that_of_utilities():
+    spec = AbstractedSeedsSpec(choices=3, candidates=4)
+    assert spec.grid == UNIT
+    # K utilities in [0, 1], each of which may move by 1: the paper takes 1 for the root of this.
+    assert spec.sensitivity.l2_squared == 4 * UNIT**2
+    assert spec.sensitivity.shifts == (UNIT,) * 4
+
+
+def test_one_spelling_of_each_number():
+    assert spec_to_dict(FineTunedSpec(texts=1, learning_rate=1, temperature=2))["learning_rate"] == 1.0
+    assert type(FineTunedSpec(texts=1, learning_rate=1).learning_rate) is float
 
 
 def test_impossible_combinations_are_refused():

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from common.errors import ConfigError
-from common.validate import at_least, in_range, not_empty, one_of, positive, probability
+from common.validate import at_least, flags, in_range, integers_in, not_empty, one_of, positive, probability
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,17 @@ def test_messages_say_what_was_expected_and_got():
         positive(sigma=-1)
     with pytest.raises(ConfigError, match=r"unit; expected one of sample, user; got 'party'"):
         one_of(("sample", "user"), unit="party")
+
+
+@pytest.mark.parametrize("wrong", [0, 4, 2.0, True, "2", None])
+def test_integers_in_a_range(wrong):
+    assert integers_in(1, 3, a=1, b=3) is None
+    with pytest.raises(ConfigError, match="sigma"):
+        integers_in(1, 3, sigma=wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, "true", None])
+def test_flags_are_nothing_but_true_or_false(wrong):
+    assert flags(a=True, b=False) is None
+    with pytest.raises(ConfigError, match="sigma; expected true or false"):
+        flags(sigma=wrong)

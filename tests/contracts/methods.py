@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common import asked, rng
+from common import asked, rng, texts
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Reply
@@ -75,7 +75,16 @@ class World:
         if given is not None:
             return np.asarray(given, dtype=np.float64)
         draws = np.random.default_rng(int.from_bytes(asked.digest(query)[:8]))
+        if isinstance(query, asked.SeedChoice):
+            return np.sort(draws.integers(len(query.vectors), size=(PARTIES, query.length))).astype(np.float64)
+        if isinstance(query, asked.Texts):
+            return np.array([self._texts(party, query.spec) for party in range(PARTIES)], dtype=np.float64)
         return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
+
+    def _texts(self, party, spec):
+        """Two in three of what a party may answer with, of alternating labels."""
+        written = [(i % len(TASK.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
+        return texts.encode(written, spec.texts, spec.longest)
 
     @property
     def requests(self):

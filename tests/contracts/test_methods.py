@@ -2,12 +2,15 @@
 
 import pytest
 
+from server import refinement
 from server.methods.aug_pe import AugPe
 from server.methods.dp_kps import DpKps
 from server.methods.dpga import Dpga
 from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
+from server.methods.rpsg import Rpsg
 from server.methods.wasp import Wasp
+from server.refinement import Refinement
 from tests.contracts.methods import MethodContract, World, run
 
 VARIATION = (
@@ -189,3 +192,38 @@ class TestDpKpsOnlyModels(TestDpKps):
     @pytest.fixture
     def build(self, small):
         return lambda **changes: DpKps(**small | {"ablation": "only_llm"} | changes)
+
+
+class TestRpsg(MethodContract):
+    wrong = (
+        ({"samples": 0}, "samples"),
+        ({"rounds": 3}, "rounds"),
+        ({"candidates": "seed"}, "candidates"),
+        ({"pool": 1}, "pool"),
+        ({"choices": 0}, "choices"),
+        ({"parties": 0}, "parties"),
+        ({"mechanism": "sparse vector"}, "mechanism"),
+        ({"nearest": -1}, "nearest"),
+        ({"nearest": 20}, "nearest"),
+        ({"threshold": -1.0}, "threshold"),
+        ({"abstract_words": 0}, "abstract_words"),
+        ({"words": 0}, "words"),
+        ({"texts_per_request": 0}, "texts_per_request"),
+        ({"temperature": 3.0}, "temperature"),
+    )
+    too_small = (("samples", 1),)
+    candidates = "pool"
+
+    @pytest.fixture
+    def build(self, monkeypatch):
+        monkeypatch.setattr(refinement, "redact", lambda text: text)
+        small = {"samples": 13, "pool": 20, "candidates": self.candidates, "refinement": Refinement(nll=1.0)}
+        return lambda **changes: Rpsg(**small | changes)
+
+
+class TestRpsgByHistogram(TestRpsg):
+    candidates = "histogram"
+
+
+class TestRpsgUnproven(TestRpsg):
+    candidates = "seed_unproven"

@@ -76,7 +76,8 @@ class World:
 def preferred(query, private):
     mine = embed(private, LABELS, ENCODER)
     if isinstance(query.spec, SeedChoiceSpec):
-        return sorted((mine.vectors @ query.vectors.T).argmax(axis=1))
+        cosines = np.where(mine.labels[:, None] == query.labels, mine.vectors @ query.vectors.T, -2)
+        return sorted(cosines.argmax(axis=1))
     return [lengths(mine).min(), min(lengths(mine).max(), query.spec.cap)]
 
 

@@ -295,9 +295,31 @@ def test_a_record_moves_each_count_of_a_length_range_by_at_most_one():
                     assert counts(after) - counts(before) in (0, 1)
 
 
+def _seed_choice(labels, **spec):
+    return asked.SeedChoice(spec=SeedChoiceSpec(**spec), vectors=_DIRECTIONS, labels=np.array(labels, dtype=np.int32))
+
+
+@pytest.mark.parametrize("scale", [0.2, 1.0])
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0], [0, 1, 1, 1], [1, 0, 1, 0], [2, 2, 2, 2]])
+@pytest.mark.parametrize("nearest", [0, 1, 2, 3, 4, 7])
+def test_a_choice_by_the_exponential_mechanism_costs_what_is_declared(nearest, labels, scale):
+    """Exact probabilities, of any record, another in its place, or none."""
+    query = _seed_choice(labels, choices=1, nearest=nearest)
+    logs = []
+    for data in [[], *([record] for record in _RECORDS)]:
+        (row,) = seeds.utilities(query, _embedded(data), bytes(32))
+        weights = row / UNIT / scale
+        logs.append(weights - np.log(np.exp(weights).sum()))
+    worst = max(np.abs(one - other).max() for one, other in itertools.combinations(logs, 2))
+    assert worst <= query.spec.sensitivity.l1 / scale + 1e-9
+    if nearest in {1, 2}:
+        assert worst == pytest.approx(1 / scale)  # and no less
+
+
+@pytest.mark.parametrize("nearest", [0, 2])
 @pytest.mark.parametrize("choices", [1, 2, 3, 5])
-def test_a_record_changes_the_utilities_of_one_chooser(choices):
-    query = asked.SeedChoice(spec=SeedChoiceSpec(choices=choices), vectors=_DIRECTIONS)
+def test_a_record_changes_the_utilities_of_one_chooser(choices, nearest):
+    query = _seed_choice([0, 1, 0, 1], choices=choices, nearest=nearest)
     changed = set()
     for data in _data_sets(3):
         for record in [(1, 0), (3, 1)]:

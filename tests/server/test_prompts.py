@@ -22,6 +22,11 @@ SET_BY = {
         {"attribute", "good", "bad"},
     ),
     "paraphrase": (lambda rng: prompts.paraphrase(TASK, "a", "one", texts=3, rng=rng), {"source"}),
+    "abstracts": (
+        lambda rng: prompts.abstracts(TASK, "a", texts=3, rng=rng, words=30),
+        {"attribute", "abstract", "words"},
+    ),
+    "from abstract": (lambda rng: prompts.from_abstract(TASK, "a", "one", texts=3, rng=rng), {"source", "abstract"}),
     "fill in": (lambda rng: prompts.fill_in(TASK, "a", "one", blanks=0.5, texts=3, rng=rng), {"source", "blanks"}),
     "crossover": (lambda rng: prompts.crossover(TASK, "a", ("one", "two"), texts=3, rng=rng), {"source"}),
     "keyphrases": (lambda rng: prompts.with_keyphrases(TASK, ["p", "q"], texts=3, rng=rng), {"must"}),

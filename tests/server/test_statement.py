@@ -125,10 +125,24 @@ def test_answers_of_a_partys_own_are_named():
 
 
 def test_texts_without_proof_are_no_guarantee():
-    queries = [{"name": "seeds", "summed": False, "own_candidates": True}]
-    told = statement(privacy(queries=queries, epsilon="inf"))
-    assert told.startswith("No guarantee for the released texts (ε is infinite): seeds")
+    choice = {"claimed_epsilon": 4.0, "epsilon_among_public_candidates": 1.9549}
+    seeds = {"name": "seeds", "summed": False, "candidates": 5, "choice": choice}
+    fields = privacy(queries=[seeds], epsilon="inf", unproven=["seeds"], proven_epsilon=0.0)
+    told = statement(fields)
+    assert told.startswith("The released texts have no end-to-end guarantee (ε is infinite): seeds takes texts from")
+    assert "claims ε = 4 and δ = 1e-5 for its choice" in told
+    assert "would cost ε = 1.955, and no δ" in told
     assert "protected by differential privacy" not in told
+    assert "What holds beside it" not in told
+    assert "The private records" in headings(fields)
+    assert "texts from seeds are written from them" in not_covered(fields)[0]
+    votes = {"name": "votes", "summed": True}
+    mixed = privacy(queries=[seeds, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=2.0)
+    assert "beside it: votes, and what" in statement(mixed)
+    assert "with ε = 2 and δ = 1e-5." in statement(mixed)
+    bare = {"name": "seeds", "summed": False, "choice": dict.fromkeys(choice, math.inf)}
+    unnoised = privacy(queries=[bare, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=math.inf)
+    assert len(statement(unnoised).split("\n\n")) == 1
 
 
 def test_a_method_that_asks_nothing():

@@ -202,6 +202,17 @@ def test_bad_exemplars_push(model):
     assert share(beside, "transfer") > share(alone, "transfer")
 
 
+def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
+    texts = written(model, ask(120, n=1, source=("transfer pending",), abstract=True))
+    plain = written(model, ask(120, n=1))
+    assert len(texts) > 100
+    for word in ("transfer", "pending"):
+        assert share(texts, word) > 2 * share(plain, word)
+    asked = {"task_kind": "note", "labels": NOTES, "source": ("Fever and cough since two days.",)}
+    notes, same = (written(ward, ask(100, n=1, **asked, abstract=abstract)) for abstract in (True, False))
+    assert np.mean([len(note) for note in notes]) > 2 * np.mean([len(note) for note in same])
+
+
 def test_filled_blanks_seldom_come_back_unchanged(model):
     sources = PUBLIC[::4]
     replies = model.generate([Request(task_kind="question", labels=LABELS, source=(s,), blanks=0.4) for s in sources])

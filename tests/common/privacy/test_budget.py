@@ -17,6 +17,7 @@ from common.queries import (
     VocabularySpec,
     VotesSpec,
 )
+from common.text_queries import AbstractedSeedsSpec, RewrittenSpec
 from tests.federations import plan
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
@@ -24,6 +25,7 @@ SMALL = PlannedQuery(name="votes", spec=VotesSpec(top=5), times=4)
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace")
 RANGE = PlannedQuery(name="range", spec=LengthRangeSpec(cap=30), mechanism="sparse vector")
 SEEDS = PlannedQuery(name="seeds", spec=SeedChoiceSpec(choices=3), mechanism="permute and flip")
+ABSTRACTED = PlannedQuery(name="abstracted", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max")
 
 
 def draft(*queries, parties=3, **changes):
@@ -204,9 +206,31 @@ def test_a_laplace_noise_too_large_is_refused():
 
 
 def test_a_query_without_proof_has_no_finite_epsilon():
-    unproven = dataclasses.replace(SEEDS, spec=SeedChoiceSpec(choices=3, own_candidates=True))
+    plan = calibrate(draft(ABSTRACTED), 4.0)
+    assert plan.epsilon == accountant.epsilon(plan.releases(), plan.delta) == math.inf
     with pytest.raises(PlanError, match="a proof"):
-        calibrate(draft(unproven), 4.0)
+        dataclasses.replace(plan, epsilon=4.0)
+
+
+@pytest.mark.parametrize(("epsilon", "sigma"), [(4.0, 1.20), (2.0, 2.40), (1.0, 4.80)])
+def test_the_noise_of_an_unproven_choice_is_the_papers(epsilon, sigma):
+    # RPSG, appendix B.3 and table 5: N = 8948 records.
+    (query,) = calibrate(draft(ABSTRACTED, delta=1 / (8948 * math.log(8948))), epsilon).queries
+    assert query.scale / query.spec.grid == pytest.approx(sigma, abs=0.005)
+
+
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+def test_proven_queries_keep_their_noise_beside_unproven_ones(calibration):
+    rewritten = PlannedQuery(name="rewritten", spec=RewrittenSpec(texts=3), mechanism="none", share=0.25)
+    shared = [dataclasses.replace(query, share=share) for query, share in ((VOTES, 0.5), (ABSTRACTED, 0.25))]
+    mixed = calibrate(draft(*shared, rewritten), 4.0, calibration=calibration)
+    alone = calibrate(draft(VOTES), 2.0, calibration=calibration)
+    assert [query.name for query in mixed.queries] == ["votes", "abstracted", "rewritten"]
+    assert mixed.queries[0] == dataclasses.replace(alone.queries[0], share=0.5)
+    assert (mixed.calibration, mixed.epsilon) == (calibration, math.inf)
+    assert mixed.queries[1].scale == calibrate(draft(ABSTRACTED), 1.0).queries[0].scale
+    assert mixed.queries[2].scale == 0
+    assert calibrate(draft(*shared, rewritten), math.inf).queries[0].scale == 0
 
 
 def test_an_epsilon_beyond_what_can_be_shown_is_refused():

@@ -8,7 +8,7 @@ from common.errors import LedgerError
 from common.privacy.accountant import Release
 from common.privacy.data_sets import DIGEST_BYTES, data_set_name, record_digests
 from common.privacy.ledger import Ledger
-from common.queries import Sensitivity
+from common.sensitivity import Sensitivity
 from tests.common.privacy.test_ledger_file import edited
 
 RECORDS = st.lists(st.binary(min_size=1, max_size=2), max_size=8)

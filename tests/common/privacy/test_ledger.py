@@ -12,7 +12,7 @@ from common.errors import InternalError, RefusedError
 from common.privacy import ledger_file
 from common.privacy.accountant import Release
 from common.privacy.ledger import Ledger
-from common.queries import Sensitivity
+from common.sensitivity import Sensitivity
 
 RELEASE = Release(
     mechanism="gaussian",

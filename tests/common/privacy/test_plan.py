@@ -15,13 +15,16 @@ from common.queries import (
     SketchSpec,
     VotesSpec,
 )
+from common.text_queries import AbstractedSeedsSpec, RewrittenSpec
 
 SPEC = VotesSpec(top=8)
 QUERY = PlannedQuery(name="votes", spec=SPEC, times=4, scale=1560.0)
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=9.0, times=2)
 OWN = PlannedQuery(name="own", spec=LengthRangeSpec(cap=30), mechanism="sparse vector", scale=8.0)
 SEEDS = PlannedQuery(name="seeds", spec=SeedChoiceSpec(choices=3), mechanism="exponential", scale=5.0)
-UNPROVEN = dataclasses.replace(SEEDS, spec=SeedChoiceSpec(choices=3, own_candidates=True))
+UNPROVEN = PlannedQuery(
+    name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0
+)  # fmt: skip
 NUMBERS = {
     "method": "wasp", "labels": ("a", "b"), "encoder": "e5", "parties": 10, "max_dropouts": 1, "colluders": 3,
     "threshold": 7, "secure": True, "epsilon": 1.0, "delta": 1e-5, "unit": "sample",
@@ -87,11 +90,15 @@ def test_what_a_party_answers_by_itself_has_all_its_noise():
 
 def test_a_query_without_proof_or_noise_is_charged_as_having_none():
     bare = dataclasses.replace(QUERY, scale=0.0)
-    own_texts = dataclasses.replace(SEEDS, spec=SeedChoiceSpec(choices=3, own_candidates=True))
-    releases = _plan(queries=(bare, own_texts), epsilon=math.inf).releases()
+    releases = _plan(queries=(bare, UNPROVEN), epsilon=math.inf).releases()
     assert [(release.mechanism, release.scale) for release in releases] == [("pure", 0), ("pure", 0)]
-    assert own_texts.unproven
+    assert UNPROVEN.unproven
     assert not SEEDS.unproven
+
+
+def test_what_has_no_noise_has_no_scale():
+    with pytest.raises(ConfigError, match="scale of own"):
+        PlannedQuery(name="own", spec=RewrittenSpec(texts=1), mechanism="none", scale=1.0)
 
 
 def test_laplace_noise_of_which_a_part_is_known_is_the_polya_mechanism():

@@ -1,0 +1,163 @@
+"""Seeds of RPSG in a party: of each drawn record one abstraction, chosen with noise (sections 3.1 and 3.2).
+
+1. draw       the records with the lowest keyed digests, as many as there are choices
+2. redact     personal information, by patterns and perhaps a model of names
+3. abstract   into candidates, more than will be chosen from; once more, at random, if none surely keeps the tone
+4. prune      to K by w cosine + (1 - w) [same polarity, surely enough] - penalty [polarity flipped]   (equation 5)
+5. choose     the highest (1 + cosine) / 2 with Gaussian noise (equation 2)
+6. redact     the chosen one again
+
+What this releases has no proof: see `common.text_queries.AbstractedSeedsSpec`. A record is left blank of which nothing
+is left after redaction, or of which every candidate says what it says: the model returned its input. Where all
+candidates have the wrong polarity, the best of them are taken nevertheless.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.abstraction import Abstraction, same
+from client.records import Embedded
+from client.sentiment import Mood, Sentiment
+from common import redaction
+from common.embedding import Encoder
+from common.errors import ConfigError, InternalError
+from common.privacy import gaussian_max
+from common.privacy.keystream import Keystream
+from common.privacy.mechanisms import on_grid
+from common.privacy.planned import PlannedQuery
+from common.redaction import Redactor
+from common.text_queries import AbstractedSeedsSpec
+from common.texts import Labelled
+from common.validate import in_range, integers
+
+log = logging.getLogger("caucus.party")
+
+_SAYS = re.compile(r"\w")
+_MASK = re.compile(r"\[[A-Z]+\]")
+
+
+class Seeds:
+    """What makes seeds of a party's records, from its own file: a `writers.Writer`. Defaults are table 4's.
+
+    Args:
+        abstraction: What abstracts.
+        sentiment: What judges polarity.
+        names: A model for named entities, for redaction; None: patterns alone.
+        oversampled: Candidates of a record before pruning.
+        similarity: w, weight of the cosine.
+        flip_penalty: Taken from the score of a candidate of the opposite polarity.
+        confidence: With which a candidate must be judged to have the record's polarity.
+        most: Texts that a plan may ask for, at most.
+    """
+
+    def __init__(
+        self,
+        *,
+        abstraction: Abstraction,
+        sentiment: Sentiment,
+        names: str | None = None,
+        oversampled: int = 10,
+        similarity: float = 0.75,
+        flip_penalty: float = 0.15,
+        confidence: float = 0.55,
+        most: int = 1000,
+    ) -> None:
+        integers(2, **{"seeds.oversampled": oversampled})
+        integers(1, **{"seeds.most": most})
+        for name, share in (("similarity", similarity), ("flip_penalty", flip_penalty), ("confidence", confidence)):
+            in_range(0, 1, **{f"seeds.{name}": share})
+        self._abstraction, self._sentiment, self._names = abstraction, sentiment, names
+        self._oversampled, self._most = oversampled, most
+        self._similarity, self._flip_penalty, self._confidence = similarity, flip_penalty, confidence
+
+    def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
+        """Refuse what these settings cannot do.
+
+        Raises:
+            ConfigError: More texts than allowed, more candidates than are made, or no model for names.
+        """
+        del labels
+        spec = _spec(planned)
+        if spec.choices > self._most:
+            raise ConfigError("choices", expected=f"at most {self._most}, this party's limit", got=spec.choices)
+        if spec.candidates > self._oversampled:
+            raise ConfigError("candidates", expected=f"at most {self._oversampled}, those made", got=spec.candidates)
+        _ = self._redactor
+
+    def write(
+        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+    ) -> list[Labelled]:
+        """The seeds; fewer than choices where records are blank, or missing."""
+        del labels
+        spec, stream = _spec(planned), Keystream(key)
+        drawn = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.choices].tolist()
+        seeds: list[Labelled] = []
+        for place in drawn:
+            redacted = self._redactor.redact(records.texts[place])
+            found = (
+                self._candidates(redacted, np.random.default_rng(int.from_bytes(stream.read(32))))
+                if _says(redacted)
+                else []
+            )
+            if not found:
+                continue
+            cosines = _cosines(redacted, found, encoder)
+            kept = self._pruned(redacted, found, cosines, spec.candidates)
+            utilities = on_grid((1 + cosines[kept]) / 2)
+            chosen = found[kept[gaussian_max.choose(utilities, planned.scale, stream.read(32))]]
+            seeds.append((int(records.labels[place]), self._redactor.redact(chosen)))
+        if len(seeds) < len(drawn):
+            log.warning("of some records nothing is left after redaction, or no abstraction: their seeds are blank")
+        return seeds
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        return Redactor(self._names) if self._names else redaction.default()
+
+    def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
+        """Abstractions by beam search; if none surely keeps the tone, also some that are drawn."""
+        mood = self._sentiment.judge(redacted)
+        found: list[str] = []
+        for sampled in (False, True):
+            written = self._abstraction.write(
+                redacted, self._oversampled, tone=mood.polarity, sampled=sampled, rng=rng
+            )  # fmt: skip
+            found += [each for each in written if _says(each) and not same(each, redacted)]
+            if any(self._agrees(self._sentiment.judge(each), mood) for each in found):
+                break
+        return list(dict.fromkeys(found))
+
+    def _pruned(
+        self, redacted: str, found: Sequence[str], cosines: NDArray[np.float64], count: int
+    ) -> NDArray[np.int64]:
+        """Places of the `count` candidates with the highest scores, or of all if there are fewer."""
+        mood = self._sentiment.judge(redacted)
+        moods = [self._sentiment.judge(each) for each in found]
+        agree = np.array([self._agrees(each, mood) for each in moods])
+        flipped = np.array([each.polarity * mood.polarity < 0 for each in moods])
+        scores = self._similarity * cosines + (1 - self._similarity) * agree - self._flip_penalty * flipped
+        return np.argsort(-scores, kind="stable")[:count]
+
+    def _agrees(self, candidate: Mood, record: Mood) -> bool:
+        return candidate.polarity == record.polarity and candidate.confidence >= self._confidence
+
+
+def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
+    if not isinstance(planned.spec, AbstractedSeedsSpec):
+        raise InternalError("a query for seeds", expected=AbstractedSeedsSpec.kind, got=planned.spec.kind)
+    return planned.spec
+
+
+def _cosines(redacted: str, found: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
+    """(found,) with the record, each text embedded alone."""
+    seed = encoder.encode([redacted])[0]
+    return np.array([encoder.encode([each])[0] @ seed for each in found], dtype=np.float64)
+
+
+def _says(text: str) -> bool:
+    return _SAYS.search(_MASK.sub("", text)) is not None

@@ -1,0 +1,159 @@
+"""Abstractions of a record: shorter texts with its gist and without its particulars (RPSG, section 3.1, appendix B.1).
+
+An abstraction is written from one record and may say what the record says: nothing here is private, and what is made
+from it has no guarantee (`common.text_queries.AbstractedSeedsSpec`).
+"""
+
+import re
+from collections import Counter
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import checkpoints
+from common.validate import in_range, integers
+
+
+class Abstraction(Protocol):
+    """What abstracts."""
+
+    def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
+        """At most `count` abstractions, the best first.
+
+        Args:
+            text: Redacted.
+            count: How many.
+            tone: Of the record: 1 positive, -1 negative, 0 neither.
+            sampled: Whether they are drawn at random; else they are the likeliest.
+            rng: For that, from the operating system's entropy.
+        """
+
+
+_MASKS = {
+    "PERSON": "someone", "DATE": "some time", "AGE": "of some age", "CURRENCY": "some money", "LOCATION": "some place",
+    "ADDRESS": "some place", "ORGANISATION": "some organisation",
+}  # fmt: skip
+"""What is said in place of a mask; of the others nothing."""
+
+_PIECES = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+|\s+(?:and|but|because|although|while|which|who|so|then)\s+")
+_EXAMPLES = re.compile(r"\([^()]*\)|\"[^\"]*\"|“[^”]*”")
+_NUMBERS = re.compile(r"\b\d[\w.,:/%-]*")
+_WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_NAMED = re.compile(r"(?<=\w )[A-Z][a-z]+(?: [A-Z][a-z]+)*")
+
+
+class Extracts:
+    """Clauses of the text, the most telling ones, with particulars left out or made general; needs no weights.
+
+    Brackets and quotations go, numbers become "some", masks and words with a capital letter inside a clause "someone"
+    and the like. A clause is as telling as its words are frequent in the text, on average (SumBasic, Nenkova and
+    Vanderwende 2005). Candidates keep ever smaller shares of the words, in their order, never less than the most
+    telling clause; sampled ones rank clauses with noise added. It abstracts little: what it keeps, it keeps in the
+    record's own words, and of a record of one clause that is all of it.
+
+    Args:
+        longest: Words of an abstraction, at most.
+        most: Share of the words that the first candidate keeps.
+        least: And the last.
+    """
+
+    def __init__(self, *, longest: int = 150, most: float = 0.7, least: float = 0.3) -> None:
+        integers(1, longest=longest)
+        in_range(0, 1, most=most, least=least)
+        self._longest, self._most, self._least = longest, most, least
+
+    def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
+        """See `Abstraction.write`; the tone is not looked at."""
+        del tone
+        clauses = [clause for piece in _PIECES.split(_EXAMPLES.sub(" ", text)) if (clause := _general(piece))]
+        telling = [_content(clause) for clause in clauses]
+        frequent = Counter(word for words in telling for word in words)
+        scores = np.array([sum(frequent[word] for word in words) / max(1, len(words)) for words in telling])
+        found = []
+        for share in np.linspace(self._most, self._least, count):
+            noise = rng.gumbel(size=len(clauses)) if sampled else np.zeros(len(clauses))
+            found.append(self._kept(clauses, scores + noise, share))
+        return list(dict.fromkeys(each for each in found if each))
+
+    def _kept(self, clauses: list[str], scores: NDArray[np.float64], share: float) -> str:
+        words = [len(clause.split()) for clause in clauses]
+        room = min(self._longest, round(share * sum(words)))
+        kept: list[int] = []
+        for place in np.argsort(-scores, kind="stable").tolist():
+            if words[place] <= room or not kept:
+                kept.append(place)
+                room -= words[place]
+        sentences = (" ".join(clauses[place].split()[: self._longest]) for place in sorted(kept))
+        return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+
+
+class Summariser:
+    """A transformers sequence-to-sequence model; the paper's is facebook/bart-large-cnn.
+
+    Args:
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
+        longest: Tokens of an abstraction, at most.
+        shortest: And at least.
+        control: Whether the text is preceded by "Keep positive tone:" or "Keep negative tone:", where it has a tone.
+        device: As torch names it.
+
+    Raises:
+        ConfigError: There is no such model here.
+    """
+
+    def __init__(
+        self, name_or_path: str, *, longest: int = 150, shortest: int = 50, control: bool = True, device: str = "cpu"
+    ) -> None:
+        integers(1, longest=longest, shortest=shortest)
+        self._longest, self._shortest, self._control = longest, min(shortest, longest), control
+        self._model, self._tokenizer = checkpoints.load(
+            name_or_path, "AutoModelForSeq2SeqLM", what="the abstraction model", device=device
+        )
+
+    def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
+        """See `Abstraction.write`: by beam search, or drawn from the model."""
+        import torch  # noqa: PLC0415 — loaded already
+
+        if self._control and tone:
+            text = f"Keep {'positive' if tone > 0 else 'negative'} tone: {text}"
+        given = self._tokenizer(text, return_tensors="pt", truncation=True).to(self._model.device)
+        how: dict[str, Any] = (
+            {"do_sample": True, "num_beams": 1} if sampled else {"do_sample": False, "num_beams": count}
+        )
+        with torch.random.fork_rng(), torch.inference_mode():
+            torch.manual_seed(int(rng.integers(2**63)))
+            rows = self._model.generate(
+                input_ids=given["input_ids"],
+                attention_mask=given["attention_mask"],
+                num_return_sequences=count,
+                max_length=self._longest,
+                min_length=self._shortest,
+                **how,
+            )
+        written = (row.strip() for row in self._tokenizer.batch_decode(rows, skip_special_tokens=True))
+        return list(dict.fromkeys(each for each in written if each))
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts say the same, but for case, marks and numbers."""
+    return _WORDS.findall(one.lower()) == _WORDS.findall(other.lower())
+
+
+def _general(piece: str) -> str:
+    for mask, word in _MASKS.items():
+        piece = piece.replace(f"[{mask}]", word)
+    piece = _NUMBERS.sub("some", re.sub(r"\[[A-Z]+\]", " ", piece))
+    return _NAMED.sub("someone", " ".join(piece.split()).strip(" .!?;:,-"))
+
+
+def _content(clause: str) -> list[str]:
+    return [word for word in _WORDS.findall(clause.lower()) if word not in _common()]
+
+
+@cache
+def _common() -> frozenset[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 — takes long to import
+
+    return frozenset({*ENGLISH_STOP_WORDS, "some", "someone"})

@@ -1,0 +1,176 @@
+"""The causal language model that a party fine-tunes: a checkpoint of its own choice, or a small one made on the spot.
+
+Which one it is stands in the party's own file. A model and its tokenizer are public, or at least hold nothing of the
+records: what they learnt before is outside every guarantee. The one made on the spot has random weights and one token
+a byte, so that nothing about it comes from a text.
+
+A record is read as: start sign (if the tokenizer has one), its label and a line feed, its text, end sign.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from common.errors import ConfigError
+from common.rng import secure_bytes
+
+_END = "<|end|>"
+_WIDTH = 64
+_LAYERS = 2
+_HEADS = 4
+_PUBLIC_SEED = 0
+"""Of the weights made on the spot: anybody can make the same."""
+_FEWEST_TOKENS = 8
+"""Of a text, behind its label."""
+_AT_ONCE = 64
+"""Texts that are drawn together."""
+_TRIES = 3
+"""At a text that is not blank."""
+
+
+class Tokens(NamedTuple):
+    """A record, ready to train on.
+
+    Attributes:
+        ids: Tokens.
+        prefix: How many of them are the start sign and the label, which are public and not learnt.
+    """
+
+    ids: tuple[int, ...]
+    prefix: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Causal:
+    """A model with its tokenizer.
+
+    Attributes:
+        model: A causal language model of transformers, on its device, without dropout.
+        tokenizer: Its tokenizer.
+        prefixes: Tokens of each label of the plan.
+        max_tokens: Of a record that count, and of a text, those of its label among them.
+    """
+
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    prefixes: tuple[tuple[int, ...], ...]
+    max_tokens: int
+
+    def read(self, label: int, text: str) -> Tokens:
+        """One record; what is longer than the limit is cut off."""
+        prefix = self.prefixes[label]
+        # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
+        plain = text.encode("utf-8", "replace").decode()
+        ids = self.tokenizer(plain, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        return Tokens((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
+
+    def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
+        """Texts of one label, drawn from the model; fewer if it keeps writing blank ones."""
+        import torch  # noqa: PLC0415 — seconds to import
+        from transformers import GenerationConfig  # noqa: PLC0415
+
+        prefix, end = self.prefixes[label], self.tokenizer.eos_token_id
+        how = GenerationConfig(  # type: ignore[no-untyped-call]
+            do_sample=True, temperature=temperature, top_p=top_p, top_k=0, max_length=self.max_tokens, min_new_tokens=1,
+            eos_token_id=end, pad_token_id=end,
+        )  # fmt: skip
+        written: list[str] = []
+        self.model.eval()
+        with own_randomness(self.model.device), torch.no_grad():
+            for _ in range(_TRIES * -(-count // _AT_ONCE)):
+                missing = min(count - len(written), _AT_ONCE)
+                if not missing:
+                    break
+                rows = torch.tensor([prefix] * missing, device=self.model.device)
+                drawn = self.model.generate(rows, attention_mask=torch.ones_like(rows), generation_config=how)
+                texts = self.tokenizer.batch_decode(drawn[:, len(prefix) :], skip_special_tokens=True)
+                written += [text.strip() for text in texts if text.strip()]
+        return written
+
+
+def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, device: str = "cpu") -> Causal:
+    """A checkpoint, or the small model.
+
+    Args:
+        name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.
+        labels: The plan's.
+        max_tokens: Of a record that count, and of a text.
+        device: Where to compute, as torch names it.
+
+    Raises:
+        ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
+    """
+    model, tokenizer = _from_nothing(max_tokens) if name_or_path is None else _checkpoint(name_or_path)
+    if tokenizer.eos_token_id is None:
+        raise ConfigError("tokenizer of the model to fine-tune", expected="one with an end-of-text token", got="none")
+    context = getattr(model.config, "max_position_embeddings", None)
+    if context is not None and max_tokens > context:
+        raise ConfigError(
+            "max_tokens", expected=f"at most {context}, the context of this party's model", got=max_tokens,
+            do="Plan for shorter texts, or fine-tune another model.",
+        )  # fmt: skip
+    start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
+    prefixes = tuple(
+        (*start, *tokenizer(f"{label}\n", add_special_tokens=False)["input_ids"]) for label in labels
+    )  # fmt: skip
+    longest = max(map(len, prefixes))
+    if longest + _FEWEST_TOKENS > max_tokens:
+        raise ConfigError("max_tokens", expected=f"at least {longest + _FEWEST_TOKENS}, for labels", got=max_tokens)
+    try:
+        model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError("device of fine_tuning", expected="a device of this machine", got=device) from error
+    return Causal(model=model, tokenizer=tokenizer, prefixes=prefixes, max_tokens=max_tokens)
+
+
+@contextmanager
+def own_randomness(device: Any) -> Iterator[None]:  # noqa: ANN401 — torch's device
+    """Torch's generator seeded afresh from the operating system's entropy, and afterwards as it was."""
+    import torch  # noqa: PLC0415 — loaded already
+
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(int.from_bytes(secure_bytes(7)))
+        yield
+
+
+def _checkpoint(name_or_path: str) -> tuple[Any, Any]:
+    """A model as it was saved, in single precision and without dropout. Code that comes with it is never run."""
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415 — seconds to import
+
+    known = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = AutoConfig.from_pretrained(name_or_path, **known)
+        # A record's gradient is to depend on the record and the weights alone.
+        config.update({key: 0.0 for key, value in config.to_dict().items() if "drop" in key and type(value) is float})
+        config.use_cache = True
+        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **known)
+        model = AutoModelForCausalLM.from_pretrained(name_or_path, config=config, dtype="float32", **known)
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise ConfigError(
+            "the model to fine-tune cannot be loaded",
+            expected="a transformers folder with a causal language model and its tokenizer, or one in the local cache",
+            got=f"{name_or_path!r} ({type(error).__name__})",
+            do="Correct name_or_path in this party's own file.",
+        ) from error
+    return model, tokenizer
+
+
+def _from_nothing(max_tokens: int) -> tuple[Any, Any]:
+    import torch  # noqa: PLC0415 — seconds to import
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: PLC0415
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: PLC0415
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    inner = Tokenizer(models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    inner.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token=_END)  # type: ignore[no-untyped-call]
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_positions=max_tokens, n_embd=_WIDTH, n_layer=_LAYERS, n_head=_HEADS,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_PUBLIC_SEED)
+        return GPT2LMHeadModel(config), tokenizer

@@ -1,0 +1,322 @@
+"""DP-SGD in a party: fine-tune a causal language model on its records, draw texts from it (Abadi et al. 2016).
+
+What is proved, and how, stands at `common.text_queries.FineTunedSpec`; here is each of the steps it speaks of:
+
+1. draw    a Poisson subsample of the units, by a fresh secret key
+2. clip    each record's gradient, at norm C
+3. round   it to whole numbers, C being 0.99 B of them, at random and without bias; drop it if its norm exceeds B
+4. sum     exactly
+5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; also if nobody was drawn
+6. divide  by a public number, never by how many were drawn
+7. update  the weights, by Adam
+
+Steps, rates and lengths are public. Nothing else looks at the records: no schedule, no early end; no loss is kept.
+"""
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from client.causal import Causal, Tokens, load, own_randomness
+from client.records import Embedded
+from common.embedding import Encoder
+from common.errors import ConfigError, InternalError
+from common.privacy.planned import PlannedQuery
+from common.privacy.samplers import discrete_gaussian
+from common.rng import secure_bytes
+from common.text_queries import MOST_TRAINABLE, FineTunedSpec
+from common.texts import Labelled
+from common.validate import integers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ROOM = 0.99
+"""Of B, the clipping norm: the rest is room for what rounding at random adds to a norm."""
+_LARGEST_SHARE = 0.07
+"""Trainable weights over B^2. Rounding d numbers at random adds d / 4 to a squared norm of B^2, at most and on average,
+and moves it by B besides, one standard deviation: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
+_TOLERANCE = 1e-3
+
+Optimizer = Callable[[Iterable[Any], float], Any]
+"""Weights and learning rate to an optimizer of torch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineTuning:
+    """What a party fine-tunes, from its own file: a `writers.Writer`.
+
+    Attributes:
+        name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the
+            spot, with random weights, which learns little.
+        device: Where to compute, as torch names it.
+        micro_batch: Records computed together. 1 keeps each record's gradient free of all others to the last bit; more
+            may be faster, and records of one micro-batch may then move each other's gradients by a rounding error.
+        max_steps: Most steps of training that a plan may ask for.
+    """
+
+    name_or_path: str | None = None
+    device: str = "cpu"
+    micro_batch: int = 1
+    max_steps: int = 10_000
+
+    def __post_init__(self) -> None:
+        integers(1, micro_batch=self.micro_batch, max_steps=self.max_steps)
+
+    def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
+        """Load the model and take what is to be trained.
+
+        Raises:
+            ConfigError: It cannot be had, or cannot do what is planned.
+        """
+        spec = _spec(planned)
+        if spec.steps > self.max_steps:
+            raise ConfigError("steps", expected=f"at most {self.max_steps}, this party's limit", got=spec.steps)
+        self._tuner(spec, labels)
+
+    def write(
+        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+    ) -> list[Labelled]:
+        """Texts drawn from the model after DP-SGD, labels balanced; fewer if it writes blank ones."""
+        del encoder, key  # Each step draws keys of its own, from the operating system too.
+        spec = _spec(planned)
+        tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
+        each, more = divmod(spec.texts, len(labels))
+        return [
+            (label, text)
+            for label in range(len(labels))
+            for text in tuned.write(label, each + (label < more), temperature=spec.temperature, top_p=spec.top_p)
+        ]
+
+    def _tuner(self, spec: FineTunedSpec, labels: Sequence[str]) -> "Tuner":
+        causal = load(self.name_or_path, labels, max_tokens=spec.max_tokens, device=self.device)
+        return Tuner(causal, lora=spec.lora, resolution=spec.resolution, micro_batch=self.micro_batch)
+
+
+class Tuner:
+    """A model with the gradients of single records.
+
+    Args:
+        causal: The model; its weights are changed.
+        lora: Rank of the adapters that are trained in place of its weights; 0: the weights.
+        resolution: B.
+        micro_batch: Records computed together; 1 takes torch's own gradients, more take opacus' of single records.
+
+    Raises:
+        ConfigError: There are too many weights for B, or the gradients of single records cannot be had.
+    """
+
+    def __init__(self, causal: Causal, *, lora: int, resolution: int, micro_batch: int) -> None:
+        import torch  # noqa: PLC0415 — loaded with the model
+
+        self.causal = causal
+        with _quiet():
+            self._model = _adapted(causal.model, lora) if lora else causal.model
+        self._model.train()
+        self.weights = [weight for weight in self._model.parameters() if weight.requires_grad]
+        self.size = sum(weight.numel() for weight in self.weights)
+        self._check_size(resolution)
+        self._resolution = resolution
+        self._coins = torch.Generator(self._device).manual_seed(int.from_bytes(secure_bytes(7)))
+        self._micro_batch = micro_batch
+        if micro_batch > 1:
+            self._hooks = self._hooked()
+
+    @property
+    def _device(self) -> Any:  # noqa: ANN401 — torch's device
+        return self.causal.model.device
+
+    def gradients(self, records: Sequence[Tokens]) -> "Tensor":
+        """(records, size) float32: the gradient of each record's mean loss over its tokens behind the label."""
+        import torch  # noqa: PLC0415
+
+        if self._micro_batch == 1:
+            return torch.stack([self._alone(record) for record in records])
+        with _quiet():
+            self._losses(records).sum().backward()  # type: ignore[no-untyped-call]
+        rows = torch.cat([weight.grad_sample.flatten(1) for weight in self.weights], dim=1)
+        for weight in self.weights:
+            weight.grad = weight.grad_sample = None
+        return rows
+
+    def clipped_sum(self, records: Sequence[Tokens], *, clip: float) -> "Tensor":
+        """(size,) float64 whole numbers: the sum over records of what steps 2 and 3 make of their gradients."""
+        import torch  # noqa: PLC0415
+
+        total = torch.zeros(self.size, dtype=torch.float64, device=self._device)
+        for start in range(0, len(records), self._micro_batch):
+            rows = self.gradients(records[start : start + self._micro_batch])
+            total += self.rounded(rows, clip=clip).sum(dim=0, dtype=torch.float64)
+        return total
+
+    def rounded(self, rows: "Tensor", *, clip: float) -> "Tensor":
+        """Each row clipped at norm C = `clip`, times 0.99 B / C, in whole numbers, of norm B at most.
+
+        Whatever a row holds: one that is not finite, or longer after rounding, is dropped.
+        """
+        import torch  # noqa: PLC0415
+
+        norms = _norms(rows)
+        scaled = rows * (ROOM * self._resolution / norms.clamp(min=clip))[:, None].to(rows.dtype)
+        coins = torch.rand(scaled.shape, generator=self._coins, device=self._device)
+        whole = torch.floor(scaled + coins)
+        # Squares of whole numbers up to 2^20, summed in float64 below 2^53: exact. Not-a-number fails the comparison.
+        whole[~((whole.double() ** 2).sum(dim=1) <= self._resolution**2)] = 0
+        return whole
+
+    def update(self, gradient: "Tensor", optimizer: Any) -> None:  # noqa: ANN401 — torch's optimizer
+        """One step of the optimizer with this (size,) gradient."""
+        import torch  # noqa: PLC0415
+
+        parts = torch.split(gradient, [weight.numel() for weight in self.weights])
+        for weight, part in zip(self.weights, parts, strict=True):
+            weight.grad = part.view_as(weight).to(weight.dtype)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def tuned(self) -> Causal:
+        """The model without what training needed."""
+        if self._micro_batch > 1:
+            self._hooks.remove_hooks()
+        model = self._model
+        if model is not self.causal.model:
+            model = model.merge_and_unload()
+        return Causal(
+            model=model,
+            tokenizer=self.causal.tokenizer,
+            prefixes=self.causal.prefixes,
+            max_tokens=self.causal.max_tokens,
+        )
+
+    def _losses(self, records: Sequence[Tokens]) -> "Tensor":
+        """(records,) mean negative log likelihood, in nats, of each record's tokens behind its label."""
+        import torch  # noqa: PLC0415
+
+        longest = max(len(record.ids) for record in records)
+        end = self.causal.tokenizer.eos_token_id
+        ids = torch.tensor([[*record.ids, *[end] * (longest - len(record.ids))] for record in records])
+        place = torch.arange(longest).expand(ids.shape)
+        lengths, prefixes = torch.tensor([[len(record.ids), record.prefix] for record in records]).T.unsqueeze(2)
+        # Padding stands behind a record: attention that looks back never sees it, and its own loss does not count.
+        shown = (place < lengths).long()
+        counted = ((place >= prefixes) & (place < lengths))[:, 1:].to(self._device)
+        ids = ids.to(self._device)
+        logits = self._model(
+            input_ids=ids,
+            attention_mask=shown.to(self._device),
+            position_ids=place.to(self._device),
+            use_cache=False,
+        ).logits[:, :-1]
+        losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), ids[:, 1:], reduction="none")
+        means: Tensor = (losses * counted).sum(dim=1) / counted.sum(dim=1)
+        return means
+
+    def _check_size(self, resolution: int) -> None:
+        most = min(MOST_TRAINABLE, math.floor(_LARGEST_SHARE * resolution**2))
+        if self.size > most:
+            raise ConfigError(
+                "weights to train", expected=f"at most {most}, for a resolution of {resolution}", got=self.size,
+                do="Train adapters (lora), or plan for a finer resolution.",
+            )  # fmt: skip
+
+    def _alone(self, record: Tokens) -> "Tensor":
+        """(size,) float32: the gradient of one record by torch itself."""
+        import torch  # noqa: PLC0415
+
+        (loss,) = self._losses([record])
+        grads = torch.autograd.grad(loss, self.weights, materialize_grads=True)
+        return torch.cat([grad.flatten() for grad in grads])
+
+    def _hooked(self) -> Any:  # noqa: ANN401 — opacus
+        """Hooks that compute gradients of single records, checked on two public ones: as torch's own, or none."""
+        import torch  # noqa: PLC0415
+        from opacus.grad_sample import GradSampleHooks  # noqa: PLC0415 — seconds to import
+
+        first, last = self.causal.prefixes[0], self.causal.prefixes[-1]
+        public = [Tokens(first + first, len(first)), Tokens(last + last[:1], len(last))]
+        alone = torch.stack([self._alone(record) for record in public])
+        try:
+            hooks = GradSampleHooks(self._model, loss_reduction="sum")
+            apart = _norms(self.gradients(public) - alone) / _norms(alone)
+        except (AttributeError, NotImplementedError, RuntimeError, TypeError) as error:
+            raise self._unfit() from error
+        if not (apart < _TOLERANCE).all():
+            raise self._unfit()
+        return hooks
+
+    def _unfit(self) -> ConfigError:
+        return ConfigError(
+            "the model to fine-tune", expected="one whose gradients of single records opacus can compute",
+            got=type(self.causal.model).__name__, do="Set micro_batch to 1 in this party's own file.",
+        )  # fmt: skip
+
+
+def train(
+    tuner: Tuner,
+    spec: FineTunedSpec,
+    records: Embedded,
+    *,
+    rate: float,
+    scale: float,
+    optimizer: Optimizer | None = None,
+) -> Causal:
+    """The model after DP-SGD.
+
+    Args:
+        tuner: The model; it is spent.
+        spec: What was planned.
+        records: This party's, of each owner at most `max_records`.
+        rate: Probability with which a unit takes part in a step.
+        scale: Of the noise of each step's sum, in whole numbers, of which C is 0.99 B; 0: none.
+        optimizer: None: Adam.
+    """
+    import torch  # noqa: PLC0415 — loaded with the model
+
+    make = optimizer or (lambda weights, learning_rate: torch.optim.Adam(weights, lr=learning_rate))
+    steering = make(tuner.weights, spec.learning_rate)
+    read = functools.cache(tuner.causal.read)
+    unit = spec.clip / (ROOM * spec.resolution)
+    for _ in range(spec.steps):
+        drawn = records.sampled(rate, secure_bytes(32)) if rate < 1 else records
+        batch = [read(label, text) for label, text in zip(drawn.labels.tolist(), drawn.texts, strict=True)]
+        total = tuner.clipped_sum(batch, clip=spec.clip)
+        if scale:
+            noise = discrete_gaussian(scale, tuner.size, secure_bytes(32))
+            total += torch.from_numpy(noise).to(total.device)
+        tuner.update(total * (unit / spec.batch), steering)
+    return tuner.tuned()
+
+
+def _spec(planned: PlannedQuery) -> FineTunedSpec:
+    if not isinstance(planned.spec, FineTunedSpec):
+        raise InternalError("a query for fine-tuning", expected=FineTunedSpec.kind, got=planned.spec.kind)
+    return planned.spec
+
+
+def _adapted(model: Any, rank: int) -> Any:  # noqa: ANN401 — peft
+    """The model with adapters in all linear layers but the last (Hu et al. 2021)."""
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415 — seconds to import
+
+    settings = LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+    )  # fmt: skip
+    with own_randomness(model.device):
+        return get_peft_model(model, settings)
+
+
+def _norms(rows: "Tensor") -> "Tensor":
+    norms: Tensor = rows.double().norm(dim=1)
+    return norms
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hides what the libraries warn of between themselves: hooks at inputs without a gradient, old names."""
+    with warnings.catch_warnings():
+        for category in (UserWarning, FutureWarning):
+            warnings.simplefilter("ignore", category)
+        yield

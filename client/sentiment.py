@@ -1,0 +1,79 @@
+"""Whether a text is of good or bad cheer, and how surely: what keeps an abstraction's tone (RPSG, appendix B.1)."""
+
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+from common import checkpoints
+
+
+class Mood(NamedTuple):
+    """Of one text.
+
+    Attributes:
+        polarity: 1 positive, -1 negative, 0 neither.
+        confidence: In [0, 1].
+    """
+
+    polarity: int
+    confidence: float
+
+
+class Sentiment(Protocol):
+    """What judges texts."""
+
+    def judge(self, text: str) -> Mood:
+        """The text's mood."""
+
+
+class Vader:
+    """VADER (Hutto and Gilbert 2014): a lexicon and rules, no weights.
+
+    Its compound score c in [-1, 1] gives the polarity by its sign and the confidence (1 + |c|) / 2, so that the paper's
+    0.55 is |c| >= 0.1.
+    """
+
+    def judge(self, text: str) -> Mood:
+        """The text's mood."""
+        score = _vader().polarity_scores(text)["compound"]
+        return Mood((score > 0) - (score < 0), (1 + abs(score)) / 2)
+
+
+class Classifier:
+    """A transformers classifier whose labels say positive or negative (or LABEL_1 and LABEL_0); others are neither.
+
+    The paper's is siebert/sentiment-roberta-large-english.
+
+    Args:
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
+        device: As torch names it.
+
+    Raises:
+        ConfigError: There is no such model here.
+    """
+
+    def __init__(self, name_or_path: str, device: str = "cpu") -> None:
+        self._model, self._tokenizer = checkpoints.load(
+            name_or_path, "AutoModelForSequenceClassification", what="the sentiment model", device=device
+        )
+
+    def judge(self, text: str) -> Mood:
+        """The text's mood."""
+        import torch  # noqa: PLC0415 — loaded already
+
+        given = self._tokenizer(text, return_tensors="pt", truncation=True).to(self._model.device)
+        with torch.inference_mode():
+            chances = self._model(given["input_ids"], attention_mask=given["attention_mask"]).logits[0].softmax(-1)
+        best = int(chances.argmax())
+        return Mood(_polarity(str(self._model.config.id2label[best])), float(chances[best]))
+
+
+def _polarity(label: str) -> int:
+    name = label.lower()
+    return (name.startswith("pos") or name == "label_1") - (name.startswith("neg") or name == "label_0")
+
+
+@cache
+def _vader() -> Any:  # noqa: ANN401 — it has no types
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415
+
+    return SentimentIntensityAnalyzer()

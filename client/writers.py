@@ -1,0 +1,69 @@
+"""What writes the texts of an answer at a party: its own models and settings, from its own file, never from a message.
+
+Each kind of `common/text_queries.py` has one writer; a party without it refuses plans that ask for the kind.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from client.records import Embedded
+from client.session import RefusalError
+from common.embedding import Encoder
+from common.messages import Reason
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
+from common.texts import Labelled
+
+SECTIONS = {
+    "seeds": AbstractedSeedsSpec.kind,
+    "fine_tuning": FineTunedSpec.kind,
+    "rewriting": RewrittenSpec.kind,
+}
+"""Of `client.yaml`, with the kind of query that each sets up."""
+
+
+class Writer(Protocol):
+    """Texts for one kind of query."""
+
+    def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
+        """Whether `write` can do what is planned, before any record is touched.
+
+        Raises:
+            CaucusError: It cannot, such as without its models.
+        """
+
+    def write(
+        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+    ) -> list[Labelled]:
+        """At most `planned.spec.texts` texts, each with the number of its label.
+
+        Args:
+            planned: The query with its noise: scale, in grid units, and rate.
+            records: This party's records, of each owner at most `max_records`.
+            labels: The plan's.
+            encoder: The agreed one.
+            key: 32 secret bytes, of this call alone.
+
+        Raises:
+            CaucusError: Nothing can be written; never with a word of a record.
+        """
+
+
+def check(plan: Plan, writers: Mapping[str, Writer]) -> None:
+    """Refuse a plan that asks for texts that nothing here writes.
+
+    Raises:
+        RefusalError: OVER_LIMIT.
+        CaucusError: What writes them cannot do what is planned.
+    """
+    sections = {kind: section for section, kind in SECTIONS.items()}
+    for query in plan.queries:
+        if not isinstance(query.spec, TextSpec):
+            continue
+        if query.spec.kind not in writers:
+            raise RefusalError(
+                Reason.OVER_LIMIT, query.name, expected=f"{sections[query.spec.kind]} in this party's client.yaml",
+                got="none",
+            )  # fmt: skip
+        writers[query.spec.kind].check(query, plan.labels)

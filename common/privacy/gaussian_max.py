@@ -1,0 +1,70 @@
+"""The choice of RPSG (section 3.2): the candidate whose utility and Gaussian noise together are highest; what it costs.
+
+The cost is that of a choice among candidates that are the same on both data sets. RPSG's candidates are not, so that
+its texts cost infinity all the same (`common.text_queries.AbstractedSeedsSpec`).
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr, logsumexp
+
+from common.privacy.accountant import paper_sigma
+from common.privacy.samplers import discrete_gaussian
+from common.validate import at_least, positive
+
+_REACH = 40.0
+"""Standard deviations: what lies beyond has probability below 1e-340."""
+_POINTS = 1 << 17
+_UP = 1 + 1e-6
+
+
+def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
+    """The index of the highest noised utility; of equals the first.
+
+    Args:
+        utilities: (candidates,) int64, in steps (`mechanisms.on_grid`). Private.
+        sigma: In the same steps; 0 adds no noise.
+        key: 32 secret bytes, of this call alone.
+    """
+    noise = discrete_gaussian(sigma, len(utilities), key) if sigma else np.zeros_like(utilities)
+    return int((utilities + noise).argmax())
+
+
+def epsilon(sigma: float, candidates: int) -> float:
+    """Epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1], the smallest there is.
+
+    The probability that c wins grows with u_c and falls with every other utility. So whatever two records' utilities
+    are, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at least as probable as u_c = 0
+    and 1 elsewhere. With s = 1 / sigma, phi and Phi of the standard normal distribution,
+
+        e^epsilon = integral phi(z) Phi(z + s)^(K-1) dz  /  integral phi(z) Phi(z - s)^(K-1) dz,
+
+    and a bound on each outcome is one on each set of outcomes. Both are reached, so nothing smaller holds. For
+    continuous noise: that which is drawn is discrete, with 2^20 steps in a utility of 1, and not accounted for.
+
+    Args:
+        sigma: Of the noise on each utility, in utilities; infinite where there is none (0).
+        candidates: K, at least 2.
+    """
+    at_least(2, candidates=candidates)
+    if sigma == 0:
+        return math.inf
+    positive(sigma=sigma)
+    shift = 1 / sigma
+    z = np.linspace(-_REACH - shift, _REACH + shift, _POINTS)
+    wins, loses = (
+        float(logsumexp(-z * z / 2 + (candidates - 1) * log_ndtr(z + moved))) for moved in (shift, -shift)
+    )  # fmt: skip
+    return (wins - loses) * _UP
+
+
+def claimed_sigma(epsilon: float, delta: float) -> float:
+    """The paper's noise for one choice (equation 1), in utilities: the classical formula for a sensitivity of 1."""
+    return paper_sigma(1.0, 1, epsilon, delta)
+
+
+def claimed_epsilon(sigma: float, delta: float) -> float:
+    """What the paper claims for one choice with that noise; infinite without."""
+    return paper_sigma(1.0, 1, sigma, delta) if sigma else math.inf

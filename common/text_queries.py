@@ -1,0 +1,205 @@
+"""Queries whose answers are texts, each party's own: not summed, not masked, as `common/texts.py` writes them down.
+
+    specification         a text is                                           noise                    proof
+    AbstractedSeedsSpec   chosen among abstractions of a record               on the choice alone      none: infinity
+    FineTunedSpec         drawn from a model that was fine-tuned on records   DP-SGD                   (epsilon, delta)
+    RewrittenSpec         a record, rewritten                                 none                     none: infinity
+
+How many texts there are, and how long they may be, is public. What has no proof costs infinity (`UNPROVEN`): a party
+answers it only where its own limits name the kind and say `unsafe_unproven`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from common.errors import ConfigError
+from common.sensitivity import Sensitivity
+from common.validate import integers_in
+
+_LARGEST_COUNT = 2**16
+_LONGEST = 2**16
+
+MOST_TRAINABLE = 2**28
+"""Weights that a party trains, at most; a square."""
+MOST_STEPS = 100_000
+_LARGEST_RATE = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbstractedSeedsSpec:
+    r"""Of each drawn record one of K abstractions, chosen by noised similarity (RPSG, sections 3.1 and 3.2).
+
+    No proof, and an infinite cost. The paper takes the choice for a Gaussian mechanism of l2 sensitivity 1 and all that
+    is made from the chosen text for post-processing (its proposition 1). But the candidates among which is chosen are
+    written from the record itself: a neighbour that has another record in its place has other candidates, none of
+    which may be among these, so one answer can be certain to tell the two apart. No noise on the choice changes that.
+
+    What the choice alone would cost, were the K candidates public. Utilities are (1 + cosine) / 2, in [0, 1], and the
+    highest of u_c + Z_c wins, Z_c of scale sigma:
+
+    - claimed: sigma = sqrt(2 ln(1.25 / delta)) / epsilon (equation 1), that is 1.20, 2.40 and 4.80 for epsilon = 4, 2
+      and 1 at delta = 1 / (N ln N), N = 8948. That is the classical Gaussian mechanism for sensitivity 1, and proved
+      for epsilon < 1 only;
+    - that argument does not hold as it stands: all K utilities move, each by up to 1, so that their l2 sensitivity is
+      sqrt(K), 2.24 for K = 5. As a Gaussian mechanism with that sensitivity the three would cost epsilon = 9.08, 3.99
+      and 1.82;
+    - proved nevertheless, and without any delta: the probability that c wins grows with u_c and falls with the others.
+      So over all u in [0, 1]^K it is largest where u_c = 1 and the others are 0, and smallest where u_c = 0 and the
+      others are 1, and no outcome becomes more than
+
+          e^epsilon = P(Z_c + 1 > max_b Z_b) / P(Z_c > 1 + max_b Z_b)     (b over the other K - 1)
+
+      times as probable, whatever the two records are (`gaussian_max.epsilon`): 1.96, 0.98 and 0.49 for K = 5. This is
+      the smallest such epsilon. The claim for the choice holds, then, for another reason than the paper's.
+
+    The drawn records are those with the lowest keyed digests (`client/seeds.py`). A party with fewer records than
+    choices leaves the others blank, which shows how many it has: to choose a record again would release more of it,
+    and other texts would not pass for abstractions of records.
+
+    Attributes:
+        choices: Texts that each party releases, a public number.
+        longest: Bytes of a text.
+        candidates: K.
+        max_records: m; a user's m records are up to m of these texts.
+    """
+
+    kind: ClassVar[str] = "abstracted seeds"
+    mechanisms: ClassVar[tuple[str, ...]] = ("gaussian max",)
+    grid: ClassVar[int] = 2**20
+    choices: int
+    longest: int = 2048
+    candidates: int = 5
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, _LARGEST_COUNT, choices=self.choices)
+        integers_in(4, _LONGEST, longest=self.longest)
+        integers_in(2, 2**8, candidates=self.candidates)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def texts(self) -> int:
+        """In an answer."""
+        return self.choices
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the utilities of one choice among fixed candidates, on the grid; the text has none."""
+        return Sensitivity.of((self.grid,) * self.candidates, self.max_records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineTunedSpec:
+    r"""Texts from a language model that the party fine-tuned on its records by DP-SGD (Abadi et al. 2016).
+
+    A step, given the weights before it: each unit takes part with probability q, independently of the others
+    (`PlannedQuery.rate`). Each record that does adds its own gradient, clipped at norm C and rounded to a vector of
+    whole numbers in which C is 0.99 B: it depends on that record, the weights and coins of its own alone, and one whose
+    squared norm exceeds B^2 is left out (`client/finetune.py`). So a unit of m records moves the sum, by the triangle
+    inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each coordinate the step is a
+    Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum is exact and its noise too: no
+    floating-point number stands between it and the proof. What is divided by and learnt with is public.
+
+    T steps, each on a subsample of its own, are composed by their privacy loss distributions (`Release.draws`), also
+    though each depends on all before it; weights and texts are then post-processing. The number of steps is public, and
+    a step in which nobody takes part has the same noise.
+
+    The model is the party's own, so that the number of coordinates is not known here: `MOST_TRAINABLE` stands for it
+    where the distance between drawn and ideal noise is paid for.
+
+    Not covered: what the model and its tokenizer had learnt before; how long training takes; and that a record's
+    gradient in floating point is its own alone, to the last bit, only where it is computed alone (`micro_batch` 1 at
+    the party): a difference of a rounding error in it may become one of 1 in some of its whole numbers.
+
+    Attributes:
+        texts: How many each party releases, a public number, labels balanced.
+        longest: Bytes of a text.
+        steps: T, of training.
+        batch: What sums of gradients are divided by: a public guess of q times the number of records.
+        clip: C.
+        resolution: B, whole numbers in 1 / 0.99 of C. With sigma up to 10^4 noise is drawn fast.
+        learning_rate: Of Adam.
+        temperature: Of sampling; above 0.
+        top_p: Of sampling: only the likeliest tokens of so much probability together; 1: all.
+        lora: Rank of the adapters that are trained in place of the weights; 0: the weights.
+        max_tokens: Of a record that count, and of a text, those of its label among them.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "fine-tuned samples"
+    mechanisms: ClassVar[tuple[str, ...]] = ("dp-sgd",)
+    grid: ClassVar[int] = 1
+    texts: int
+    longest: int = 2048
+    steps: int = 100
+    batch: int = 16
+    clip: float = 1.0
+    resolution: int = 4096
+    learning_rate: float = 1e-3
+    temperature: float = 1.0
+    top_p: float = 1.0
+    lora: int = 0
+    max_tokens: int = 128
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, _LARGEST_COUNT, texts=self.texts)
+        integers_in(4, _LONGEST, longest=self.longest)
+        integers_in(1, 2**20, max_tokens=self.max_tokens)
+        integers_in(1, MOST_STEPS, steps=self.steps)
+        integers_in(1, 2**20, batch=self.batch, max_records=self.max_records)
+        integers_in(2**12, 2**20, resolution=self.resolution)
+        integers_in(0, 2**10, lora=self.lora)
+        # One spelling for each number, so that equal specifications have equal digests.
+        for name in ("learning_rate", "temperature", "clip", "top_p"):
+            value, most = getattr(self, name), 1.0 if name == "top_p" else _LARGEST_RATE
+            if type(value) not in (int, float) or not 0 < value <= most:
+                raise ConfigError(name, expected=f"a number above 0, at most {most:g}", got=repr(value))
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of one step's sum, in whole numbers."""
+        moved = self.max_records * self.resolution
+        return Sensitivity(l1=moved * math.isqrt(MOST_TRAINABLE), l2_squared=moved**2, touched=MOST_TRAINABLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewrittenSpec:
+    """Drawn records, each rewritten by the party's own language models until they find it private (RUPTA).
+
+    No noise, no proof, and an infinite cost: a text is a function of one record, and the models' opinion of it is no
+    bound. Which records: as in `AbstractedSeedsSpec`.
+
+    Attributes:
+        texts: How many each party releases, a public number.
+        longest: Bytes of a text.
+        rounds: Of rewriting, at most.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "rewritten records"
+    mechanisms: ClassVar[tuple[str, ...]] = ("none",)
+    grid: ClassVar[int] = 1
+    texts: int
+    longest: int = 2048
+    rounds: int = 3
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, _LARGEST_COUNT, texts=self.texts)
+        integers_in(4, _LONGEST, longest=self.longest)
+        integers_in(1, 2**8, rounds=self.rounds)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """In texts: a record is one of them, and nothing covers it."""
+        return Sensitivity.of((1,), self.max_records)
+
+
+TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
+
+UNPROVEN = (AbstractedSeedsSpec, RewrittenSpec)
+"""What is released has no proof, whatever the noise."""

@@ -1,0 +1,80 @@
+"""Labelled texts as the integers of an answer, and back: what a query that answers with texts sends (`text_queries`).
+
+A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one a coordinate, padded
+with zeros. An answer is `count` of these whatever there is to say, so that its length is public; a blank one, all
+zeros, is no text.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from common.errors import InternalError, ProtocolError
+
+Labelled = tuple[int, str]
+"""The number of a label, and a text."""
+
+
+def length(count: int, longest: int) -> int:
+    """Coordinates of an answer."""
+    return count * (1 + longest)
+
+
+def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
+    """Texts as coordinates, each cut at `longest` bytes, at the end of a character, without zero bytes and outer space.
+
+    Sorted, blank ones last: the order of records does not show.
+
+    Returns:
+        (count * (1 + longest),) int64.
+
+    Raises:
+        InternalError: There are more texts than that.
+    """
+    if len(texts) > count:
+        raise InternalError("texts of an answer", expected=f"at most {count}", got=len(texts))
+    # Half a surrogate pair, which JSON can hold, has no UTF-8.
+    contents = [(label, _cut(text.replace("\0", "").encode("utf-8", "replace"), longest)) for label, text in texts]
+    answer = np.zeros((count, 1 + longest), dtype=np.int64)
+    for row, (label, content) in zip(answer, sorted(each for each in contents if each[1]), strict=False):
+        row[0] = label
+        row[1 : 1 + len(content)] = np.frombuffer(content, dtype=np.uint8)
+    return answer.reshape(-1)
+
+
+def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> list[Labelled]:
+    """The texts of one answer, or of several, one after the other; blank ones are left out.
+
+    Args:
+        answers: (count * (1 + longest),) or (parties, the same), of integers or of floating-point numbers.
+        count: Texts in an answer.
+        longest: Bytes of a text.
+        labels: How many labels the plan has.
+
+    Raises:
+        ProtocolError: It is not what `encode` makes of texts with these labels.
+    """
+    rows = np.atleast_2d(np.asarray(answers))
+    if rows.ndim != 2 or rows.shape[1] != length(count, longest):
+        raise _malformed(f"{length(count, longest)} coordinates", rows.shape)
+    rows = rows.reshape(-1, 1 + longest)
+    numbers, characters = rows[:, 0], rows[:, 1:]
+    # Not-a-number fails these comparisons too.
+    if not (((characters >= 0) & (characters <= 255)).all() and ((numbers >= 0) & (numbers < labels)).all()):
+        raise _malformed(f"bytes, and labels below {labels}", "other numbers")
+    if (rows != np.floor(rows)).any() or ((characters[:, :-1] == 0) & (characters[:, 1:] > 0)).any():
+        raise _malformed("integers, zeros only behind the text", "others")
+    try:
+        read = [bytes(row[row > 0].astype(np.uint8)).decode() for row in characters]
+    except UnicodeDecodeError:
+        raise _malformed("UTF-8", "other bytes") from None
+    return [(int(number), text) for number, text in zip(numbers, read, strict=True) if text]
+
+
+def _cut(content: bytes, longest: int) -> bytes:
+    return content.strip()[:longest].decode("utf-8", "ignore").strip().encode()
+
+
+def _malformed(expected: str, got: object) -> ProtocolError:
+    return ProtocolError("texts of an answer", expected=expected, got=got)

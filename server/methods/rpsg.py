@@ -1,0 +1,308 @@
+"""RPSG: a synthetic text for each of some seeds that records choose (Ma and Rajtmajer, "Private Seeds, Public LLMs").
+
+1. Seeds, by one query. Where they come from is `candidates`:
+   - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
+     choices leave the party as they are. Pure epsilon, end to end.
+   - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
+     under secure aggregation, noised, and seeds are drawn in proportion. (epsilon, delta) or pure, end to end.
+   - "seed_unproven": the paper's. Each drawn record is rewritten as abstracts within its party, and the one that wins a
+     noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
+2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
+3. A rephrasing of each variant, one to one.
+4. Refinement (`server/refinement.py`), which needs no private data: so many texts more are written at first that about
+   `samples` are left.
+
+The first two are one step, the others the second and last. The paper has no labels. Here each label gets as many seeds
+as the next, of those that were chosen for it, since how many records have a label is private.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng, texts, validate
+from common.domain import Candidate, Task
+from common.errors import ConfigError, ProtocolError
+from common.llm.base import Request
+from common.privacy.planned import PlannedQuery
+from common.queries import SeedChoiceSpec, VotesSpec
+from common.text_queries import AbstractedSeedsSpec
+from server import prompts, rounds, selection, survivors
+from server.generate import Order, Written, Yield, refuse_missing
+from server.methods.base import State, Tools
+from server.refinement import Refinement, redacted
+from server.survivors import Parents
+
+CHOICES = "seed choices"
+VOTES = "nearest votes"
+ABSTRACTS = "abstracted seeds"
+
+MECHANISMS = {
+    "pool": ("exponential", "permute and flip"),  # the latter for `nearest` = 0 alone
+    "histogram": ("laplace", "gaussian"),
+    "seed_unproven": AbstractedSeedsSpec.mechanisms,
+}
+"""Of each kind of candidates, the default first."""
+
+Seeds = tuple[list[Candidate], Parents, Yield, list[str]]
+"""Abstracts; for each label, positions of those to start from, as often as they count; what models wrote; notes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rpsg:
+    """Settings.
+
+    Attributes:
+        samples: N, texts that are released.
+        candidates: "pool", "histogram" or "seed_unproven".
+        pool: Abstracts that the models write, evenly over labels and models.
+        abstract_words: Length of one to ask for; None leaves it open.
+        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
+            "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
+            the others at random, which is worse than fewer choices, each of which serves for several texts.
+        parties: L, to share them out; the plan has its own.
+        mechanism: Of the query, see `MECHANISMS`; None: the first.
+        nearest: Of "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded by
+            cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
+        epsilon: The run's, for `nearest`; the plan has its own.
+        top: Of "histogram": votes of a record, halved from one to the next.
+        threshold: Likewise: noised votes that an abstract must exceed.
+        fine: Likewise: grid units in a vote.
+        abstracts: Of "seed_unproven": K, abstracts of a record to choose from.
+        longest: Likewise: bytes of a released abstract.
+        refinement: What is kept of the texts.
+        texts_per_request: Abstracts that one prompt asks for.
+        temperature: Of the language models.
+        words: Length of a variant to ask for; None leaves it open.
+    """
+
+    samples: int = 2000
+    candidates: str = "pool"
+    pool: int = 1000
+    abstract_words: int | None = 40
+    choices: int | None = None
+    parties: int = 1
+    mechanism: str | None = None
+    nearest: int | None = None
+    epsilon: float | str = math.inf
+    top: int = 1
+    threshold: float = 0.5
+    fine: int = 128
+    abstracts: int = 5
+    longest: int = 2048
+    refinement: Refinement = field(default_factory=Refinement)
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+    name: str = "rpsg"
+    rounds: int = 2
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples, parties=self.parties, texts_per_request=self.texts_per_request)
+        validate.integers(2, pool=self.pool)
+        validate.at_least(0, threshold=self.threshold)
+        validate.in_range(0, 2, temperature=self.temperature)
+        validate.one_of(tuple(MECHANISMS), candidates=self.candidates)
+        for name in ("abstract_words", "words", "choices"):
+            if (value := getattr(self, name)) is not None:
+                validate.integers(1, **{name: value})
+        if self.mechanism is not None:
+            validate.one_of(MECHANISMS[self.candidates], mechanism=self.mechanism)
+        if self.nearest is not None:
+            validate.integers_in(0, self.pool - 1, nearest=self.nearest)
+        if self.rounds != 2:
+            raise ConfigError("method.rounds", expected="2: variants, then rephrasings", got=self.rounds)
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """The one query."""
+        for name, value in (("samples", self.samples), ("pool", self.pool)):
+            if value < len(task.labels):
+                expected = f"at least one text for each of {len(task.labels)} labels"
+                raise ConfigError(f"method.{name}", expected=expected, got=value)
+        mechanism = self.mechanism or MECHANISMS[self.candidates][0]
+        seeds = sum(self._needed(task)) if self.candidates == "seed_unproven" else self.samples
+        choices = self.choices or -(-seeds // self.parties)
+        match self.candidates:
+            case "pool":
+                chosen = SeedChoiceSpec(choices=choices, nearest=self._nearest(max_records), max_records=max_records)
+                return (PlannedQuery(name=CHOICES, spec=chosen, mechanism=mechanism, pure=True),)
+            case "histogram":
+                votes = VotesSpec(top=self.top, furthest=False, fine=self.fine, max_records=max_records)
+                return (PlannedQuery(name=VOTES, spec=votes, mechanism=mechanism, pure=mechanism == "laplace"),)
+            case _:
+                return (PlannedQuery(name=ABSTRACTS, spec=self._abstracted(choices, max_records), mechanism=mechanism),)
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """The pool, a variant of each seed and a rephrasing of each variant."""
+        del models
+        return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
+
+    def start(self, tools: Tools) -> State:
+        """No texts."""
+        del tools
+        return State()
+
+    def step(self, state: State, tools: Tools) -> State:
+        """A variant of each seed; then a rephrasing of each, refined."""
+        return self._variants(state, tools) if state.round == 0 else self._rephrasings(state, tools)
+
+    def _variants(self, state: State, tools: Tools) -> State:
+        seeds: dict[str, Callable[[Tools], Seeds]] = {
+            "pool": self._chosen, "histogram": self._voted, "seed_unproven": self._released
+        }  # fmt: skip
+        abstracts, parents, public, notes = seeds[self.candidates](tools)
+        chosen = [
+            abstracts[i]
+            for some, size in zip(parents, self._needed(tools.task), strict=True)
+            for i, count in survivors.offspring(some, size)
+            for _ in range(count)
+        ]
+        variants, _, written = self._write(chosen, prompts.from_abstract, state.round + 1, tools)
+        report = rounds.report(
+            state.round, tools.models,
+            requested=public.requested + rounds.sums((seed.model, 1) for seed in chosen),
+            generated=[*public.candidates, *variants], candidates=len(variants), work=[public, written], notes=notes,
+        )  # fmt: skip
+        return State(round=state.round + 1, candidates=tuple(variants), rounds=(report,))
+
+    def _rephrasings(self, state: State, tools: Tools) -> State:
+        variants = state.candidates
+        rephrased, origins, written = self._write(variants, prompts.paraphrase, state.round + 1, tools)
+        vectors, originals = (tools.embed([text.text for text in some]) for some in (rephrased, variants))
+        wanted = dict(zip(tools.task.labels, self._wanted(tools.task), strict=True))
+        kept = self.refinement.kept(
+            rephrased, variants, vectors, originals[origins], wanted=wanted, experiment_seed=tools.experiment_seed
+        )
+        candidates = redacted([rephrased[at] for at in kept])
+        left = rounds.sums((candidate.label, 1) for candidate in candidates)
+        report = rounds.report(
+            state.round, tools.models,
+            requested=rounds.sums((variant.model, 1) for variant in variants),
+            generated=rephrased, candidates=len(candidates), work=[written],
+            notes=[
+                f"{label}: {left[label]} texts are left after refinement where {count} were asked for"
+                for label, count in wanted.items()
+                if left[label] < count
+            ],
+        )  # fmt: skip
+        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(*state.rounds, report))
+
+    def _chosen(self, tools: Tools) -> Seeds:
+        """What records chose of a public pool."""
+        pool, notes = self._pool(tools)
+        labels = rounds.label_numbers(pool.candidates, tools.task)
+        vectors = tools.embed([abstract.text for abstract in pool.candidates])
+        answers = tools.ask(CHOICES, 0, vectors=vectors, labels=labels)
+        if not ((answers >= 0) & (answers < len(labels))).all():
+            raise ProtocolError("seed choices", expected=f"positions below {len(labels)}", got="others")
+        counts = np.bincount(answers.astype(np.int64).reshape(-1), minlength=len(labels))
+        parents = []
+        for number, label in enumerate(tools.task.labels):
+            members = np.flatnonzero(labels == number)
+            chosen = np.repeat(members, counts[members])
+            if not len(chosen):
+                notes.append(f"{label}: no record chose an abstract of it, so its seeds are drawn uniformly")
+            parents.append(_dealt(chosen if len(chosen) else members, label, tools))
+        return pool.candidates, parents, pool, notes
+
+    def _voted(self, tools: Tools) -> Seeds:
+        """Draws in proportion to the records' noised votes for a public pool."""
+        pool, notes = self._pool(tools)
+        labels = rounds.label_numbers(pool.candidates, tools.task)
+        votes = tools.ask(VOTES, 0, vectors=tools.embed([abstract.text for abstract in pool.candidates]), labels=labels)
+        parents, more = survivors.choose(
+            votes, labels, self._needed(tools.task), select="sample", threshold=self.threshold,
+            rng=rng.experiment(tools.experiment_seed, "survivors", 0), task=tools.task,
+        )  # fmt: skip
+        return pool.candidates, parents, pool, [*notes, *more]
+
+    def _released(self, tools: Tools) -> Seeds:
+        """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
+        labels, longest = list(tools.task.labels), self.longest
+        answers = tools.ask(ABSTRACTS, 0)
+        read = texts.decode(answers, answers.shape[-1] // texts.length(1, longest), longest, len(labels))
+        abstracts = [
+            Candidate(text=text, label=labels[number], model=tools.models[i % len(tools.models)], round=0)
+            for i, (number, text) in enumerate(read)
+        ]
+        had = {abstract.label for abstract in abstracts}
+        missing = {label: about for label, about in tools.task.labels.items() if label not in had}
+        public = self._written(len(missing) * len(tools.models), missing, tools) if missing else Yield()
+        abstracts += public.candidates
+        numbers = rounds.label_numbers(abstracts, tools.task)
+        parents = [_dealt(np.flatnonzero(numbers == i), label, tools) for i, label in enumerate(labels)]
+        notes = [f"{label}: no party released a seed of it, so its texts start from public ones" for label in missing]
+        return abstracts, parents, public, notes
+
+    def _pool(self, tools: Tools) -> tuple[Yield, list[str]]:
+        pool = self._written(self.pool, tools.task.labels, tools)
+        if len(pool.candidates) == self.pool:
+            return pool, []
+        return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
+
+    def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Yield:
+        """So many abstracts by the models, evenly over these labels."""
+
+        def write(order: Order, number: int, generator: np.random.Generator) -> Request:
+            return prompts.abstracts(
+                tools.task, order.label, texts=number, rng=generator, temperature=self.temperature,
+                words=self.abstract_words,
+            )  # fmt: skip
+
+        orders = rounds.even_orders(count, replace(tools.task, labels=labels), tools.models)
+        return tools.generate(orders, write, round_number=0)
+
+    def _write(
+        self, sources: Sequence[Candidate], prompt: Callable[..., Request], round_number: int, tools: Tools
+    ) -> tuple[list[Candidate], list[int], Written]:
+        """A text for each source by its own model; and for each that was written, the position of its source.
+
+        Raises:
+            ProviderError: A label got no text from any model.
+        """
+        requests = [
+            (
+                source.model,
+                prompt(
+                    tools.task, source.label, source.text, texts=1, temperature=self.temperature,
+                    rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
+                    words=self.words if prompt is prompts.from_abstract else None,
+                ),
+            )
+            for at, source in enumerate(sources)
+        ]  # fmt: skip
+        written = tools.write(requests)
+        had = [(at, some[0]) for at, some in enumerate(written.texts) if some]
+        new = [replace(sources[at], text=text, round=round_number) for at, text in had]
+        refuse_missing(tools.task.labels, new)
+        return new, [at for at, _ in had], written
+
+    def _wanted(self, task: Task) -> list[int]:
+        """Texts of each label that are to be left."""
+        sizes: list[int] = selection.per_label(np.array([self.samples]), len(task.labels))[0].tolist()
+        return sizes
+
+    def _needed(self, task: Task) -> list[int]:
+        """Seeds of each label."""
+        return [self.refinement.needed(size) for size in self._wanted(task)]
+
+    def _nearest(self, max_records: int) -> int:
+        """About the number that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
+        if self.nearest is not None:
+            return self.nearest
+        epsilon = float(str(self.epsilon).replace(".inf", "inf")) / max_records
+        return max(1, round(self.pool / (1 + math.exp(min(epsilon, 700)))))
+
+    def _abstracted(self, choices: int, max_records: int) -> AbstractedSeedsSpec:
+        return AbstractedSeedsSpec(
+            choices=choices, longest=self.longest, candidates=self.abstracts, max_records=max_records
+        )
+
+
+def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
+    """In random order: where there are more than are needed, no model and no party comes first."""
+    dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
+    return dealt

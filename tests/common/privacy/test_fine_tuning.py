@@ -1,0 +1,124 @@
+"""DP-SGD in a plan: what its steps cost together, against other accountants, and what a ledger is charged."""
+
+import math
+import warnings
+from dataclasses import replace
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from common.errors import ConfigError
+from common.privacy.accountant import Release, epsilon, epsilon_by_norm
+from common.privacy.budget import calibrate
+from common.privacy.guarantee import epsilon_released, verify
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.sensitivity import Sensitivity
+from common.text_queries import MOST_TRAINABLE, FineTunedSpec
+
+DELTA = 1e-5
+INFINITE = math.inf
+
+
+def query(steps=100, rate=0.05, **spec):
+    planned = FineTunedSpec(texts=10, steps=steps, **spec)
+    return PlannedQuery(name="texts", spec=planned, mechanism="dp-sgd", rate=rate, redraw=rate < 1)
+
+
+def plan(*queries, **changes):
+    settings = {
+        "method": "test", "labels": ("a", "b"), "encoder": "e", "parties": 1, "max_dropouts": 0, "colluders": 0,
+        "threshold": 1, "secure": False, "epsilon": INFINITE, "delta": DELTA, "unit": "sample", "queries": queries,
+    }  # fmt: skip
+    return Plan(**settings | changes)
+
+
+def priced(multiplier, rate, steps):
+    (release,) = plan(replace(query(steps, rate), scale=multiplier * 4096), epsilon=1e9).releases()
+    return release
+
+
+@pytest.mark.parametrize(("multiplier", "rate", "steps"), [(1.4, 0.01, 1000), (0.94, 0.05, 100), (0.59, 0.01, 1000)])
+def test_steps_cost_what_other_accountants_say(multiplier, rate, steps):
+    ours = epsilon([priced(multiplier, rate, steps)], DELTA)
+    one = pld.from_gaussian_mechanism(multiplier, sampling_prob=rate, use_connect_dots=True)
+    assert ours == pytest.approx(one.self_compose(steps).get_epsilon_for_delta(DELTA), rel=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from opacus.accountants import PRVAccountant
+
+        prv = PRVAccountant()
+        prv.history = [(multiplier, rate, steps)]
+        theirs = prv.get_epsilon(DELTA, eps_error=0.005)
+    assert ours == pytest.approx(theirs, rel=0.01, abs=0.006)
+    assert ours <= epsilon_by_norm([priced(multiplier, rate, steps)], DELTA)
+
+
+@pytest.mark.parametrize(("asked", "steps", "rate"), [(4, 100, 0.05), (8, 20, 1.0)])
+def test_a_calibrated_plan_costs_epsilon_and_hardly_less(asked, steps, rate):
+    made = calibrate(plan(query(steps, rate)), asked)
+    assert 0.9999 * asked < verify(made) <= asked
+    assert epsilon_released(made) == verify(made)
+    multiplier = made.queries[0].scale / 4096
+    lighter = replace(made, queries=(replace(made.queries[0], scale=0.999 * made.queries[0].scale),))
+    assert epsilon(lighter.releases(), DELTA) > asked
+    mechanism = pld.from_gaussian_mechanism(multiplier, sampling_prob=rate, use_connect_dots=True)
+    assert mechanism.self_compose(steps).get_epsilon_for_delta(DELTA) == pytest.approx(asked, rel=2e-3)
+
+
+def test_users_of_many_records_and_finer_whole_numbers_need_noise_in_proportion():
+    (one,) = calibrate(plan(query(rate=1.0)), 4).queries
+    (users,) = calibrate(plan(query(rate=1.0, max_records=3), unit="user"), 4).queries
+    (finer,) = calibrate(plan(query(rate=1.0, resolution=8192)), 4).queries
+    assert users.scale == pytest.approx(3 * one.scale, rel=1e-6)
+    assert finer.scale == pytest.approx(2 * one.scale, rel=1e-6)
+    assert query(max_records=3).spec.sensitivity == Sensitivity(
+        l1=3 * 4096 * 2**14, l2_squared=(3 * 4096) ** 2, touched=MOST_TRAINABLE
+    )
+
+
+def test_each_attempt_has_subsamples_of_its_own_and_a_charge_of_its_own():
+    made = plan(replace(query(20), times=2, scale=1.5 * 4096), max_attempts=2, epsilon=4.0)
+    charges = [made.answer_release(index) for index in range(4)]
+    assert [charge.draws for charge in charges] == [20] * 4
+    assert len({charge.draw for charge in charges}) == 4
+    assert sum(release.draws for release in made.releases()) == 80
+    assert epsilon(charges, DELTA) == epsilon(made.releases(), DELTA) <= 4
+    assert epsilon(charges[:1], DELTA) < epsilon(charges[:2], DELTA) < epsilon(charges, DELTA)
+
+
+def test_steps_over_all_units_are_gaussians_of_all_units():
+    made = calibrate(plan(query(20, 1.0)), 4)
+    (release,) = made.releases()
+    assert (release.times, release.draws, release.draw) == (20, 1, "")
+    assert made.answer_release(0) == release
+
+
+def test_a_release_of_many_draws_travels_and_means_as_many_releases():
+    release = priced(1.0, 0.1, 7)
+    assert Release.from_dict(release.to_dict()) == release
+    apart = [replace(release, draw=f"step {step}", draws=1) for step in range(7)]
+    assert epsilon([release], DELTA) == epsilon(apart, DELTA)
+    before = release.to_dict()
+    del before["draws"]
+    assert Release.from_dict(before) == replace(release, draws=1)
+
+
+def test_no_noise_has_no_guarantee():
+    assert verify(calibrate(plan(query()), INFINITE)) == INFINITE
+    assert not query().unproven
+    assert not query().summed
+
+
+def test_draws_need_a_name_and_one_count_a_name():
+    release = priced(1.0, 0.1, 7)
+    with pytest.raises(ConfigError, match="draws"):
+        replace(release, draw="", rate=1.0)
+    with pytest.raises(ConfigError, match="subsample"):
+        epsilon([release, replace(release, draws=8)], DELTA)
+
+
+@pytest.mark.parametrize(("rate", "redraw"), [(0.5, False), (1.0, True)])
+def test_one_subsample_for_all_steps_is_no_plan(rate, redraw):
+    with pytest.raises(ConfigError, match="subsampling"):
+        replace(query(), rate=rate, redraw=redraw)

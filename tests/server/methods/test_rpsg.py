@@ -1,0 +1,222 @@
+"""What RPSG asks, and what it makes of the answers."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from common import texts
+from common.errors import ConfigError, ProtocolError, ProviderError
+from common.queries import SeedChoiceSpec, VotesSpec
+from common.text_queries import AbstractedSeedsSpec
+from server import refinement
+from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
+from server.refinement import Refinement
+from tests.contracts.methods import MODELS, PARTIES, TASK, World, run, steps
+
+WHOLE = Refinement(similarity=1.0, nll=1.0)
+KINDS = tuple(MECHANISMS)
+
+
+@pytest.fixture(autouse=True)
+def unread(monkeypatch):
+    """Patterns for personal information take seconds to load, and find none here."""
+    monkeypatch.setattr(refinement, "redact", lambda text: text)
+
+
+def method(**changes):
+    return Rpsg(**{"samples": 12, "pool": 20, "refinement": WHOLE} | changes)
+
+
+def sources(world, *, abstract):
+    """What texts were written from, with the label asked for."""
+    return [(r.source[0], r.label) for r in world.requests if r.source and r.abstract == abstract]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "spec", "mechanism", "pure"),
+    [
+        ({"nearest": 3}, CHOICES, SeedChoiceSpec(choices=6, nearest=3, max_records=2), "exponential", True),
+        (
+            {"nearest": 0, "mechanism": "permute and flip"},
+            CHOICES, SeedChoiceSpec(choices=6, max_records=2), "permute and flip", True,
+        ),
+        (
+            {"candidates": "histogram"},
+            VOTES, VotesSpec(top=1, furthest=False, fine=128, max_records=2), "laplace", True,
+        ),
+        (
+            {"candidates": "histogram", "top": 3, "mechanism": "gaussian"},
+            VOTES, VotesSpec(top=3, furthest=False, fine=128, max_records=2), "gaussian", False,
+        ),
+        (
+            {"candidates": "seed_unproven", "abstracts": 4, "longest": 99},
+            ABSTRACTS, AbstractedSeedsSpec(choices=6, longest=99, candidates=4, max_records=2), "gaussian max", False,
+        ),
+    ],
+)  # fmt: skip
+def test_asks_one_query(changes, name, spec, mechanism, pure):
+    (query,) = method(parties=2, **changes).plan(TASK, 2)
+    assert (query.name, query.spec, query.mechanism, query.pure, query.times) == (name, spec, mechanism, pure, 1)
+
+
+def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
+    refine = Refinement(similarity=0.5, nll=0.5)
+    for parties, choices, first in ((1, 12, 48), (5, 3, 10), (100, 1, 1)):
+        for candidates, number in (("pool", choices), ("seed_unproven", first)):
+            how = method(parties=parties, refinement=refine, candidates=candidates)
+            assert how.plan(TASK, 1)[0].spec.choices == number
+    assert method(choices=7).plan(TASK, 1)[0].spec.choices == 7
+
+
+@pytest.mark.parametrize(("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (".inf", 1, 1), (0.0, 1, 500)])
+def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
+    assert method(pool=1000, epsilon=epsilon).plan(TASK, units)[0].spec.nearest == nearest
+
+
+def test_orders_the_pool_and_two_texts_a_seed():
+    refine = Refinement(similarity=0.5, nll=0.5)
+    assert method(refinement=refine).orders(TASK, MODELS) == 20 + 2 * 48
+    assert method(refinement=refine, candidates="seed_unproven").orders(TASK, MODELS) == 2 * 48
+
+
+def test_the_pool_is_abstracts_evenly_over_labels_and_models():
+    world = World(method(abstract_words=9))
+    run(method(abstract_words=9), world)
+    written = [request for request in world.requests if request.abstract and not request.source]
+    assert Counter(request.label for request in written) == {"a": 10, "b": 10}
+    assert {request.words for request in written} == {9}
+    assert [len(model.requests) > 0 for model in world.models.values()] == [True, True]
+
+
+def chosen(*positions):
+    """All parties' choices, one after the other, the last repeated."""
+
+    def answer(name, nth, query):
+        flat = [*positions, *[positions[-1]] * (PARTIES * query.length - len(positions))]
+        return np.array(flat).reshape(PARTIES, query.length)
+
+    return answer
+
+
+def test_a_seed_is_dealt_as_often_as_it_was_chosen():
+    # 18 choices: 1 and 2 of the first label once each, 16 times candidate 15 of the other.
+    world = World(method(parties=2), answers=chosen(1, 2, 15))
+    first, last = steps(method(parties=2), world)
+    (_, _, query), labels = world.asked[0], world.asked[0][2].labels
+    assert len(query.vectors) == 20
+    label = labels[15]
+    if labels[1] == labels[2] != label:
+        counts = Counter(label for _, label in sources(world, abstract=True))
+        assert counts == {"a": 6, "b": 6}
+    assert len(first.candidates) == len(last.candidates) == 12
+    assert len(set(sources(world, abstract=True))) <= 3
+
+
+def test_variants_keep_their_seed_s_label_and_model_and_rephrasings_their_variant_s():
+    world = World(method())
+    first, last = steps(method(), world)
+    pool = {f"{name} wrote {r.seed} number 0": (r.label, name) for name, m in world.models.items() for r in m.requests}
+    seeds = sources(world, abstract=True)
+    assert all(pool[text][0] == label for text, label in seeds)
+    assert Counter(c.label for c in first.candidates) == {"a": 6, "b": 6}
+    rephrased = sources(world, abstract=False)
+    assert sorted(rephrased) == sorted((c.text, c.label) for c in first.candidates)
+    assert {c.round for c in first.candidates} == {1}
+    assert {c.round for c in last.candidates} == {2}
+
+
+def test_where_all_choose_one_label_the_other_starts_from_any_abstract_and_a_note_says_so():
+    def of_a(name, nth, query):
+        return np.full((PARTIES, query.length), np.flatnonzero(query.labels == 0)[0])
+
+    world = World(method(), answers=of_a)
+    state = run(method(), world)
+    assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
+    assert len({text for text, label in sources(world, abstract=True) if label == "a"}) == 1
+    assert len({text for text, label in sources(world, abstract=True) if label == "b"}) == 6
+    assert state.rounds[0]["notes"] == ["b: no record chose an abstract of it, so its seeds are drawn uniformly"]
+
+
+def test_choices_outside_the_pool_are_refused():
+    for wrong in (-1, 20, math.nan):
+        with pytest.raises(ProtocolError, match="seed choices"):
+            run(method(), World(method(), answers=chosen(0, wrong)))
+
+
+def test_votes_are_what_seeds_are_drawn_by():
+    how = method(candidates="histogram")
+
+    def favourite(name, nth, query):
+        votes = np.full(query.length, 0.4)
+        for label in range(2):
+            votes[np.flatnonzero(query.labels == label)[2:4]] = (3.0, 9.0)
+        return votes
+
+    world = World(how, answers=favourite)
+    state = run(how, world)
+    assert len(set(sources(world, abstract=True))) <= 4
+    assert state.rounds[0]["notes"] == []
+    silent = World(how, answers=lambda name, nth, query: np.zeros(query.length))
+    assert "no votes above 0.5" in run(how, silent).rounds[0]["notes"][0]
+
+
+def released(*parties):
+    """Each party's labelled texts, as an answer."""
+
+    def answer(name, nth, query):
+        spec = query.spec
+        return np.array([texts.encode(own, spec.texts, spec.longest) for own in parties])
+
+    return answer
+
+
+def test_released_abstracts_are_read_with_their_labels_blank_ones_left_out():
+    how = method(candidates="seed_unproven", parties=2)
+    world = World(how, answers=released([(0, "älter"), (1, "b one")], [(1, "b two")]))
+    state = run(how, world)
+    seeds = Counter(sources(world, abstract=True))
+    assert seeds == {("älter", "a"): 6, ("b one", "b"): 3, ("b two", "b"): 3}
+    assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
+    assert state.rounds[0]["notes"] == []
+
+
+@pytest.mark.parametrize("own", [[], [(0, "a one")]])
+def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_says_so(own):
+    how = method(candidates="seed_unproven")
+    state = run(how, World(how, answers=released(own, [])))
+    assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
+    assert state.rounds[0]["notes"] == [
+        f"{label}: no party released a seed of it, so its texts start from public ones" for label in "ab"[bool(own) :]
+    ]
+
+
+def test_a_pool_that_came_out_smaller_is_used_and_stated():
+    state = run(method(), World(method(), silent=("k",)))
+    assert state.rounds[0]["notes"][0] == "the models wrote 10 of the pool's 20 abstracts"
+
+
+@pytest.mark.parametrize("candidates", KINDS)
+def test_models_that_write_nothing_stop_the_run(candidates):
+    how = method(candidates=candidates)
+    with pytest.raises(ProviderError, match="none for a, b"):
+        run(how, World(how, silent=MODELS))
+
+
+def test_too_few_texts_after_refinement_are_stated():
+    how = method(candidates="seed_unproven", refinement=Refinement(similarity=0.5, nll=1.0))
+    state = run(how, World(how, silent=("k",)))
+    left = Counter(c.label for c in state.candidates)
+    assert set(left) == {"a", "b"}
+    assert sum(left.values()) < 12
+    assert state.rounds[1]["notes"] == [
+        f"{label}: {left[label]} texts are left after refinement where 6 were asked for"
+        for label in "ab"
+        if left[label] < 6
+    ]
+
+
+def test_a_pool_that_is_smaller_than_the_labels_is_refused():
+    with pytest.raises(ConfigError, match="pool"):
+        method(pool=2, nearest=0).plan(TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")), 1)

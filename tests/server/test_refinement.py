@@ -1,0 +1,114 @@
+"""What refinement keeps, with a surrogate that is looked at, and once with a real one."""
+
+import numpy as np
+import pytest
+
+from common.domain import Candidate
+from common.errors import ConfigError
+from server import refinement
+from server.refinement import Refinement, redacted
+
+
+def candidates(*texts, label="a"):
+    return [Candidate(text=text, label=label, model="m", round=1) for text in texts]
+
+
+class Counting:
+    """A surrogate that finds a text the more unlikely, the more letters it has."""
+
+    trained: tuple[list[str], dict[str, object]] | None = None
+
+    @classmethod
+    def train(cls, texts, **settings):
+        cls.trained = (texts, settings)
+        return cls()
+
+    def nll(self, texts):
+        return np.array([len(text) for text in texts], dtype=np.float64)
+
+
+@pytest.fixture
+def surrogate(monkeypatch):
+    Counting.trained = None
+    monkeypatch.setattr(refinement, "LanguageModel", Counting)
+    return Counting
+
+
+def kept(refine, texts, cosines, *, wanted=100, variants=()):
+    """Positions that stay, for texts of those cosines to what they rephrase."""
+    cosines = np.array(cosines)
+    vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
+    originals = np.tile(np.array([[1, 0]], dtype=np.float32), (len(texts), 1))
+    labels = dict.fromkeys((text.label for text in texts), wanted)
+    return refine.kept(texts, variants, vectors, originals, wanted=labels, experiment_seed=0)
+
+
+def test_first_the_least_like_their_variants_then_the_least_likely(surrogate):
+    texts = candidates(*("x" * length for length in (9, 1, 5, 3, 7, 8)))
+    refine = Refinement(similarity=0.67, nll=0.5, epochs=2, weight_decay=0.1, learning_rate=3e-4)
+    variants = candidates("one", "two")
+    # The longest is most like its variant, and the cosine filter has left it out before likelihoods are asked for.
+    assert kept(refine, texts, [0.9, 0.1, 0.2, 0.3, 0.4, 0.8], variants=variants) == [2, 4, 5]
+    learnt, settings = surrogate.trained
+    assert learnt == ["one", "two"]
+    assert (settings["epochs"], settings["weight_decay"], settings["learning_rate"]) == (2, 0.1, 3e-4)
+
+
+def test_a_share_of_one_switches_a_filter_off(surrogate):
+    texts = candidates("x", "xx", "xxx", "xxxx")
+    cosines = [0.1, 0.2, 0.3, 0.4]
+    assert kept(Refinement(similarity=1.0, nll=1.0), texts, cosines) == [0, 1, 2, 3]
+    assert kept(Refinement(similarity=0.5, nll=1.0), texts, cosines) == [0, 1]
+    assert surrogate.trained is None
+    assert kept(Refinement(similarity=1.0, nll=0.5), texts, cosines) == [2, 3]
+
+
+def test_each_label_is_filtered_by_itself(surrogate):
+    texts = [*candidates("x", "xx", "xxx", "xxxx"), *candidates("xxxxx", "xxxxxx", label="b")]
+    assert kept(Refinement(similarity=1.0, nll=0.5), texts, [0.5] * 6) == [2, 3, 5]
+
+
+@pytest.mark.parametrize("similarity", [1.0, 0.65, 0.4, 0.05])
+@pytest.mark.parametrize("nll", [1.0, 0.55, 0.3])
+def test_so_many_are_needed_that_as_many_as_wanted_are_left(similarity, nll, surrogate):
+    refine = Refinement(similarity=similarity, nll=nll)
+    for wanted in (1, 2, 7, 10):
+        needed = refine.needed(wanted)
+        assert needed < wanted / (similarity * nll) + 1 / similarity + 1
+        texts = candidates(*("x" * (length + 1) for length in range(needed)))
+        assert len(kept(refine, texts, np.linspace(0, 0.9, needed), wanted=wanted)) == wanted
+
+
+def test_a_label_of_one_text_keeps_it(surrogate):
+    assert kept(Refinement(similarity=0.1, nll=0.1), candidates("only"), [0.9]) == [0]
+
+
+def test_what_the_surrogate_has_learnt_goes_first():
+    learnt = [f"the {word} ward round began before seven in the {word} wing" for word in ("east", "west", "north")]
+    others = ["Zq! 93 xk; jv", "qwv zzx 71 bpl", "kjh 55 mnb vcx"]
+    texts = candidates(*learnt, *others)
+    refine = Refinement(similarity=1.0, nll=0.5, epochs=20)
+    assert kept(refine, texts, [0.5] * 6, variants=candidates(*learnt * 3)) == [3, 4, 5]
+
+
+def test_personal_information_is_masked():
+    (text,) = redacted(candidates("Write to jane.doe@example.org."))
+    assert "jane.doe@example.org" not in text.text
+    assert (text.label, text.model, text.round) == ("a", "m", 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"similarity": 0.0}, "similarity"),
+        ({"similarity": 1.1}, "similarity"),
+        ({"nll": 0.0}, "nll"),
+        ({"nll": 1.1}, "nll"),
+        ({"epochs": 0}, "epochs"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"weight_decay": -0.1}, "weight_decay"),
+    ],
+)
+def test_wrong_settings_are_named(changes, word):
+    with pytest.raises(ConfigError, match=word):
+        Refinement(**changes)
