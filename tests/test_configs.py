@@ -48,7 +48,7 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
 @pytest.mark.parametrize("primary", ["server", "simulation"])
 def test_each_choice_composes_under_each_primary_configuration(path, primary):
     needed = {"pretrained": ["embedding.name_or_path=somewhere"], "aug_pe_plus": ["method.vocabulary=somewhere"]}
-    needed["dp_kps"] = needed["aug_pe_plus"]
+    needed |= {"dp_kps": needed["aug_pe_plus"], "transformer": needed["pretrained"]}
     config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
     assert isinstance(config, DictConfig)
     assert ("engine" in config) == (primary == "simulation")
