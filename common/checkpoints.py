@@ -139,6 +139,20 @@ def explained(what: str, where: object) -> Iterator[None]:
         ConfigError: In place of anything that says that the files are not what they should be.
     """
     from safetensors import SafetensorError  # noqa: PLC0415
+
+    try:
+        with quiet():
+            yield
+    except (*_DAMAGED, SafetensorError) as error:
+        raise ConfigError(
+            f"the {what} cannot be loaded", expected="files that transformers reads, without code of their own",
+            got=type(error).__name__, where=where, do="Copy the folder again; a model that brings code cannot be used",
+        ) from error  # fmt: skip
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bars and the advice that transformers prints."""
     from transformers.utils import logging  # noqa: PLC0415
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -146,11 +160,6 @@ def explained(what: str, where: object) -> Iterator[None]:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
-    except (*_DAMAGED, SafetensorError) as error:
-        raise ConfigError(
-            f"the {what} cannot be loaded", expected="files that transformers reads, without code of their own",
-            got=type(error).__name__, where=where, do="Copy the folder again; a model that brings code cannot be used",
-        ) from error  # fmt: skip
     finally:
         logging.set_verbosity(level)
         if bars:
