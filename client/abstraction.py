@@ -109,7 +109,7 @@ class Summariser:
         integers(1, longest=longest, shortest=shortest)
         self._longest, self._shortest, self._control = longest, min(shortest, longest), control
         self._model, self._tokenizer = checkpoints.load(
-            name_or_path, "AutoModelForSeq2SeqLM", what="the abstraction model", device=device
+            name_or_path, "AutoModelForSeq2SeqLM", what="abstraction model", device=device
         )
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:

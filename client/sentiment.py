@@ -53,7 +53,7 @@ class Classifier:
 
     def __init__(self, name_or_path: str, device: str = "cpu") -> None:
         self._model, self._tokenizer = checkpoints.load(
-            name_or_path, "AutoModelForSequenceClassification", what="the sentiment model", device=device
+            name_or_path, "AutoModelForSequenceClassification", what="sentiment model", device=device
         )
 
     def judge(self, text: str) -> Mood:

@@ -73,6 +73,9 @@ class PartyService:
         identity: Its signing key; None if it knows nobody's identity.
         roster: Everybody's identities, from this party's own file; plans that trust the coordinator with less than
             following the protocol need it.
+
+    Raises:
+        ConfigError: The encoder would send texts to an endpoint.
     """
 
     def __init__(
@@ -87,6 +90,11 @@ class PartyService:
         identity: Identity | None = None,
         roster: Roster | None = None,
     ) -> None:
+        if not getattr(encoder, "local", True):
+            raise ConfigError(
+                "encoder of a party", expected="one that runs here: private text is never sent anywhere",
+                got=type(encoder).__name__, do="Choose embedding=pretrained, or another that is computed locally",
+            )  # fmt: skip
         self._party = party
         self._private = private
         self._encoder = encoder
@@ -171,7 +179,8 @@ class PartyService:
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
         if plan.encoder != self._encoder.digest:
-            raise RefusalError(m.Reason.ENCODER, "encoder", expected=self._encoder.digest, got="another")
+            what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
+            raise RefusalError(m.Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder.digest)
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))

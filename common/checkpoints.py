@@ -1,37 +1,206 @@
-"""Transformers checkpoints from a folder or the local cache: nothing is downloaded, and none of their code is run."""
+"""Checkpoints of transformers by name or path: found here, looked at before anything is loaded, and named by a digest.
 
-from typing import Any
+What transformers does by itself would end badly and late: without tokenizer files it makes up a tokenizer that knows
+five special tokens, and any network is given the head that was asked for, with random weights. Code that comes with a
+checkpoint is never run. transformers takes seconds to import, so it is imported when a checkpoint is looked at.
+"""
+
+import hashlib
+import json
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import ConfigError
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+
+Head = Literal["causal", "masked", "sequence-to-sequence", "classification"]
+
+_TOKENIZERS = (
+    *("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"),
+    *("vocab.json", "vocab.txt", "tekken.json", "bpe.codes"),
+)
+_WEIGHTS = (".safetensors", ".bin", ".pt")
+_OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
+_COPY = "Copy the model's folder here and give its path, or download it where there is a network"
+_BLOCK = 1 << 20
+_DAMAGED = (
+    *(OSError, EOFError, pickle.UnpicklingError, ValueError, RuntimeError, KeyError, TypeError),
+    *(ImportError, AttributeError),
+)
+"""What libraries raise over files that are not what they should be, or that ask for code or libraries of their own."""
+
+
+def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
+    """The folder of a checkpoint: the path itself, or the snapshot that the local cache has of a name.
+
+    Args:
+        name_or_path: Folder, or name such as "bert-base-uncased".
+        what: It is for, in errors.
+        local_files_only: False downloads what the cache lacks.
+
+    Raises:
+        ConfigError: There is none here, or the folder is of no model.
+    """
+    folder = Path(name_or_path)
+    if not folder.is_dir():
+        folder = _snapshot(what, str(name_or_path), local_files_only=local_files_only)
+    if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
+        raise ConfigError(what, expected="a folder with config.json", got="one without", where=folder, do=_COPY)
+    if not any(file.suffix in _WEIGHTS for file in folder.rglob("*")):
+        raise ConfigError(
+            what, expected="weights, as .safetensors or .bin", got="a folder without", where=folder, do=_COPY
+        )
+    return folder
+
+
+def with_tokenizer(folder: Path) -> Path:
+    """The folder, if it holds a tokenizer.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
+        raise ConfigError(
+            "model", expected="a tokenizer beside the weights, such as tokenizer.json or vocab.txt", got="none",
+            where=folder, do="Copy the tokenizer's files into the folder",
+        )  # fmt: skip
+    return folder
+
+
+def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
+    """A checkpoint's configuration, if its network has one of these heads.
+
+    A classification head is new for each task, so any network that can bear one will do.
+
+    Raises:
+        ConfigError: It cannot be read, needs code of its own, or has another head.
+    """
+    from transformers import AutoConfig, PreTrainedConfig  # noqa: PLC0415 — seconds to import
+    from transformers.models.auto import modeling_auto as auto  # noqa: PLC0415
+
+    with explained("configuration", folder):
+        config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    kinds = {
+        "causal": auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        "masked": auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        "sequence-to-sequence": auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+        "classification": auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+    }
+    has = tuple(config.architectures or ())
+    for head in heads:
+        fits = config.model_type in kinds[head]
+        if fits and (head == "classification" or _names(kinds[head][config.model_type]) & set(has)):
+            return config
+    raise ConfigError(
+        "model", expected=f"a network with a {' or '.join(heads)} head", where=folder,
+        got=f"{', '.join(has) or 'no architecture'} ({config.model_type})", do="Choose a checkpoint of that kind",
+    )  # fmt: skip
+
+
+def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
+    """The tokenizer that lies in a folder.
+
+    Raises:
+        ConfigError: There is none, or it cannot be read.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerBase  # noqa: PLC0415
+
+    with explained("tokenizer", with_tokenizer(folder)):
+        read = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    assert isinstance(read, PreTrainedTokenizerBase)
+    return read
+
+
+def digest(folder: Path, **settings: object) -> str:
+    """Hex SHA-256 of all files of weights, configuration and tokenizer in a folder, and of settings beside them.
+
+    Names and paths of the folder are left out; the weights are read, a gigabyte in about a second, and not loaded.
+    """
+    whole = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and file.suffix in {*_WEIGHTS, ".json", ".txt", ".model", ".jinja", ".codes"}:
+            content = hashlib.sha256()
+            with file.open("rb") as opened:
+                while block := opened.read(_BLOCK):
+                    content.update(block)
+            whole.update(f"{file.name} {content.hexdigest()}\n".encode())
+    return whole.hexdigest()
+
 
 def load(name_or_path: str, auto: str, *, what: str, device: str = "cpu") -> tuple[Any, Any]:
-    """A model, ready to be used, and its tokenizer.
+    """A model of this machine, ready to be used, and its tokenizer.
 
     Args:
         name_or_path: A folder, or a name in the local cache.
         auto: Class of transformers that knows what to make of it, such as "AutoModelForSeq2SeqLM".
-        what: What it is for, for errors.
+        what: It is for, in errors.
         device: As torch names it.
 
     Raises:
         ConfigError: There is no such model here.
     """
     import transformers  # noqa: PLC0415 — seconds to import
-    from safetensors import SafetensorError  # noqa: PLC0415
 
-    known = {"local_files_only": True, "trust_remote_code": False}
-    try:
+    folder = found(name_or_path, what=what)
+    with explained(what, folder):
         # Without its own word the look for adapters would ask the network.
         model = getattr(transformers, auto).from_pretrained(
-            name_or_path, adapter_kwargs={"local_files_only": True}, **known
+            folder, adapter_kwargs={"local_files_only": True}, local_files_only=True, trust_remote_code=False
         )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name_or_path, **known)
-        return model.to(device).eval(), tokenizer
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError, SafetensorError) as error:
+        return model.to(device).eval(), tokenizer(folder)
+
+
+@contextmanager
+def explained(what: str, where: object) -> Iterator[None]:
+    """Whatever libraries raise and print while they load something, as one error of ours and nothing printed.
+
+    Raises:
+        ConfigError: In place of anything that says that the files are not what they should be.
+    """
+    from safetensors import SafetensorError  # noqa: PLC0415
+
+    try:
+        with quiet():
+            yield
+    except (*_DAMAGED, SafetensorError) as error:
         raise ConfigError(
-            f"{what} cannot be loaded",
-            expected=f"a transformers checkpoint for {auto}, in a folder or the local cache",
-            got=f"{name_or_path!r} ({type(error).__name__})",
-            do="Correct its name or path in this party's own file.",
+            f"the {what} cannot be loaded", expected="files that transformers reads, without code of their own",
+            got=type(error).__name__, where=where, do="Copy the folder again; a model that brings code cannot be used",
+        ) from error  # fmt: skip
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bars and the advice that transformers prints."""
+    from transformers.utils import logging  # noqa: PLC0415
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _names(architectures: Any) -> set[str]:  # noqa: ANN401 — one name, or several
+    return {architectures} if isinstance(architectures, str) else set(architectures)
+
+
+def _snapshot(what: str, name: str, *, local_files_only: bool) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+    from huggingface_hub.errors import HFValidationError  # noqa: PLC0415
+
+    try:
+        return Path(snapshot_download(name, local_files_only=local_files_only, ignore_patterns=list(_OTHER_FRAMEWORKS)))
+    except (OSError, ValueError, HFValidationError) as error:
+        raise ConfigError(
+            what, expected="a folder, or the name of a model in the local cache", got=repr(name), do=_COPY
         ) from error

@@ -1,7 +1,9 @@
 """φ, the sentence encoder: a SentenceTransformer behind one method, with a digest that says which one it is.
 
 Parties and coordinator must hold the same encoder, or their votes are about different spaces: they compare digests
-before the first query. torch takes seconds to import, so it is imported when an encoder is built and not before.
+before the first query. It always runs where it is built, so that a private text stays there; what sends texts to an
+endpoint is no `Encoder` (`server/remote_encoder.py`). torch takes seconds to import, so it is imported when an encoder
+is built and not before.
 """
 
 import hashlib
@@ -9,30 +11,38 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.batches import by_tokens
+from common.checkpoints import configuration, explained, found, with_tokenizer
 from common.errors import ConfigError
-from common.validate import at_least, in_range
+from common.validate import at_least, in_range, integers, one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _EMBEDDED_TYPE = "common.hashed_ngrams.HashedNgrams"
 _BATCH = 256
+_BATCH_TOKENS = 8192
+_BLOCK = 4096
+"""Texts that are sorted by length together."""
 
 
 class Encoder:
     """Texts to unit vectors.
 
     Args:
-        model: Any SentenceTransformer that gives one vector a text. Use `embedded` or `pretrained` to make one.
+        model: Any SentenceTransformer that gives one vector a text. Use a constructor below to make one.
+        prompt: Stands before every text; None takes what the model does by default.
     """
 
-    def __init__(self, model: "SentenceTransformer") -> None:
+    def __init__(self, model: "SentenceTransformer", *, prompt: str | None = None) -> None:
         self._model = model
+        by_default = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
+        self._prompt = (by_default if prompt is None else prompt) or ""
 
     @classmethod
     def embedded(cls, *, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> Self:
@@ -55,41 +65,100 @@ class Encoder:
         return cls(SentenceTransformer(modules=[HashedNgrams(dimensions, bits, public_seed)], device="cpu"))
 
     @classmethod
-    def pretrained(cls, name_or_path: str | Path, *, device: str = "cpu", local_files_only: bool = True) -> Self:
-        """A saved model: a folder that `save` or sentence-transformers wrote, or the name of one in the local cache.
+    def pretrained(
+        cls,
+        name_or_path: str | Path,
+        *,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        device: str = "cpu",
+        local_files_only: bool = True,
+    ) -> Self:
+        """A sentence-transformers model with all its modules: a folder, or the name of one in the local cache.
 
         Code that comes with a model is never run.
 
         Args:
             name_or_path: Folder, or name such as "sentence-transformers/sentence-t5-base".
+            prompt_name: One of the model's own prompts to put before every text, such as "clustering".
+            prompt: A prompt in words instead; "" for none where the model has one by default.
             device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1".
-            local_files_only: False lets sentence-transformers download what the cache lacks.
+            local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: There is no such model here, it cannot be loaded, or it is not of text alone.
+            ConfigError: There is no such model here, it cannot be loaded, is not of text alone, or lacks that prompt.
         """
         if (own := _embedded_config(Path(name_or_path))) is not None:
+            if prompt or prompt_name:
+                raise ConfigError(
+                    "embedding.prompt", expected="none: the embedded encoder has no use for one", got="one"
+                )
             return cls.embedded(**own)
+        folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
+        if not (folder / "modules.json").is_file():
+            raise ConfigError(
+                "encoder", expected="a sentence-transformers model, with modules.json", got="a bare checkpoint",
+                where=folder, do="Say how to pool its tokens: embedding=transformer embedding.name_or_path=PATH",
+            )  # fmt: skip
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
 
-        try:
-            model = SentenceTransformer(
-                str(name_or_path), device=device, local_files_only=local_files_only, trust_remote_code=False
-            )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                "the encoder cannot be loaded",
-                expected="a sentence-transformers folder, or a model in the local cache",
-                got=f"{str(name_or_path)!r} ({type(error).__name__})",
-                do="Give the folder's path, download the model beforehand, or choose the embedded encoder.",
-            ) from error
+        with explained("encoder", folder):
+            model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
         # Given a text that is a path or an address, a model of pictures or sound would open it.
         if senses := sorted({str(modality) for modality in model.modalities} - {"text", "message"}):
             raise ConfigError("encoder", expected="a model of text alone", got=f"one of {', '.join(senses)} as well")
-        return cls(model)
+        if any(hasattr(module, "auto_model") for module in model):
+            with_tokenizer(folder)
+        if prompt is None and prompt_name is not None:
+            one_of(tuple(model.prompts), **{"embedding.prompt_name": prompt_name})
+            prompt = model.prompts[prompt_name]
+        return cls(model, prompt=prompt)
+
+    @classmethod
+    def transformer(
+        cls,
+        name_or_path: str | Path,
+        *,
+        pooling: Literal["mean", "cls", "max"] = "mean",
+        longest: int = 512,
+        prompt: str | None = None,
+        device: str = "cpu",
+        local_files_only: bool = True,
+    ) -> Self:
+        """A bare transformers checkpoint, such as BioBERT, with its tokens' vectors pooled into one.
+
+        Args:
+            name_or_path: Folder, or name in the local cache.
+            pooling: Mean or maximum over the tokens, or the first token alone ("cls").
+            longest: Tokens of a text that are read; what is beyond is cut.
+            prompt: Stands before every text.
+            device: Where to compute.
+            local_files_only: False downloads what the cache lacks.
+
+        Raises:
+            ConfigError: There is no such model here, or it is none of text with a tokenizer.
+        """
+        one_of(("mean", "cls", "max"), **{"embedding.pooling": pooling})
+        integers(4, **{"embedding.longest": longest})
+        folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
+        configuration(folder, "classification")  # whatever reads a text into vectors can also bear that head
+        from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer  # noqa: PLC0415
+
+        safe = {"local_files_only": True, "trust_remote_code": False}
+        with explained("encoder", folder):
+            network = Transformer(
+                str(folder), max_seq_length=longest, model_kwargs=dict(safe), processor_kwargs=dict(safe),
+                config_kwargs=dict(safe),
+            )  # fmt: skip
+            modules = [network, Pooling(network.get_embedding_dimension(), pooling)]
+            return cls(SentenceTransformer(modules=modules, device=device), prompt=prompt)
 
     def save(self, folder: str | Path) -> None:
-        """Writes a folder that `pretrained` reads back into an encoder of the same digest."""
+        """Writes a folder that `pretrained` reads back into an encoder of the same digest; the prompt goes with it."""
+        self._model.default_prompt_name = "caucus" if self._prompt else None
+        if self._prompt:
+            self._model.prompts["caucus"] = self._prompt
         self._model.save(str(folder), create_model_card=False)
 
     @property
@@ -102,11 +171,13 @@ class Encoder:
 
     @cached_property
     def digest(self) -> str:
-        """Hex SHA-256 of every module's kind, configuration and weights, the tokenizer included.
+        """Hex SHA-256 of every module's kind, configuration and weights, tokenizer and prompt included.
 
         Names, paths and library versions are left out: two copies of one model have one digest wherever they lie.
         """
         digest = hashlib.sha256()
+        if beside := {key: value for key, value in self._beside().items() if value}:
+            digest.update(json.dumps(beside, sort_keys=True).encode())
         for module in self._model:
             described = [type(module).__name__, _configuration(module)]
             digest.update(json.dumps(described, sort_keys=True, default=str).encode())
@@ -132,10 +203,31 @@ class Encoder:
         """
         if len(texts) == 0:
             return np.zeros((0, self.dimensions), np.float32)
-        raw = self._model.encode(
-            list(texts), batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=False
-        )
-        return _unit(np.asarray(raw, np.float32))
+        raw = np.empty((len(texts), self.dimensions), np.float32)
+        for batch in self._batches(texts):
+            raw[batch] = self._model.encode(
+                [texts[place] for place in batch], prompt=self._prompt, batch_size=len(batch), show_progress_bar=False,
+                convert_to_numpy=True, normalize_embeddings=False,
+            )  # fmt: skip
+        return _unit(raw)
+
+    def _batches(self, texts: Sequence[str]) -> list[list[int]]:
+        """Positions of texts to encode together: of like length in tokens where there are tokens to pad."""
+        tokenizer = getattr(self._model, "tokenizer", None)
+        if getattr(self._model[0], "auto_model", None) is None or tokenizer is None:
+            return [list(range(start, min(start + _BATCH, len(texts)))) for start in range(0, len(texts), _BATCH)]
+        if len(texts) == 1:
+            return [[0]]
+        batches = []
+        for start in range(0, len(texts), _BLOCK):
+            tokens = tokenizer(list(texts[start : start + _BLOCK]), truncation=True, return_attention_mask=False)
+            lengths = [len(ids) for ids in tokens["input_ids"]]
+            batches += [[start + place for place in batch] for batch in by_tokens(lengths, _BATCH_TOKENS)]
+        return batches
+
+    def _beside(self) -> dict[str, object]:
+        """What decides a vector beside the modules."""
+        return {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
 
 
 def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -174,8 +266,9 @@ def _tokenizer(tokenizer: Any) -> object:  # noqa: ANN401
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is None:
         return sorted(tokenizer.get_vocab().items())
     described = json.loads(backend.to_str())
-    # Both change with the last batch that was encoded.
-    return {key: value for key, value in described.items() if key not in {"truncation", "padding"}}
+    # Both change with the last batch that was encoded; where a text is cut is said by the two settings.
+    kept = {key: value for key, value in described.items() if key not in {"truncation", "padding"}}
+    return kept | {"longest": tokenizer.model_max_length, "cut": tokenizer.truncation_side}
 
 
 def _bytes_of(weights: Any) -> bytes:  # noqa: ANN401

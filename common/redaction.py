@@ -205,7 +205,7 @@ def _model(name: str) -> Callable[[str], list[Span]]:
 def _classifier(name: str) -> Callable[[str], list[Span]]:
     from transformers import TokenClassificationPipeline  # noqa: PLC0415 — seconds to import
 
-    model, tokenizer = checkpoints.load(name, "AutoModelForTokenClassification", what="the model for names")
+    model, tokenizer = checkpoints.load(name, "AutoModelForTokenClassification", what="model for names")
     pipeline: Any = TokenClassificationPipeline
     classify = pipeline(model=model, tokenizer=tokenizer, aggregation_strategy="simple")
     return lambda text: [(found["start"], found["end"], found["entity_group"]) for found in classify(text)]

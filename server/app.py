@@ -6,6 +6,7 @@ run configuration; `flwr run` alone gives Hydra overrides instead, and a new fol
 
 import shlex
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.data.sources import Source
 from common.embedding import Encoder
-from common.errors import CaucusError, ConfigError
+from common.errors import CaucusError, CheckpointError, ConfigError
 from common.llm.base import Provider
+from common.llm.spending import Spending
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from server import models
@@ -38,8 +40,12 @@ SETTINGS = {
         *("parties", "max_dropouts", "max_attempts", "colluders", "timeout"),
         *("records", "partition", "alpha"),  # in a simulation
     },
+    "llm": models.SETTINGS,
 }
-"""That decide about privacy."""
+"""That decide about privacy, or about money."""
+
+RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
+"""What may change when a run goes on."""
 
 
 @app.main()
@@ -57,7 +63,7 @@ def main(grid: Grid, context: Context) -> None:
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
-    parts = Parts(config, replies=folder / "state" / "replies.db")
+    parts = Parts(config, folder=folder / "state")
     run(
         Setup(
             run=config.run,
@@ -74,6 +80,8 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             labels_from_records=bool(config.get("labels_from_records")),
             roster=parts.roster,
             evaluation=parts.evaluation,
+            cleaner=parts.cleaner,
+            spending=parts.spending,
         )
     )
 
@@ -81,10 +89,10 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
 class Parts:
     """Everything that the configuration names, built and checked before anything private is touched."""
 
-    def __init__(self, config: DictConfig, *, replies: Path | None = None) -> None:
+    def __init__(self, config: DictConfig, *, folder: Path | None = None) -> None:
         _known(config)
         self.roster = _roster(config.secagg.roster)
-        (replies or Path()).parent.mkdir(parents=True, exist_ok=True)
+        (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")
         self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
         self.method: Method = instantiate(config.method, _convert_="all")
@@ -104,13 +112,20 @@ class Parts:
             max_attempts=config.federation.max_attempts,
             calibration=config.privacy.calibration,
         )
+        self.spending = Spending(
+            path=folder / models.SPENDING if folder else None,
+            max_cost=config.llm.get("max_cost"),
+            max_tokens=config.llm.get("max_tokens"),
+        )
+        self.cleaner = models.cleaner(config.llm.get("clean"), self.source.task(), self.source.public_texts)
         self.providers: dict[str, Provider] = models.providers(
             {name: instantiate(spec, _partial_=True, _convert_="all") for name, spec in config.llm.models.items()},
             use=config.llm.use,
             public_texts=self.source.public_texts,
             encoder=self.encoder,
             experiment_seed=config.experiment_seed,
-            replies=replies,
+            spending=self.spending,
+            folder=folder,
         )
 
 
@@ -146,13 +161,32 @@ def load(folder: Path) -> DictConfig:
     return config
 
 
+def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
+    """Read `config.yaml` of a run that is to go on, its caps on spending as they are now wanted.
+
+    Raises:
+        CheckpointError: There is none, or an override of something else.
+    """
+    if not (folder / "config.yaml").is_file():
+        raise CheckpointError("--resume", expected="a folder with a config.yaml", got="none there", where=folder)
+    config = load(folder)
+    for override in overrides:
+        name, sign, value = override.partition("=")
+        if name not in RAISED_LATER or not sign:
+            wanted = f"no overrides but {' and '.join(RAISED_LATER)}"
+            raise CheckpointError("--resume", expected=wanted, got=override)
+        number = None if value == "null" else _number(name, value)
+        OmegaConf.update(config, name, number)
+    return config
+
+
 def one_line(error: BaseException) -> str:
     """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
     return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
 
 
 def _known(config: DictConfig) -> None:
-    """No setting that decides about privacy is misspelt: Hydra's `+` would add one that nobody reads."""
+    """No setting that decides about privacy or money is misspelt: Hydra's `+` would add one that nobody reads."""
     for group, known in SETTINGS.items():
         for name in set(config[group]) - known:
             expected = f"one of {', '.join(sorted(known))}"

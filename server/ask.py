@@ -287,7 +287,8 @@ class Federation:
             place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
             match reply.body:
                 case m.Refusal(reason):
-                    self._refused[party] = f"refused: {reason.name}"
+                    why = f", not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
+                    self._refused[party] = f"refused: {reason.name}{why if reason is m.Reason.ENCODER else ''}"
                 case kind() if place == (self._run, party, self._plan.digest(), index, self._attempt):
                     bodies[party] = reply.body
                 case _:

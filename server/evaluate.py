@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score
 
-from common import validate
+from common import checkpoints, validate
 from common.data.load import read_texts
 from common.domain import Candidate, Record
 from common.embedding import Encoder
@@ -17,6 +17,12 @@ from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.metrics import utility
 from common.metrics.fidelity import fid
 from common.vocabulary import Extractor
+from server.remote_encoder import RemoteEncoder
+
+if TYPE_CHECKING:
+    from common.metrics.finetuned import Training
+
+MODELS = ("tfidf", "encoder", "network", "finetuned", "causal")
 
 log = logging.getLogger("caucus.evaluate")
 
@@ -26,11 +32,17 @@ class Evaluation:
     """Which small model is trained on the synthetic texts, and for which kind of text.
 
     Attributes:
-        model: "tfidf": logistic regression on TF-IDF; "network": three layers over the encoder's vectors.
+        model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
+            layers over them; "finetuned": a transformer, all of whose weights are trained; "causal": a language model
+            trained on the texts, whose accuracy is that of the next token.
         domain_adaptation: "none", or "deep_coral" (`common.metrics.adaptation`), for the network.
         target: A file of unlabelled texts of the recipient's, to adapt to; none of them may be a test text.
         weight: lambda of the adaptation's loss.
-        epochs: Of the network.
+        epochs: Of the network (50 if None), of fine-tuning at most (10), or of the language model (5).
+        checkpoint: What is fine-tuned, such as "bert-base-uncased", or what the language model starts from, which is
+            made from nothing, tokenizer included, if None: a folder, or a name in the local cache.
+        device: Where a checkpoint is trained, as torch names it.
+        embedding: An encoder for the model alone; None takes the run's. May be an endpoint (`server.remote_encoder`).
         vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
     """
@@ -39,15 +51,19 @@ class Evaluation:
     domain_adaptation: str = "none"
     target: str | None = None
     weight: float = 1.0
-    epochs: int = 50
+    epochs: int | None = None
     vocabulary: str | None = None
+    checkpoint: str | None = None
+    device: str = "cpu"
+    embedding: Encoder | RemoteEncoder | None = None
 
     def __post_init__(self) -> None:
-        validate.one_of(("tfidf", "network"), **{"evaluation.model": self.model})
+        validate.one_of(MODELS, **{"evaluation.model": self.model})
         adaptation = {"evaluation.domain_adaptation": self.domain_adaptation}
         validate.one_of(("none", "deep_coral"), **adaptation)
         validate.at_least(0, **{"evaluation.weight": self.weight})
-        validate.integers(1, **{"evaluation.epochs": self.epochs})
+        if self.epochs is not None:
+            validate.integers(1, **{"evaluation.epochs": self.epochs})
         if self.domain_adaptation == "deep_coral" and (self.model != "network" or not self.target):
             raise ConfigError(
                 "evaluation.domain_adaptation", expected="model network and a file of unlabelled target texts",
@@ -55,14 +71,27 @@ class Evaluation:
                 do="Set evaluation.model=network evaluation.target=PATH",
             )  # fmt: skip
 
+        if self.model == "finetuned":
+            self._training().look()
+        elif self.model == "causal" and self.checkpoint:
+            checkpoints.configuration(
+                checkpoints.with_tokenizer(checkpoints.found(self.checkpoint)), "masked", "causal"
+            )
+
+    def _training(self) -> "Training":
+        from common.metrics.finetuned import Training  # noqa: PLC0415 — torch takes seconds to import
+
+        if not self.checkpoint:
+            raise ConfigError(
+                "evaluation.checkpoint", expected="a model to fine-tune, by name or path", got="none",
+                do="Set evaluation.checkpoint=bert-base-uncased, or the path of its folder",
+            )  # fmt: skip
+        return Training(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
+
     @property
     def definition(self) -> str:
         """What the figures mean."""
-        said = utility.DEFINITION
-        if self.model == "network":
-            from common.metrics import adaptation  # noqa: PLC0415 — torch takes seconds to import
-
-            said = adaptation.DEFINITION
+        said = _definition(self.model)
         if self.domain_adaptation == "deep_coral":
             said += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
         return said + " All texts as the sequences of their terms." * bool(self.vocabulary)
@@ -113,17 +142,27 @@ def score(
         train, test, target = (
             [_as_terms(record, terms, extractor) for record in records] for records in (train, test, target)
         )
-    if settings.model == "network":
-        if encoder is None:
-            raise InternalError("encoder", expected="one, for the network", got="none")
-        accuracy, macro_f1 = _by_network(train, test, weights, settings, encoder, target=target)
-        return {"records": len(train), "accuracy": accuracy, "macro_f1": macro_f1}
+    if settings.model == "causal":
+        return {"records": len(train)} | _next_token(train, test, settings)
+    by = settings.embedding or encoder
+    if settings.model in {"encoder", "network"} and by is None:
+        raise InternalError("encoder", expected="one, for the model", got="none")
+    if settings.model in {"network", "finetuned"}:
+        names = sorted({record.label for record in train})
+        labels = np.array([names.index(record.label) for record in train])
+        each = None if weights is None else np.array(weights)
+        if settings.model == "network" and by is not None:
+            predicted = _by_network(train, labels, test, settings, by, target=target, weights=each)
+        else:
+            predicted = _by_finetuning(train, labels, each, test, settings)
+        return {"records": len(train)} | _figures([record.label for record in test], [names[at] for at in predicted])
     figures = utility.train_and_test(
         [record.text for record in train],
         [record.label for record in train],
         [record.text for record in test],
         [record.label for record in test],
         train_weights=weights,
+        encoder=by if settings.model == "encoder" else None,
     )
     return {"records": len(train), "accuracy": figures.accuracy, "macro_f1": figures.macro_f1}
 
@@ -152,30 +191,72 @@ def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
 
 def _by_network(
     train: Sequence[Record],
+    labels: NDArray[np.int64],
     test: Sequence[Record],
-    weights: Sequence[float] | None,
     settings: Evaluation,
-    encoder: Encoder,
+    encoder: Encoder | RemoteEncoder,
     *,
     target: Sequence[Record],
-) -> tuple[float, float]:
+    weights: NDArray[np.float64] | None,
+) -> NDArray[np.int64]:
     from common.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
 
-    names = sorted({record.label for record in train})
-    labels = np.array([names.index(record.label) for record in train])
-    predicted = train_and_predict(
+    return train_and_predict(
         encoder.encode([record.text for record in train]),
         labels,
         encoder.encode([record.text for record in test]),
         target=encoder.encode([record.text for record in target]) if target else None,
         weight=settings.weight,
-        weights=None if weights is None else np.array(weights),
-        epochs=settings.epochs,
+        weights=weights,
+        epochs=settings.epochs or 50,
     )
-    right, said = [record.label for record in test], [names[label] for label in predicted]
-    present = sorted(set(right))
-    macro_f1 = f1_score(right, said, labels=present, average="macro", zero_division=0.0)
-    return float(accuracy_score(right, said)), float(macro_f1)
+
+
+def _by_finetuning(
+    train: Sequence[Record],
+    labels: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    test: Sequence[Record],
+    settings: Evaluation,
+) -> NDArray[np.int64]:
+    from common.metrics.finetuned import train_and_predict  # noqa: PLC0415 — as above
+
+    texts, asked = [record.text for record in train], [record.text for record in test]
+    return train_and_predict(texts, labels, asked, settings._training(), weights=weights)  # noqa: SLF001 — its own page
+
+
+def _next_token(train: Sequence[Record], test: Sequence[Record], settings: Evaluation) -> dict[str, float]:
+    """Weights and labels have no part in it."""
+    from common.metrics.language_model import LanguageModel  # noqa: PLC0415 — as above
+
+    asked = [record.text for record in test]
+    model = LanguageModel.train(
+        [record.text for record in train],
+        start=settings.checkpoint,
+        epochs=settings.epochs or 5,
+        device=settings.device,
+    )
+    return {"accuracy": model.accuracy(asked), "perplexity": model.perplexity(asked)}
+
+
+def _figures(right: Sequence[str], said: Sequence[str]) -> dict[str, float]:
+    macro_f1 = f1_score(right, said, labels=sorted(set(right)), average="macro", zero_division=0.0)
+    return {"accuracy": float(accuracy_score(right, said)), "macro_f1": float(macro_f1)}
+
+
+def _definition(model: str) -> str:
+    match model:
+        case "network":
+            from common.metrics.adaptation import DEFINITION  # noqa: PLC0415 — torch takes seconds to import
+        case "finetuned":
+            from common.metrics.finetuned import DEFINITION  # noqa: PLC0415
+        case "causal":
+            from common.metrics.language_model import DEFINITION  # noqa: PLC0415
+        case "encoder":
+            return utility.BY_ENCODER
+        case _:
+            return utility.DEFINITION
+    return DEFINITION
 
 
 def _as_terms(record: Record, terms: Sequence[str], extractor: Extractor) -> Record:

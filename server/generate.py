@@ -1,7 +1,8 @@
 """Orders to texts: asks each model for what a round needs of each label, and states what could not be had."""
 
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,9 +11,13 @@ from common import rng
 from common.domain import Candidate
 from common.errors import ProviderError
 from common.llm.base import Provider, Reply, Request
+from common.llm.clean import Cleaner, Rules
 
 MOST_PASSES = 3
 """A model that returns too little is asked again for the rest this often in all."""
+
+PLAIN = Cleaner(Rules.none())
+"""Takes texts as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,38 @@ Writer = Callable[[Order, int, np.random.Generator], Request]
 """(order, number of texts, generator of its own) to a request."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Use:
+    """What models were asked and took, and what became of their replies.
+
+    Attributes:
+        calls: Requests made.
+        input_tokens: Read.
+        cached_tokens: Of these, read from a provider's prompt cache.
+        output_tokens: Written.
+        losses: Replies by model and kind of loss.
+        cleaned: Texts by model and the rule that changed or dropped them.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    losses: dict[str, Counter[str]] = field(default_factory=dict)
+    cleaned: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
+        """One more reply."""
+        self.calls += 1
+        self.input_tokens += reply.input_tokens
+        self.cached_tokens += reply.cached_tokens
+        self.output_tokens += reply.output_tokens
+        if reply.loss:
+            self.losses.setdefault(model, Counter())[reply.loss] += 1
+        if cleaned:
+            self.cleaned.setdefault(model, Counter()).update(cleaned)
+
+
 @dataclass(slots=True)
 class Yield:
     """What a round brought.
@@ -35,16 +72,12 @@ class Yield:
     Attributes:
         candidates: In the order of the orders, cut to what was ordered.
         lost: Texts ordered and not had, by model.
-        calls: Requests made, by all models.
-        input_tokens: Read by all models.
-        output_tokens: Written by all models.
+        use: Of all models.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     lost: Counter[str] = field(default_factory=Counter)
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    use: Use = field(default_factory=Use)
 
     @property
     def requested(self) -> Counter[str]:
@@ -60,12 +93,14 @@ def generate(
     round_number: int,
     texts_per_request: int,
     experiment_seed: int,
+    cleaner: Cleaner = PLAIN,
+    held: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Yield:
     """Fill the orders of one round.
 
     A model that wrote too many texts for a label is cut at random to exactly what was ordered; one that wrote too few
-    is asked again for the rest, then the shortage is stated.
+    is asked again for the rest, then the shortage is stated. Each pass asks all models at once.
 
     Args:
         providers: Language models by name.
@@ -74,41 +109,39 @@ def generate(
         round_number: Generation round, for the candidates and for the random streams.
         texts_per_request: Texts asked for in one request.
         experiment_seed: For prompts and cuts.
+        cleaner: What is done to the texts.
+        held: Texts that the run has already.
         progress: Told how many texts came, as they come.
 
     Raises:
         ProviderError: A label that was ordered got no text from any model.
     """
     harvest = Yield()
-    for order in orders:
-        texts: list[str] = []
-        for attempt in range(MOST_PASSES):
-            missing = order.count - len(texts)
-            if missing <= 0:
-                break
-            sizes = [texts_per_request] * (missing // texts_per_request)
-            sizes += [missing % texts_per_request] * (missing % texts_per_request > 0)
-            requests = [
-                write(
-                    order,
-                    size,
-                    rng.experiment(experiment_seed, "prompt", round_number, order.model, order.label, attempt, i),
-                )
-                for i, size in enumerate(sizes)
-            ]
-            for reply in providers[order.model].generate(requests):
-                texts += _cleaned(reply)
-                harvest.input_tokens += reply.input_tokens
-                harvest.output_tokens += reply.output_tokens
-            harvest.calls += len(requests)
-        if len(texts) > order.count:
+    texts: list[list[str]] = [[] for _ in orders]
+    known = _Known(held)
+    for attempt in range(MOST_PASSES):
+        asked: list[tuple[str, Request]] = []
+        owners: list[int] = []
+        for at, order in enumerate(orders):
+            sizes = _sizes(order.count - len(texts[at]), texts_per_request)
+            for i, size in enumerate(sizes):
+                stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.label, attempt, i)
+                asked.append((order.model, write(order, size, stream)))
+                owners.append(at)
+        replies = _ask(providers, asked, progress)
+        for at, (model, request), reply in zip(owners, asked, replies, strict=True):
+            cleaned, changed = cleaner.clean(reply.texts, request, held=known)
+            texts[at] += cleaned
+            known.more.update(cleaned)
+            harvest.use.add(model, reply, changed)
+    for order, some in zip(orders, texts, strict=True):
+        if len(some) > order.count:
             cut = rng.experiment(experiment_seed, "cut", round_number, order.model, order.label)
-            texts = [texts[i] for i in sorted(cut.choice(len(texts), order.count, replace=False))]
-        harvest.lost[order.model] += order.count - len(texts)
+            some[:] = [some[i] for i in sorted(cut.choice(len(some), order.count, replace=False))]
+        harvest.lost[order.model] += order.count - len(some)
         harvest.candidates += [
-            Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in texts
+            Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in some
         ]
-        progress(len(texts))
     refuse_missing(dict.fromkeys(order.label for order in orders if order.count), harvest.candidates)
     return harvest
 
@@ -120,22 +153,20 @@ class Written:
     Attributes:
         texts: For each request, in order; none where the model wrote nothing in several passes.
         lost: Texts asked for and not had, by model.
-        calls: Requests made.
-        input_tokens: Read by all models.
-        output_tokens: Written by all models.
+        use: Of all models.
     """
 
     texts: list[tuple[str, ...]]
     lost: Counter[str] = field(default_factory=Counter)
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    use: Use = field(default_factory=Use)
 
 
 def write(
     providers: Mapping[str, Provider],
     requests: Sequence[tuple[str, Request]],
     *,
+    cleaner: Cleaner = PLAIN,
+    held: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Written:
     """Have each request answered by its model.
@@ -145,21 +176,22 @@ def write(
     Args:
         providers: Language models by name.
         requests: Name of the model, and what is asked of it.
+        cleaner: What is done to the texts.
+        held: Texts that the run has already.
         progress: Told how many texts came, as they come.
     """
     written = Written(texts=[()] * len(requests))
+    known = _Known(held)
     for attempt in range(MOST_PASSES):
-        for model, provider in providers.items():
-            places = [i for i, (name, _) in enumerate(requests) if name == model and not written.texts[i]]
-            asked = [_reseeded(requests[i][1], attempt) for i in places]
-            for place, reply in zip(places, provider.generate(asked) if asked else [], strict=True):
-                written.texts[place] = tuple(_cleaned(reply))[: requests[place][1].n]
-                written.input_tokens += reply.input_tokens
-                written.output_tokens += reply.output_tokens
-                progress(len(written.texts[place]))
-            written.calls += len(asked)
-    for (model, request), texts in zip(requests, written.texts, strict=True):
-        written.lost[model] += request.n - len(texts)
+        places = [place for place, texts in enumerate(written.texts) if not texts]
+        asked = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
+        for place, (model, request), reply in zip(places, asked, _ask(providers, asked, progress), strict=True):
+            texts, changed = cleaner.clean(reply.texts, request, held=known)
+            written.texts[place] = tuple(texts)[: request.n]
+            known.more.update(written.texts[place])
+            written.use.add(model, reply, changed)
+    for (model, request), some in zip(requests, written.texts, strict=True):
+        written.lost[model] += request.n - len(some)
     return written
 
 
@@ -179,11 +211,69 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> No
         )
 
 
+def _sizes(missing: int, most: int) -> list[int]:
+    """Texts of each request that are to bring `missing` together."""
+    if missing <= 0:
+        return []
+    return [most] * (missing // most) + [missing % most] * (missing % most > 0)
+
+
+def _ask(
+    providers: Mapping[str, Provider], asked: Sequence[tuple[str, Request]], progress: Callable[[int], object]
+) -> list[Reply]:
+    """The replies, in order. Remote models work in threads of their own, meanwhile those of this machine in turn.
+
+    A model that fails does not take from the others what they are being paid for: their replies reach the cache first.
+
+    Raises:
+        ProviderError: Of the first model that failed.
+    """
+    lock = threading.Lock()
+    replies: dict[int, Reply] = {}
+    failures: dict[str, Exception] = {}
+
+    def arrived(_: int, reply: Reply) -> None:
+        with lock:
+            progress(len(reply.texts))
+
+    def work(model: str) -> None:
+        places = [place for place, (name, _) in enumerate(asked) if name == model]
+        requests = [asked[place][1] for place in places]
+        replies.update(zip(places, providers[model].generate(requests, arrived=arrived), strict=True))
+
+    def apart(model: str) -> None:
+        try:
+            work(model)
+        except Exception as error:  # noqa: BLE001 raised again below
+            failures[model] = error
+
+    models = list(dict.fromkeys(model for model, _ in asked))
+    remote = [model for model in models if providers[model].remote]
+    # Daemons: whoever interrupts a run does not wait for what is under way.
+    threads = [threading.Thread(target=apart, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
+    for thread in threads:
+        thread.start()
+    for model in models:
+        if model not in remote:
+            apart(model)
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise next(iter(failures.values()))
+    return [replies[place] for place in range(len(asked))]
+
+
+class _Known:
+    """Texts that the run has: those it had before, and more."""
+
+    def __init__(self, before: Container[str]) -> None:
+        self._before = before
+        self.more: set[str] = set()
+
+    def __contains__(self, text: object) -> bool:
+        return text in self._before or text in self.more
+
+
 def _reseeded(request: Request, attempt: int) -> Request:
     # A request's seed is part of its name in the cache: asked again as it was, it would come back as it did.
     return replace(request, seed=(request.seed + attempt) % 2**63) if attempt else request
-
-
-def _cleaned(reply: Reply) -> Iterator[str]:
-    # A model may write half of a surrogate pair, which no file holds.
-    return filter(None, (text.encode(errors="replace").decode().strip() for text in reply.texts))

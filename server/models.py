@@ -1,14 +1,21 @@
 """Language models and encoder from their configuration."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.domain import Task
 from common.embedding import Encoder
 from common.errors import ConfigError
 from common.llm.base import Provider
 from common.llm.cache import Cached
-from common.llm.embedded import Embedded
+from common.llm.clean import Cleaner, Rules
+from common.llm.spending import Spending
+
+SPENDING = "spending.jsonl"
+SETTINGS = {"use", "models", "clean", "max_cost", "max_tokens"}
+"""Of `llm` in a configuration."""
 
 
 def providers(
@@ -18,17 +25,22 @@ def providers(
     public_texts: Callable[[], list[str]],
     encoder: Encoder,
     experiment_seed: int,
-    replies: Path | None,
+    spending: Spending,
+    folder: Path | None,
 ) -> dict[str, Provider]:
     """Build the K models of a run.
+
+    A constructor gets what it names beside its own settings: `public_texts`, read only for one that learns from them;
+    `encoder`; `experiment_seed`; `spending`; `folder`.
 
     Args:
         models: Name to constructor, with all settings of its own bound already.
         use: Names to take; None takes all.
-        public_texts: What an embedded model learns from; read only if there is one.
+        public_texts: What an embedded model learns from.
         encoder: What an embedded model compares texts with.
         experiment_seed: For the embedded models.
-        replies: Cache of replies on disk; None keeps none.
+        spending: The run's account.
+        folder: For the cache of replies and what else must outlive a crash; None keeps nothing.
 
     Raises:
         ConfigError: An unknown name, none at all, or no public text for a model that needs it.
@@ -38,12 +50,38 @@ def providers(
     if unknown or not names:
         raise ConfigError("llm.use", expected=f"some of {', '.join(models)}", got=unknown or "none")
     built: dict[str, Provider] = {}
-    texts: list[str] | None = None
+    offered: dict[str, Any] = {
+        "encoder": encoder, "experiment_seed": experiment_seed, "spending": spending, "folder": folder
+    }  # fmt: skip
     for name in names:
-        settings: dict[str, Any] = {"name": name}
-        if getattr(models[name], "func", None) is Embedded:
-            texts = public_texts() if texts is None else texts
-            settings |= {"public_texts": texts, "encoder": encoder, "experiment_seed": experiment_seed}
-        provider = models[name](**settings)
-        built[name] = Cached(provider=provider, path=replies) if replies else provider
+        taken = inspect.signature(models[name]).parameters
+        if "public_texts" in taken and "public_texts" not in offered:
+            offered["public_texts"] = public_texts()
+        settings = {key: value for key, value in offered.items() if key in taken}
+        provider = models[name](name=name, **settings)
+        built[name] = Cached(provider=provider, path=folder / "replies.db") if folder else provider
     return built
+
+
+def cleaner(rules: Mapping[str, bool] | None, task: Task, public_texts: Callable[[], list[str]]) -> Cleaner:
+    """What is done to the models' texts.
+
+    Args:
+        rules: Of `common.llm.clean.Rules`; None for none.
+        task: Its words say which scripts are usual.
+        public_texts: So do these.
+
+    Raises:
+        ConfigError: A rule that there is not.
+    """
+    known = inspect.signature(Rules).parameters
+    wrong = [name for name in rules or {} if name not in known]
+    if wrong:
+        raise ConfigError("llm.clean", expected=f"rules among {', '.join(known)}", got=wrong)
+    if not rules:
+        return Cleaner(Rules.none())
+    try:
+        texts = public_texts()
+    except ConfigError:  # remote models need none
+        texts = []
+    return Cleaner(Rules(**rules), [task.kind, *task.labels, *task.labels.values(), *texts])

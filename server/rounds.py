@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
+from common.llm.spending import Spending
 from server import selection
 from server.generate import Order, Written, Yield
 
@@ -68,7 +69,7 @@ def report(
         notes: What a reader should know.
     """
     written = Counter(candidate.model for candidate in generated)
-    done = list(work)
+    uses = [each.use for each in work]
     return {
         "round": number,
         "requested": {model: requested.get(model, 0) for model in models},
@@ -76,10 +77,38 @@ def report(
         "lost": {model: requested.get(model, 0) - written[model] for model in models},
         "candidates": candidates,
         "tokens": {
-            "input": sum(each.input_tokens for each in done),
-            "output": sum(each.output_tokens for each in done),
+            "input": sum(use.input_tokens for use in uses),
+            "cached": sum(use.cached_tokens for use in uses),
+            "output": sum(use.output_tokens for use in uses),
         },
-        "calls": sum(each.calls for each in done),
+        "calls": sum(use.calls for use in uses),
+        "losses": _merged(use.losses for use in uses),
+        "cleaned": _merged(use.cleaned for use in uses),
         "queries": [],
         "notes": list(notes),
     }
+
+
+def paid(spending: Spending, before: Iterable[Mapping[str, Any]] = ()) -> dict[str, dict[str, Any]]:
+    """What remote models were paid in this run, by name, less what the lines of the rounds before say.
+
+    So a round's line has all that was paid for the round, by whatever process before and after a crash.
+    """
+    amounts = {model: paid.to_dict() for model, paid in spending.paid().items()}
+    for line in before:
+        for model, part in line.get("paid", {}).items():
+            own = amounts[model]
+            amounts[model] = {
+                kind: None if own[kind] is None or part[kind] is None else round(own[kind] - part[kind], 6)
+                for kind in own
+            }
+    return {model: amount for model, amount in amounts.items() if amount["replies"]}
+
+
+def _merged(counts: Iterable[Mapping[str, Counter[str]]]) -> dict[str, dict[str, int]]:
+    """Counts by model and kind, added up; kinds that did not happen are left out."""
+    merged: dict[str, Counter[str]] = {}
+    for one in counts:
+        for model, kinds in one.items():
+            merged.setdefault(model, Counter()).update(kinds)
+    return {model: dict(sorted(kinds.items())) for model, kinds in sorted(merged.items())}

@@ -18,7 +18,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -33,14 +33,16 @@ from common.domain import Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.llm.base import Provider
+from common.llm.clean import Cleaner
+from common.llm.spending import Spending
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from common.text_queries import TextSpec
-from server import evaluate
+from server import evaluate, rounds
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint, write_atomic
-from server.generate import generate, write
+from server.generate import PLAIN, generate, write
 from server.methods.base import Method, State, Tools
 from server.network import Network
 from server.planning import describe
@@ -71,6 +73,8 @@ class Setup:
         labels_from_records: Whether the labels were taken from private records, without noise.
         roster: The parties' identities, where the plan names their digest.
         evaluation: Which small model says how good the texts are.
+        cleaner: What is done to the models' texts.
+        spending: What the models are paid.
     """
 
     run: str
@@ -87,6 +91,8 @@ class Setup:
     labels_from_records: bool = False
     roster: Roster | None = None
     evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
+    cleaner: Cleaner = PLAIN
+    spending: Spending = field(default_factory=Spending)
 
 
 def run(setup: Setup) -> State:
@@ -101,7 +107,8 @@ def run(setup: Setup) -> State:
         network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger, roster=setup.roster
     )
     meter = _Meter()
-    tools = _tools(setup, federation, meter)
+    held: set[str] = set()
+    tools = _tools(setup, federation, meter, held)
     held_out = setup.encoder.encode([record.text for record in setup.held_out])
     saved = _saved(checkpoint, setup)
     state = State.from_dict(saved["state"]) if saved else setup.method.start(tools)
@@ -114,20 +121,27 @@ def run(setup: Setup) -> State:
 
     save(status="partial")
 
+    if state.round < setup.method.rounds:
+        for provider in setup.providers.values():
+            provider.check()
     asks = bool(setup.plan.queries)
     if asks:
         federation.open()
     while state.round < setup.method.rounds:
+        held.clear()
+        held.update(candidate.text for candidate in state.candidates)
         state = setup.method.step(state, tools)
         report = state.rounds[-1]
         fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
+        report["paid"] = rounds.paid(setup.spending, before=state.rounds[:-1])
         save(status="partial")
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
     if asks:
         federation.close()
 
     metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
+    metrics["paid"] = rounds.paid(setup.spending)
     write_json(setup.folder / "metrics.json", metrics)
     save(status="complete")
     write_report(setup.folder)
@@ -174,7 +188,7 @@ def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
     return saved
 
 
-def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
+def _tools(setup: Setup, federation: Federation, meter: "_Meter", held: Container[str]) -> Tools:
     specs = {query.name: query.spec for query in setup.plan.queries}
 
     def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
@@ -183,9 +197,18 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
         # Bytes of texts are no votes: a grid there is that of the choice between them.
         return answered.values / (1 if isinstance(specs[name], TextSpec) else specs[name].grid)
 
+    def bar(total: int, about: str) -> Any:  # noqa: ANN401
+        return tqdm(total=total, desc=about, unit="text", leave=False, postfix=_spent(setup.spending))
+
+    def told(shown: Any) -> Callable[[int], None]:  # noqa: ANN401
+        def progress(texts: int) -> None:
+            shown.set_postfix(_spent(setup.spending), refresh=False)
+            shown.update(texts)
+
+        return progress
+
     def write_texts(orders: Any, write: Any, *, round_number: int) -> Any:  # noqa: ANN401
-        wanted = sum(order.count for order in orders)
-        with tqdm(total=wanted, desc=f"round {round_number + 1} texts", unit="text", leave=False) as bar:
+        with bar(sum(order.count for order in orders), f"round {round_number + 1} texts") as shown:
             return generate(
                 setup.providers,
                 orders,
@@ -193,12 +216,14 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter") -> Tools:
                 round_number=round_number,
                 texts_per_request=setup.method.texts_per_request,
                 experiment_seed=setup.experiment_seed,
-                progress=bar.update,
+                cleaner=setup.cleaner,
+                held=held,
+                progress=told(shown),
             )
 
     def answer_requests(requests: Any) -> Any:  # noqa: ANN401
-        with tqdm(total=sum(request.n for _, request in requests), desc="texts", unit="text", leave=False) as bar:
-            return write(setup.providers, requests, progress=bar.update)
+        with bar(sum(request.n for _, request in requests), "texts") as shown:
+            return write(setup.providers, requests, cleaner=setup.cleaner, held=held, progress=told(shown))
 
     return Tools(
         task=setup.task,
@@ -238,6 +263,12 @@ def _write(setup: Setup, state: State, *, ledger: Ledger, status: str, seconds: 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_atomic(path, "".join(json.dumps(for_json(row), ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def _spent(spending: Spending) -> dict[str, str]:
+    """Beside the progress: the money so far, if any is known to be spent."""
+    cost = spending.cost()
+    return {"cost": f"{cost:.4g}"} if cost else {}
 
 
 class _Remembering:

@@ -1,7 +1,7 @@
 """`caucus-simulate`: a whole federation on one machine, by the same code that hospitals and coordinator run.
 
     caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
-    caucus-simulate --resume RUN
+    caucus-simulate --resume RUN [llm.max_cost=20]
     caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
     caucus-simulate +experiment=wasp_table2 method.samples=1000
 
@@ -36,7 +36,7 @@ from client.app import SOCKET, relay
 from common import validate
 from common.errors import CaucusError, CheckpointError
 from server.app import app as server_app
-from server.app import identified, load, one_line, store
+from server.app import identified, one_line, reloaded, store
 from server.report import write_report
 from server.run import write_json
 from simulations import federation, only_private, tables
@@ -75,16 +75,19 @@ def _composed(config: DictConfig) -> None:
 
 
 def _resume(arguments: list[str]) -> None:
-    folder = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == "--resume" else None
-    if folder is None or not (folder / "config.yaml").is_file():
-        wanted = "one folder with a config.yaml, and no overrides"
-        sys.exit(f"caucus-simulate: {CheckpointError('--resume', expected=wanted, got=' '.join(arguments))}")
+    try:
+        if arguments[0] != "--resume" or len(arguments) < 2:
+            raise CheckpointError("--resume", expected="first, then one folder", got=" ".join(arguments))
+        folder = Path(arguments[1])
+        config = reloaded(folder, arguments[2:])
+    except CaucusError as error:
+        sys.exit(f"caucus-simulate: {error}")
     logging.basicConfig(
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
     )
-    _or_exit(load(folder), folder)
+    _or_exit(config, folder)
 
 
 def _or_exit(config: DictConfig, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Every YAML composes, opens with the command that runs it, and its parts can be built."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from client.abstracted import Seeds
 from client.guard import Limits
 from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError
-from common.llm.anthropic import Anthropic
 from common.queries import KINDS
 from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
@@ -42,7 +42,7 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
     assert words[0] in {"caucus-simulate", "caucus-coordinator"}
     overrides = [word for word in words[1:] if word != "plan"]
     if len(path.parts) == 2:
-        assert any(word.lstrip("+").split(".")[0].split("=")[0] == path.parts[0] for word in overrides)
+        assert any(re.split("[.=@]", word.lstrip("+"))[0] == path.parts[0] for word in overrides)
     assert composed(overrides).run
     assert second
 
@@ -51,7 +51,7 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
 @pytest.mark.parametrize("primary", ["server", "simulation"])
 def test_each_choice_composes_under_each_primary_configuration(path, primary):
     needed = {"pretrained": ["embedding.name_or_path=somewhere"], "aug_pe_plus": ["method.vocabulary=somewhere"]}
-    needed["dp_kps"] = needed["aug_pe_plus"]
+    needed |= {"dp_kps": needed["aug_pe_plus"], "transformer": needed["pretrained"]}
     config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
     assert isinstance(config, DictConfig)
     assert ("engine" in config) == (primary == "simulation")
@@ -136,14 +136,26 @@ def test_the_embedded_models_are_built_and_differ():
     assert len({provider.identity for provider in parts.providers.values()}) == 3
 
 
-def test_the_anthropic_models_are_built_with_a_key_and_refused_without(monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "not a real key")
-    parts = Parts(composed(["llm=anthropic"]))
-    assert all(isinstance(provider, Anthropic) for provider in parts.providers.values())
-    assert len(parts.providers) == 2
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    with pytest.raises(Exception, match="ANTHROPIC_API_KEY"):
-        Parts(composed(["llm=anthropic"]))
+@pytest.mark.parametrize(
+    ("choice", "keys", "models"),
+    [
+        ("anthropic", ["ANTHROPIC_API_KEY"], ["haiku", "sonnet"]),
+        ("openai", ["OPENAI_API_KEY"], ["small"]),
+        ("server", [], ["own"]),
+        ("mixed", ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], ["haiku", "small", "broad"]),
+    ],
+)
+def test_remote_models_are_built_with_a_key_and_refused_without(monkeypatch, choice, keys, models):
+    for key in keys:
+        monkeypatch.setenv(key, "not a real key")
+    parts = Parts(composed([f"llm={choice}", "llm.max_cost=1", "task.public_notes=60"]))
+    assert list(parts.providers) == models
+    assert [provider.remote for provider in parts.providers.values()] == [name != "broad" for name in models]
+    for key in keys:
+        monkeypatch.delenv(key)
+        with pytest.raises(Exception, match=key):
+            Parts(composed([f"llm={choice}", "task.public_notes=60"]))
+        monkeypatch.setenv(key, "not a real key")
 
 
 @pytest.fixture(scope="module")

@@ -333,10 +333,13 @@ assert not tried, tried
 class Refusing:
     """A model that refuses every third request."""
 
-    name, identity = "refusing", "refusing/1"
+    name, identity, remote = "refusing", "refusing/1", False
 
     def __init__(self):
         self.asked = 0
+
+    def check(self):
+        pass
 
     def generate(self, asked_for, *, arrived=None):
         replies = []

@@ -1,144 +1,160 @@
-"""Claude over the Messages API, through the official SDK, which owns transport, timeouts and retries.
+"""Claude over the Messages API, through the official SDK; one at a time, or as Message Batches at half the price.
 
 What goes out is what `render` writes and the settings below; nothing else. The API's current version takes no sampling
 temperature, so `Request.temperature` has no effect here: diversity comes from the exemplars that each prompt draws.
 """
 
-import json
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
 
 import anthropic
 from anthropic.types import Message, TextBlock
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
-from common.errors import ProviderError
-from common.llm.base import Arrived, Reply, Request
-from common.llm.render import WORDING, parse, render
-from common.validate import in_range, not_empty
+from common.llm.base import Provider, Request
+from common.llm.keys import key_of
+from common.llm.message_batches import MessageBatches
+from common.llm.remote import Completion, MalformedError, Remote, Settings
+from common.llm.render import WORDING
+from common.llm.spending import Spending, Usage
+from common.validate import in_range, not_empty, positive
 
-_KEY = "ANTHROPIC_API_KEY"
-_RETRIES = 6
 _MOST_TOKENS = 21_333  # above this the SDK insists on streaming: an answer could take more than ten minutes
-_CHARACTERS_PER_TOKEN = 4.0
-_TOKENS_PER_WORD = 1.4
-_USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
-_HOPELESS = (
-    anthropic.AuthenticationError,
-    anthropic.PaymentRequiredError,
-    anthropic.PermissionDeniedError,
-    anthropic.NotFoundError,
-)
+_LOSSES = {
+    "refusal": "refused",
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+}
 
 
-class _MalformedError(Exception):
-    """An answer that is no message."""
-
-
-class Anthropic:
+def provider(
+    *,
+    name: str,
+    model: str,
+    max_tokens: int = 4096,
+    base_url: str | None = None,
+    timeout: float = 600.0,
+    key_variable: str = "ANTHROPIC_API_KEY",
+    prompt_caching: bool = True,
+    batches: bool = False,
+    poll: float = 30.0,
+    folder: Path | None = None,
+    spending: Spending | None = None,
+    **layer: Unpack[Settings],
+) -> Provider:
     """One Claude model.
 
     Args:
         name: How reports and candidates name it.
         model: The API's model name.
         max_tokens: Bound on one answer, all `n` texts of a request and the model's reasoning together.
-        concurrency: Requests in flight at once.
         base_url: Another address that speaks the same protocol, such as a gateway of the house.
+        timeout: Seconds for one answer.
+        key_variable: Environment variable that holds the key.
+        prompt_caching: Mark the system prompt, which all requests of a task share, for the provider's cache; it takes
+            effect only above the model's least length, 1024 tokens or more.
+        batches: Send each round's requests as Message Batches: half the price, up to a day's wait.
+        poll: Seconds between looks at a batch.
+        folder: Where batches under way are noted, so that a killed run finds them again.
+        spending: The run's account.
+        layer: See `Remote`.
 
     Raises:
         ProviderError: No key in the environment. Raised here, so that a run stops before it touches private data.
     """
+    chat = Messages(
+        model=model,
+        max_tokens=max_tokens,
+        base_url=base_url,
+        timeout=timeout,
+        key=key_of(name, key_variable),
+        prompt_caching=prompt_caching,
+    )
+    one_by_one = Remote(name=name, chat=chat, spending=spending, **layer)
+    if not batches:
+        return one_by_one
+    return MessageBatches(
+        name=name, chat=chat, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending, **layer
+    )
+
+
+class Messages:
+    """See `common.llm.remote.Chat`, and `provider` for the arguments."""
+
+    errors: tuple[type[Exception], ...] = (anthropic.APIError, ValueError)
 
     def __init__(
-        self, *, name: str, model: str, max_tokens: int = 4096, concurrency: int = 4, base_url: str | None = None
+        self, *, model: str, max_tokens: int, base_url: str | None, timeout: float, key: str, prompt_caching: bool
     ) -> None:
-        not_empty(name=name, model=model)
+        not_empty(model=model)
         in_range(1, _MOST_TOKENS, max_tokens=max_tokens)
-        in_range(1, 64, concurrency=concurrency)
-        key = os.environ.get(_KEY)
-        if not key:
-            raise ProviderError(
-                f"no key for the language model {name}",
-                expected=f"the environment variable {_KEY}",
-                got="nothing",
-                do=f"export {_KEY}, or choose the embedded model, which needs none",
-            )
-        self.name = name
-        self.identity = f"anthropic/{model}/max_tokens={max_tokens}/wording={WORDING}"
-        self._model = model
-        self._max_tokens = max_tokens
-        self._concurrency = concurrency
+        positive(timeout=timeout)
+        self.model, self.max_tokens = model, max_tokens
+        self.identity = f"anthropic/{model}/{base_url or ''}/max_tokens={max_tokens}/wording={WORDING}"
+        self._prompt_caching = prompt_caching
         # The key is passed on, so that the SDK looks for no other credential; tracing could put texts into spans.
-        self._client = anthropic.Anthropic(api_key=key, base_url=base_url, max_retries=_RETRIES, open_telemetry=False)
-
-    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A refused, empty, malformed or finally failed answer is an empty reply.
-
-        Raises:
-            ProviderError: The key, the account or the model is refused, or every single request failed.
-        """
-        replies = [Reply(texts=(), input_tokens=0, output_tokens=0)] * len(requests)
-        failure: Exception | None = None
-        failed = 0
-        pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix=f"llm-{self.name}")
-        try:
-            places = {pool.submit(self._ask, request): place for place, request in enumerate(requests)}
-            for future in as_completed(places):
-                place = places[future]
-                try:
-                    replies[place] = future.result()
-                except _HOPELESS as error:
-                    raise self._broken(error) from error
-                except (anthropic.APIError, _MalformedError) as error:
-                    failure, failed = error, failed + 1
-                if arrived is not None:
-                    arrived(place, replies[place])
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-        if failure is not None and failed == len(requests):
-            raise self._broken(failure) from failure
-        return replies
-
-    def estimate(self, request: Request) -> tuple[int, int]:
-        """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
-        size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
-        shown = request.good or request.source
-        unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
-        usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
-        written = request.n * (request.words or usual) * _TOKENS_PER_WORD
-        return round(size), min(round(written), self._max_tokens)
-
-    def _ask(self, request: Request) -> Reply:
-        system, user = render(request)
-        try:
-            message: object = self._client.messages.create(
-                model=self._model,
-                max_tokens=self._max_tokens,
-                system=system,
-                messages=[{"role": "user", "content": user}],
-            )
-        except json.JSONDecodeError as error:
-            raise _MalformedError from error
-        # The SDK validates nothing: a gateway's error page arrives as a string, a missing field as None.
-        if not isinstance(message, Message) or not isinstance(message.content, list):
-            raise _MalformedError
-        written = "".join(block.text for block in message.content if isinstance(block, TextBlock))
-        refused = message.stop_reason == "refusal"
-        texts = () if refused else parse(written, request.n, request.shown, phrases=request.phrases)
-        usage = message.usage
-        return Reply(
-            texts=texts,
-            input_tokens=getattr(usage, "input_tokens", None) or 0,
-            output_tokens=getattr(usage, "output_tokens", None) or 0,
+        self._new_client = partial(
+            anthropic.AsyncAnthropic,
+            api_key=key,
+            base_url=base_url,
+            timeout=timeout,
+            max_retries=0,
+            open_telemetry=False,
         )
 
-    def _broken(self, error: Exception) -> ProviderError:
-        # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
-        status = getattr(error, "status_code", "none")
-        return ProviderError(
-            f"the language model {self.name} does not answer",
-            expected="a message",
-            got=f"{type(error).__name__.lstrip('_')}, HTTP status {status}",
-            where=self._model,
-            do="check the key, the model's name, the account's limits and the network; a cached run loses nothing",
-        )
+    def client(self) -> AbstractAsyncContextManager[Any]:
+        """A new client."""
+        return self._new_client()
+
+    def parameters(self, system: str, user: str) -> MessageCreateParamsNonStreaming:
+        """The body of one request."""
+        body: MessageCreateParamsNonStreaming = {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            "system": system,
+            "messages": [{"role": "user", "content": user}],
+        }
+        if self._prompt_caching:
+            body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+        return body
+
+    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:  # noqa: ANN401
+        """Send one prompt."""
+        del request
+        return completion(await client.messages.create(**self.parameters(system, user)))
+
+    def completed(self, message: object) -> Completion:
+        """Read one answer of a batch."""
+        return completion(message)
+
+    async def look(self, client: Any) -> None:  # noqa: ANN401
+        """Ask for the model by name; a gateway that has no such list answers with a 404 of its own kind."""
+        try:
+            await client.models.retrieve(self.model)
+        except anthropic.NotFoundError as error:
+            if error.type == "not_found_error":
+                raise
+
+
+def completion(message: object) -> Completion:
+    """Read a message.
+
+    Raises:
+        MalformedError: It is none. The SDK validates nothing: a gateway's error page arrives as a string, a missing
+            field as None.
+    """
+    if not isinstance(message, Message) or not isinstance(message.content, list):
+        raise MalformedError
+    use: Any = message.usage
+    return Completion(
+        text="".join(block.text for block in message.content if isinstance(block, TextBlock)),
+        usage=Usage(
+            input=getattr(use, "input_tokens", None) or 0,
+            cached=getattr(use, "cache_read_input_tokens", None) or 0,
+            kept=getattr(use, "cache_creation_input_tokens", None) or 0,
+            output=getattr(use, "output_tokens", None) or 0,
+        ),
+        loss=_LOSSES.get(message.stop_reason or ""),
+    )

@@ -123,6 +123,11 @@ class Request:
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
 
 
+LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
+"""Why a reply holds fewer texts than it might: the model refused; a content filter of its server did; it wrote nothing
+that can be read as texts; it broke off; the answer was no answer; the prompt was too long; every attempt failed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What came back for one request.
@@ -130,13 +135,18 @@ class Reply:
     Attributes:
         texts: The texts, or phrases: at most as many as were wanted; fewer, or none, where the model refused or wrote
             something else.
-        input_tokens: Tokens read, as the provider counts them; zero tokens both ways mean that no reply came.
+        input_tokens: Tokens read, cached ones among them, as the provider counts them; zero tokens both ways mean that
+            no reply came.
         output_tokens: Tokens written, as the provider counts them.
+        cached_tokens: Of the tokens read those that the provider had read before, which cost less.
+        loss: One of `LOSSES`, or None; a truncated reply keeps its whole texts.
     """
 
     texts: tuple[str, ...]
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = 0
+    loss: str | None = None
 
 
 Arrived = Callable[[int, Reply], None]
@@ -153,6 +163,17 @@ class Provider(Protocol):
     @property
     def identity(self) -> str:
         """All that a reply depends on beside the request, such as model and settings; never a key."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether it works on somebody else's machine: then others need not wait for it."""
+
+    def check(self) -> None:
+        """See, before anything private is touched, whether it would answer; costs next to nothing.
+
+        Raises:
+            ProviderError: It would not, and why.
+        """
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """The replies, in the order of the requests.

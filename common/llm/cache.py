@@ -15,8 +15,9 @@ from common.llm.base import Arrived, Provider, Reply, Request
 
 _WAIT_S = 60.0  # for another process to finish its write
 _SCHEMA = """
-create table if not exists replies (
-    key text primary key, texts text not null, input_tokens integer not null, output_tokens integer not null
+create table if not exists answers (
+    key text primary key, texts text not null, input_tokens integer not null, cached_tokens integer not null,
+    output_tokens integer not null, loss text
 ) without rowid
 """
 
@@ -35,6 +36,8 @@ class Cached:
     def __init__(self, *, provider: Provider, path: str | Path) -> None:
         self.name = provider.name
         self.identity = provider.identity
+        self.remote = provider.remote
+        self.check = provider.check
         self.calls = 0
         self._provider = provider
         self._path = Path(path)
@@ -84,6 +87,9 @@ class Cached:
         try:
             # Without isolation level each statement commits by itself, so nothing is lost with the process.
             with closing(sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)) as database:
+                # A log that is appended to: no wait for the disk at each reply, and a killed process loses none.
+                database.execute("pragma journal_mode = wal")
+                database.execute("pragma synchronous = normal")
                 database.execute(_SCHEMA)
                 yield database
         except sqlite3.Error as error:
@@ -99,16 +105,25 @@ def _read(database: sqlite3.Connection, keys: set[str]) -> dict[str, Reply]:
     found = {}
     for key in keys:
         row = database.execute(
-            "select texts, input_tokens, output_tokens from replies where key = ?", (key,)
+            "select texts, input_tokens, cached_tokens, output_tokens, loss from answers where key = ?", (key,)
         ).fetchone()
         if row is not None:
-            found[key] = Reply(texts=tuple(json.loads(row[0])), input_tokens=row[1], output_tokens=row[2])
+            texts, read, cached, written, loss = row
+            found[key] = Reply(
+                texts=tuple(json.loads(texts)),
+                input_tokens=read,
+                cached_tokens=cached,
+                output_tokens=written,
+                loss=loss,
+            )
     return found
 
 
 def _write(database: sqlite3.Connection, key: str, reply: Reply) -> None:
-    row = (key, json.dumps(reply.texts), reply.input_tokens, reply.output_tokens)
-    database.execute("insert or ignore into replies values (?, ?, ?, ?)", row)
+    row = (
+        key, json.dumps(reply.texts), reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.loss
+    )  # fmt: skip
+    database.execute("insert or ignore into answers values (?, ?, ?, ?, ?, ?)", row)
 
 
 def _tell(arrived: Arrived | None, places: list[int], reply: Reply) -> None:

@@ -32,7 +32,7 @@ _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the
 _DESCRIPTION = 0.5  # weight of label and description beside exemplars
 _TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
-_USUAL_WORDS, _WORDS_OF_A_PHRASE = 20, 2
+_WORDS_OF_A_PHRASE = 2
 
 
 class Embedded:
@@ -50,6 +50,8 @@ class Embedded:
     Raises:
         ProviderError: There is no public text to read.
     """
+
+    remote = False
 
     def __init__(
         self,
@@ -75,12 +77,16 @@ class Embedded:
                 got="none",
                 do="give it a file of public texts, or choose a model that brings its own knowledge",
             )
+        self._usual_words = sum(len(text.split()) for text in self._texts) / len(self._texts)
         read = hashlib.sha256("\x1f".join(self._texts).encode()).hexdigest()[:16]
         self.name = name
         settings = f"{name}/{share}/{focus}/{noise}/{experiment_seed}"
         self.identity = f"embedded/{settings}/{read}/{getattr(encoder, 'digest', '')}/{_VERSION}"
         self._encoder = encoder
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
+
+    def check(self) -> None:
+        """Nothing to see: it works here."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. Each reply is a function of this model and its request alone."""
@@ -106,7 +112,8 @@ class Embedded:
         """Tokens read and to be written, for the forecast; they cost nothing here."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
-        written = request.n * (request.words or (_WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS))
+        unasked = _WORDS_OF_A_PHRASE if request.phrases else self._usual_words
+        written = request.n * (request.words or unasked)
         return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
 
     @cached_property

@@ -8,7 +8,7 @@ import re
 
 from common.llm.base import Request
 
-WORDING = 2
+WORDING = 3
 """Number of this wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
 
 _SYSTEM = (
@@ -28,20 +28,24 @@ _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases is prose
 
 
 def render(request: Request) -> tuple[str, str]:
-    """The (system, user) prompts of one request. Pure: equal requests give equal prompts."""
+    """The (system, user) prompts of one request. Pure: equal requests give equal prompts.
+
+    The system prompt holds all that requests of a run have in common, the task among it, so that a provider may cache
+    it; labels only where the prompt may name one.
+    """
     if request.phrases:
         parts = [_subtopics(request), _format(request.n, "phrase")]
     else:
         parts = [*_shown(request), *_wanted(request), _format(request.n, "text")]
-    return _SYSTEM, "\n\n".join(parts)
+    return "\n\n".join([_SYSTEM, _task(request)]), "\n\n".join(parts)
 
 
-def parse(completion: str, n: int, shown: tuple[str, ...] = (), *, phrases: bool = False) -> tuple[str, ...]:
+def parse(completion: str, n: int, *, phrases: bool = False) -> tuple[str, ...]:
     """At most `n` texts, or phrases, out of a completion, whatever the model wrapped them in.
 
     A JSON list is preferred, one that was cut off gives its complete items, and a numbered or bulleted list will do;
-    for phrases also a list inside an object, and bare lines. Dropped are blanks, repetitions, copies of texts that the
-    prompt `shown`, and prose that is no list.
+    for phrases also a list inside an object, and bare lines. Dropped are blanks, prose that is no list, and phrases
+    that come twice; what else may be wrong with a text is `clean`'s.
     """
     bare = _FENCE.sub("", completion).strip()
     items = _json_items(bare, nested=phrases)
@@ -49,14 +53,22 @@ def parse(completion: str, n: int, shown: tuple[str, ...] = (), *, phrases: bool
         items = _listed_items(bare) or (_lines(bare) if phrases else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
-    seen = {_normal(text) for text in shown} | {""}
-    texts: list[str] = []
-    for item in items:
-        text = item.strip()
-        if _normal(text) not in seen:
-            seen.add(_normal(text))
-            texts.append(text)
-    return tuple(texts[:n])
+        items = list({normal(item): item for item in reversed(items)}.values())[::-1]
+    return tuple(item.strip() for item in items if normal(item))[:n]
+
+
+def _task(request: Request) -> str:
+    """What all texts of the task have in common."""
+    said = request.wording
+    lines = [f"Kind of text: {request.task_kind}."]
+    if said.writer:
+        lines.append(f"Written by: {said.writer}.")
+    if said.style:
+        lines.append(f"Manner of writing: {said.style}.")
+    if request.label is not None:
+        called = "; ".join(_called(*label) for label in request.labels)
+        lines.append(f"{_begun(said.label)} of each is one of: {called}.")
+    return "\n".join(lines)
 
 
 def _shown(request: Request) -> list[str]:
@@ -124,18 +136,12 @@ def _wanted(request: Request) -> list[str]:
 
 
 def _conditions(request: Request) -> str:
-    lines, said = [], request.wording
-    if said.writer:
-        lines.append(f"Written by: {said.writer}.")
-    if said.style:
-        lines.append(f"Manner of writing: {said.style}.")
+    lines = []
     if request.label is not None:
-        lines.append(f"{_begun(said.label)} of each: {_called(request.label, request.description)}.")
-        others = [_called(*label) for label in request.labels if label[0] != request.label]
-        if others:
-            lines.append(
-                f"It must not be taken for: {'; '.join(others)}. Do not write the {said.label} itself as a heading."
-            )
+        said = request.wording.label
+        lines.append(f"{_begun(said)} of each: {_called(request.label, request.description)}.")
+        if len(request.labels) > 1:
+            lines.append(f"It must not be taken for another {said}. Do not write the {said} itself as a heading.")
     if request.attribute is not None:
         lines.append(f"About: {request.attribute}.")
     if request.must:
@@ -154,9 +160,8 @@ def _subtopics(request: Request) -> str:
     else:
         called = _called(request.label, request.description)
         lines = [f"Name {request.n} different subtopics of {about} when its {said} is: {called}."]
-        others = [_called(*label) for label in request.labels if label[0] != request.label]
-        if others:
-            lines.append(f"None of them fits as well where the {said} is another: {'; '.join(others)}.")
+        if len(request.labels) > 1:
+            lines.append(f"None of them fits as well where the {said} is another.")
     if request.attribute is not None:
         lines.append(f"All of them in connection with: {request.attribute}.")
     lines.append("Each is a phrase of one to four words, specific, and no other one in different words.")
@@ -165,7 +170,7 @@ def _subtopics(request: Request) -> str:
 
 def _called(label: str, description: str) -> str:
     """A label with its description, unless that only repeats it."""
-    return label if _normal(label.replace("_", " ")) == _normal(description) else f"{label} ({description})"
+    return label if normal(label.replace("_", " ")) == normal(description) else f"{label} ({description})"
 
 
 def _begun(words: str) -> str:
@@ -227,5 +232,6 @@ def _lines(text: str) -> list[str]:
     return lines if len(lines) > 1 else []
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
+    """Letters and digits alone, in one case: what makes two texts the same."""
     return _LETTERS.sub(" ", text).strip().casefold()

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from common.embedding import Encoder
 from common.errors import DataError
 
 DEFINITION = (
@@ -18,6 +19,19 @@ DEFINITION = (
     "present in the test texts, where one never predicted counts 0."
 )
 """What the default figures mean, for reports."""
+
+BY_ENCODER = (
+    "Logistic regression (L2, C = 10) on the encoder's vectors, by the weights of the texts where the method gives "
+    "any; accuracy, and macro-F1 over the classes present in the test texts, where one never predicted counts 0."
+)
+"""What they mean where an encoder takes the place of TF-IDF."""
+
+
+class TextEncoder(Protocol):
+    """Texts to vectors."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +60,7 @@ def train_and_test(
     test_labels: Sequence[str],
     *,
     train_weights: Sequence[float] | None = None,
-    encoder: Encoder | None = None,
+    encoder: TextEncoder | None = None,
 ) -> Score:
     """Fits `DEFINITION`'s pipeline and scores it; deterministic.
 
@@ -89,7 +103,7 @@ def _predict(
     train_labels: Sequence[str],
     test_texts: Sequence[str],
     train_weights: Sequence[float] | None,
-    encoder: Encoder | None,
+    encoder: TextEncoder | None,
 ) -> tuple[list[str], str | None]:
     sizes = Counter(train_labels)
     constant = [min(sizes, key=lambda label: (-sizes[label], label))] * len(test_texts)

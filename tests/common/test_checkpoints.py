@@ -1,10 +1,93 @@
+import json
+import shutil
 import socket
 
 import pytest
 
 from common import checkpoints
 from common.errors import ConfigError
+from tests.common.tiny_models import tiny_bert
 from tests.tiny import tiny_summariser
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("models") / "bert")
+
+
+@pytest.fixture
+def bert(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "bert")
+
+
+def test_a_folder_is_found_as_it_is_and_a_name_in_the_cache_alone(bert, monkeypatch):
+    assert checkpoints.found(str(bert)) == bert
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name in ("nobody/no-such-model", "not a name", "/no/such/folder"):
+        with pytest.raises(ConfigError, match="the name of a model in the local cache; got"):
+            checkpoints.found(name)
+
+
+def test_a_name_is_looked_up_in_the_cache(bert, tmp_path, monkeypatch):
+    cached = tmp_path / "hub" / "models--someone--bert"
+    shutil.copytree(bert, cached / "snapshots" / "abc")
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("abc")
+    import huggingface_hub
+
+    here = huggingface_hub.snapshot_download
+    monkeypatch.setattr(
+        huggingface_hub, "snapshot_download", lambda *args, **kw: here(*args, cache_dir=tmp_path / "hub", **kw)
+    )
+    assert checkpoints.found("someone/bert") == cached / "snapshots" / "abc"
+
+
+def test_a_head_of_the_wrong_kind_is_refused(bert):
+    assert checkpoints.configuration(bert, "classification").model_type == "bert"
+    # transformers would put a head of random weights on it and write nonsense.
+    with pytest.raises(ConfigError, match=r"a causal or sequence-to-sequence head; got BertModel \(bert\)"):
+        checkpoints.configuration(bert, "causal", "sequence-to-sequence")
+    config = json.loads((bert / "config.json").read_text())
+    (bert / "config.json").write_text(json.dumps(config | {"model_type": "vit", "architectures": None}))
+    with pytest.raises(ConfigError, match=r"a classification head; got no architecture \(vit\)"):
+        checkpoints.configuration(bert, "classification")
+
+
+@pytest.mark.parametrize("broken", ["{", "[]", '{"model_type": "no-such-type"}', "{}"])
+def test_a_configuration_that_cannot_be_read_is_one_error(bert, broken):
+    (bert / "config.json").write_text(broken)
+    with pytest.raises(ConfigError, match="the configuration cannot be loaded"):
+        checkpoints.configuration(bert, "causal")
+
+
+def test_code_that_comes_with_a_model_is_not_run(bert):
+    config = json.loads((bert / "config.json").read_text()) | {"model_type": "evil"}
+    (bert / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoConfig": "evil.Config"}}))
+    (bert / "evil.py").write_text("raise SystemExit('code of a model was run')")
+    with pytest.raises(ConfigError, match="a model that brings code cannot be used"):
+        checkpoints.configuration(bert, "causal")
+
+
+def test_no_tokenizer_is_made_up(bert):
+    assert len(checkpoints.tokenizer(bert)) == 8
+    for file in ("tokenizer.json", "vocab.txt"):
+        (bert / file).unlink(missing_ok=True)
+    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+        checkpoints.tokenizer(bert)
+
+
+def test_a_digest_follows_weights_configuration_tokenizer_and_settings_and_nothing_else(bert, tmp_path):
+    before = checkpoints.digest(bert, longest=5)
+    copy = shutil.copytree(bert, tmp_path / "another name")
+    (copy / "README.md").write_text("about it")
+    assert checkpoints.digest(copy, longest=5) == before
+    assert checkpoints.digest(bert, longest=6) != before
+    for file in ("model.safetensors", "config.json", "vocab.txt"):
+        with (copy / file).open("ab") as opened:
+            opened.write(b" ")
+        after = checkpoints.digest(copy, longest=5)
+        assert after != before
+        before = after
 
 
 def test_a_model_and_its_tokenizer_come_ready_for_use(tmp_path):
@@ -21,14 +104,14 @@ def test_what_is_not_here_is_refused_and_not_looked_for_elsewhere(name, tmp_path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", refused)
-    with pytest.raises(ConfigError, match="it cannot be loaded; expected a transformers checkpoint"):
+    with pytest.raises(ConfigError, match="it; expected a folder"):
         checkpoints.load(name, "AutoModelForSeq2SeqLM", what="it")
 
 
 def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
     folder = tiny_summariser(tmp_path)
-    with pytest.raises(ConfigError, match=r"it cannot be loaded.*AutoModelForTokenClassification"):
+    with pytest.raises(ConfigError, match="the it cannot be loaded"):
         checkpoints.load(str(folder), "AutoModelForTokenClassification", what="it")
     (folder / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(ConfigError, match=r"it cannot be loaded.*SafetensorError"):
+    with pytest.raises(ConfigError, match=r"the it cannot be loaded.*SafetensorError"):
         checkpoints.load(str(folder), "AutoModelForSeq2SeqLM", what="it")

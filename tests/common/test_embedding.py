@@ -7,6 +7,7 @@ import pytest
 
 from common.embedding import Encoder
 from common.errors import ConfigError
+from tests.common.tiny_models import tiny_bert, tiny_transformer
 
 TEXTS = [
     "Short of breath since Tuesday, worse lying flat.",
@@ -113,14 +114,14 @@ def test_values_out_of_range_are_refused(wrong):
 def test_a_missing_model_is_a_configuration_error(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for missing in (tmp_path / "nowhere", "sentence-transformers/no-such-model-here"):
-        with pytest.raises(ConfigError, match="the encoder cannot be loaded") as caught:
+        with pytest.raises(ConfigError, match="encoder; expected a folder, or the name of a model in the local cache"):
             Encoder.pretrained(missing)
-        assert "embedded" in str(caught.value)
 
 
 def test_a_model_that_brings_code_is_refused(tmp_path):
     (tmp_path / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "evil.Module"}]')
     (tmp_path / "evil.py").write_text("raise SystemExit('code of a model was run')")
+    (tmp_path / "model.safetensors").write_bytes(b"")
     with pytest.raises(ConfigError, match="cannot be loaded"):
         Encoder.pretrained(tmp_path)
 
@@ -151,21 +152,96 @@ def test_one_changed_weight_changes_the_digest(tmp_path):
     assert changed.digest != encoder.digest
 
 
-def tiny_transformer(folder):
-    """A real SentenceTransformer of one small random BERT layer, saved to disk as any other would be."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+def test_a_prompt_is_put_before_each_text_and_belongs_to_the_encoder(tmp_path):
+    saved = tiny_transformer(tmp_path, prompts={"query": "fever and "})
+    plain, asked = Encoder.pretrained(saved), Encoder.pretrained(saved, prompt_name="query")
+    np.testing.assert_allclose(asked.encode(["cough"]), plain.encode(["fever and cough"]), atol=1e-6)
+    assert asked.digest != plain.digest
+    assert Encoder.pretrained(saved, prompt="fever and ").digest == asked.digest
+    with pytest.raises(ConfigError, match=r"embedding.prompt_name; expected one of query, document; got 'passage'"):
+        Encoder.pretrained(saved, prompt_name="passage")
 
-    bare, saved = folder / "bert", folder / "saved"
-    bare.mkdir()
-    (bare / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nfever\nand\ncough")
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=8, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
-    BertModel(config).save_pretrained(bare)
-    BertTokenizerFast(str(bare / "vocab.txt")).save_pretrained(bare)
-    transformer = Transformer(str(bare))
-    model = SentenceTransformer(modules=[transformer, Pooling(transformer.get_embedding_dimension())], device="cpu")
-    model.save(str(saved), create_model_card=False)
-    return saved
+    asked.save(tmp_path / "copy")
+    copy = Encoder.pretrained(tmp_path / "copy")
+    assert copy.digest == asked.digest
+    np.testing.assert_allclose(copy.encode(["cough"]), asked.encode(["cough"]), atol=1e-6)
+    assert Encoder.pretrained(tmp_path / "copy", prompt="").digest == plain.digest
+
+
+def test_a_bare_checkpoint_is_pooled_as_told_and_each_choice_is_another_encoder(tmp_path):
+    bare = tiny_bert(tmp_path / "bert")
+    encoders = [
+        Encoder.transformer(bare),
+        Encoder.transformer(bare, pooling="cls"),
+        Encoder.transformer(bare, longest=6),
+        Encoder.transformer(bare, prompt="cough "),
+    ]
+    assert len({encoder.digest for encoder in encoders}) == 4
+    assert Encoder.transformer(bare).digest == encoders[0].digest
+    text = ["fever and cough and fever and cough"]
+    assert len({encoder.encode(text).tobytes() for encoder in encoders}) == 4
+    with pytest.raises(ConfigError, match=r"modules\.json.*embedding=transformer"):
+        Encoder.pretrained(bare)
+    with pytest.raises(ConfigError, match=r"embedding\.pooling; expected one of mean, cls, max"):
+        Encoder.transformer(bare, pooling="sum")
+
+
+def test_the_models_own_normalisation_is_part_of_it(tmp_path):
+    plain, normal = tiny_transformer(tmp_path / "a"), tiny_transformer(tmp_path / "b", normalised=True)
+    one, other = Encoder.pretrained(plain), Encoder.pretrained(normal)
+    assert one.digest != other.digest
+    np.testing.assert_allclose(one.encode(["cough"]), other.encode(["cough"]), atol=1e-6)
+
+
+def test_texts_of_like_length_share_a_batch_and_keep_their_order(tmp_path, monkeypatch):
+    encoder = Encoder.pretrained(tiny_transformer(tmp_path))
+    texts = ["fever " * length for length in (1, 300, 2, 400, 3, 1)] * 20
+    monkeypatch.setattr("common.embedding._BATCH_TOKENS", 1000)
+    monkeypatch.setattr("common.embedding._BLOCK", 50)
+    tokens = [len(text.split()) + 2 for text in texts]
+    batches = encoder._batches(texts)
+    assert sorted(place for batch in batches for place in batch) == list(range(120))
+    assert all(len(batch) * max(tokens[place] for place in batch) <= 1000 for batch in batches)
+    alone = np.vstack([encoder.encode([text]) for text in texts[:6]])
+    np.testing.assert_allclose(encoder.encode(texts), np.tile(alone, (20, 1)), atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [Encoder.pretrained, Encoder.transformer])
+def test_what_is_no_encoder_is_refused_in_one_clear_line(make, tmp_path):
+    with pytest.raises(ConfigError, match=r"encoder; expected a folder with config\.json; got one without"):
+        make(tmp_path)
+    saved = tiny_transformer(tmp_path)
+    for file in ("tokenizer.json", "vocab.txt"):
+        (saved / file).unlink(missing_ok=True)
+    # transformers would go on with a tokenizer of five special tokens.
+    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+        make(saved)
+    (saved / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match="encoder; expected weights"):
+        make(saved)
+
+
+def test_a_damaged_model_is_one_error(tmp_path):
+    saved = tiny_transformer(tmp_path)
+    (saved / "model.safetensors").write_bytes(b"cut off")
+    with pytest.raises(ConfigError, match="the encoder cannot be loaded"):
+        Encoder.pretrained(saved)
+
+
+def test_a_model_that_sees_pictures_is_refused(tmp_path, monkeypatch):
+    from sentence_transformers import SentenceTransformer
+
+    saved = tiny_transformer(tmp_path)
+    monkeypatch.setattr(SentenceTransformer, "modalities", ["text", "image"])
+    with pytest.raises(ConfigError, match="a model of text alone; got one of image as well"):
+        Encoder.pretrained(saved)
+
+
+def test_vectors_that_are_not_finite_are_refused(tmp_path):
+    import torch
+
+    encoder = Encoder.pretrained(tiny_transformer(tmp_path))
+    with torch.no_grad():
+        next(iter(encoder._model.parameters())).fill_(float("nan"))
+    with pytest.raises(ConfigError, match="finite and not zero"):
+        encoder.encode(["fever"])

@@ -98,7 +98,7 @@ def test_a_transformers_model_by_its_folder_finds_names(tmp_path):
 @pytest.mark.parametrize("name", ["no/such-model", "."])
 def test_what_is_no_model_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="the model for names cannot be loaded"):
+    with pytest.raises(ConfigError, match="model for names; expected a folder"):
         Redactor(name)
 
 

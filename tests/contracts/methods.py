@@ -22,12 +22,17 @@ PARTIES = 3
 class Echo:
     """A model whose texts are told by the request alone, or one that writes nothing. It remembers requests."""
 
+    remote = False
+
     def __init__(self, name, *, silent):
         self.name, self.silent, self.requests = name, silent, []
 
     def generate(self, requests, *, arrived=None):
         self.requests += requests
-        return [self._reply(request) for request in requests]
+        replies = [self._reply(request) for request in requests]
+        for place, reply in enumerate(replies):
+            arrived(place, reply)
+        return replies
 
     def _reply(self, request):
         texts = (f"{self.name} wrote {request.seed} number {i}" for i in range(request.n))

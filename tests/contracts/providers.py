@@ -1,10 +1,8 @@
 """What every provider promises. A suite subclasses `ProviderContract` and gives a fixture `provider`."""
 
-from collections.abc import Sequence
-
 import pytest
 
-from common.llm.base import Provider, Reply, Request
+from common.llm.base import LOSSES, Provider, Reply, Request
 
 LABELS = (("late card", "a card that has not come"), ("lost card", "a card that was lost or stolen"))
 
@@ -41,11 +39,20 @@ class ProviderContract:
         assert len(replies) == 4
         assert all(isinstance(reply, Reply) for reply in replies)
 
-    def test_no_more_texts_than_asked_none_blank_none_twice(self, provider: Provider):
+    def test_says_whether_it_works_elsewhere_and_whether_it_would(self, provider: Provider):
+        assert provider.remote in (True, False)
+        provider.check()
+
+    def test_no_more_texts_than_asked_none_blank(self, provider: Provider):
         for reply in provider.generate(requests(3, n=2)):
             assert len(reply.texts) <= 2
             assert all(text and text == text.strip() for text in reply.texts)
-            assert len(set(reply.texts)) == len(reply.texts)
+
+    def test_a_reply_without_texts_says_why(self, provider: Provider):
+        for reply in provider.generate(requests(3)):
+            assert reply.loss in (None, *LOSSES)
+            assert reply.texts or reply.loss
+            assert 0 <= reply.cached_tokens <= reply.input_tokens
 
     def test_something_is_written_and_counted(self, provider: Provider):
         replies = provider.generate(requests(3))
@@ -63,11 +70,6 @@ class ProviderContract:
         replies = provider.generate(requests(4), arrived=told.__setitem__)
         assert [told[place] for place in range(4)] == replies
 
-    def test_shown_texts_do_not_come_back(self, provider: Provider):
-        good: Sequence[str] = ("Where is my card?", "My card has not come yet.")
-        for reply in provider.generate(requests(3, good=tuple(good), bad=("Is there a fee?",))):
-            assert not set(reply.texts) & {*good, "Is there a fee?"}
-
     @pytest.mark.parametrize("mode", MODES)
     def test_every_mode_is_answered(self, provider: Provider, mode: str):
         asked = requests(3, **MODES[mode])
@@ -77,8 +79,6 @@ class ProviderContract:
         for reply in replies:
             assert len(reply.texts) <= asked[0].n
             assert all(text and text == text.strip() for text in reply.texts)
-            assert len(set(reply.texts)) == len(reply.texts)
-            assert not set(reply.texts) & {*asked[0].shown}
 
     def test_forecast_grows_with_what_is_asked(self, provider: Provider):
         small, large = requests(1, n=1)[0], requests(1, n=4)[0]

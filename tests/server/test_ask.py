@@ -177,6 +177,16 @@ def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
         world.coordinator()
 
 
+def test_another_encoder_is_one_clear_line_on_both_sides(tmp_path, caplog):
+    world = World(tmp_path)
+    world.plan = replace(world.plan, encoder="f" * 64)
+    expected = "party 0 refused: ENCODER, not ffffffffffffffff: weights, prompt and pooling are compared, party 1"
+    with pytest.raises(DropoutError, match=expected):
+        world.coordinator()
+    assert "party 0 refuses (ENCODER): encoder: weights, tokenizer, prompt, pooling and longest text" in caplog.text
+    assert f"must be the coordinator's; expected '{'f' * 64}'; got e" in caplog.text
+
+
 @pytest.mark.parametrize(
     "change",
     [

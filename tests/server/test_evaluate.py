@@ -6,6 +6,7 @@ import pytest
 from common.domain import Candidate, Record
 from common.errors import ConfigError, DataError
 from server.evaluate import Evaluation, fid_or_none, metrics, score
+from tests.common.tiny_models import tiny_bert, tiny_gpt2
 from tests.federations import ENCODER
 
 WORD = {"a": "apple", "b": "berry"}
@@ -103,3 +104,47 @@ def test_texts_become_the_sequences_of_their_terms(tmp_path):
 def test_settings_that_go_together(settings, word):
     with pytest.raises(ConfigError, match=word):
         Evaluation(**settings)
+
+
+def test_the_same_classifier_on_the_encoders_vectors_or_on_anothers():
+    found = metrics(candidates(), HELD_OUT, Evaluation(model="encoder"), ENCODER)
+    assert found["synthetic"] == {"records": 16, "accuracy": 1.0, "macro_f1": 1.0}
+    assert "encoder's vectors" in found["definition"]
+
+    class Blind:
+        def encode(self, texts):
+            return np.ones((len(texts), 4), np.float32)
+
+    own = Evaluation(model="encoder", embedding=Blind())
+    assert metrics(candidates(), HELD_OUT, own, ENCODER)["synthetic"]["accuracy"] == 0.5
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("bert") / "model", ("apple", "berry", "word", "another", "here"))
+
+
+def test_a_fine_tuned_transformer_is_scored_like_the_others(bert):
+    found = metrics(candidates(), HELD_OUT, Evaluation(model="finetuned", checkpoint=str(bert), epochs=1), ENCODER)
+    assert set(found["synthetic"]) == {"records", "accuracy", "macro_f1"}
+    assert "fine-tuned" in found["definition"]
+
+
+def test_a_language_model_from_nothing_or_from_a_checkpoint(tmp_path):
+    folder = tiny_gpt2(tmp_path / "gpt2")
+    for start in (None, str(folder)):
+        settings = Evaluation(model="causal", checkpoint=start, epochs=2)
+        found = metrics(candidates(), HELD_OUT, settings, ENCODER)
+        assert set(found["synthetic"]) == {"records", "accuracy", "perplexity"}
+        assert 0 <= found["synthetic"]["accuracy"] <= 1 < found["synthetic"]["perplexity"]
+        assert "Perplexity" in found["definition"]
+
+
+def test_a_checkpoint_is_looked_at_before_anything_else(bert, tmp_path):
+    with pytest.raises(ConfigError, match=r"evaluation.checkpoint; expected a model to fine-tune"):
+        Evaluation(model="finetuned")
+    for model in ("finetuned", "causal"):
+        with pytest.raises(ConfigError, match="expected a folder"):
+            Evaluation(model=model, checkpoint=str(tmp_path))
+    with pytest.raises(ConfigError, match=r"a masked or causal head; got BertModel"):
+        Evaluation(model="causal", checkpoint=str(bert))

@@ -1,18 +1,23 @@
+import threading
+
 import pytest
 
 from common.errors import ProviderError
 from common.llm.base import Reply, Request
+from common.llm.clean import Cleaner, Rules
 from server.generate import MOST_PASSES, Order, generate
 
 
 class Scripted:
     """A provider that answers each request with as many texts as `give` says."""
 
+    remote = False
+
     def __init__(self, give):
         self.give = give
         self.asked = []
 
-    def generate(self, requests):
+    def generate(self, requests, *, arrived):
         self.asked += requests
         return [
             Reply(
@@ -40,7 +45,7 @@ def test_orders_are_filled_exactly_and_marked():
     assert [request.n for request in provider.asked] == [4, 4, 2, 3]
     assert [candidate.label for candidate in harvest.candidates] == ["a"] * 10 + ["b"] * 3
     assert {(candidate.model, candidate.round) for candidate in harvest.candidates} == {("m", 1)}
-    assert (harvest.calls, harvest.input_tokens, harvest.output_tokens) == (4, 12, 8)
+    assert (harvest.use.calls, harvest.use.input_tokens, harvest.use.output_tokens) == (4, 12, 8)
     assert not +harvest.lost
 
 
@@ -82,3 +87,85 @@ def test_the_same_round_asks_the_same_requests():
         run({"m": provider}, [Order(model="m", label="a", count=7)])
         asked.append(provider.asked)
     assert asked[0] == asked[1]
+
+
+def test_all_labels_of_a_model_are_asked_for_at_once():
+    provider = Scripted(lambda request, _: request.n)
+    calls = []
+    real = provider.generate
+    provider.generate = lambda requests, arrived: calls.append(len(requests)) or real(requests, arrived=arrived)
+    run({"m": provider}, [Order(model="m", label=label, count=4) for label in "ab"])
+    assert calls == [2]
+
+
+class Meeting(Scripted):
+    """Models that answer only when all of them were asked."""
+
+    remote = True
+
+    def __init__(self, barrier):
+        super().__init__(lambda request, _: request.n)
+        self.barrier = barrier
+
+    def generate(self, requests, *, arrived):
+        self.barrier.wait(10)
+        return super().generate(requests, arrived=arrived)
+
+
+def test_remote_models_work_side_by_side_and_a_local_one_meanwhile():
+    barrier = threading.Barrier(3)
+    here = Meeting(barrier)
+    here.remote = False
+    models = {"x": Meeting(barrier), "here": here, "y": Meeting(barrier)}
+    harvest = run(models, [Order(model=name, label="a", count=3) for name in models])
+    assert [candidate.model for candidate in harvest.candidates] == ["x"] * 3 + ["here"] * 3 + ["y"] * 3
+
+
+class Failing(Scripted):
+    remote = True
+
+    def generate(self, requests, *, arrived):
+        raise ProviderError("no key")
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_model_that_fails_does_not_take_from_the_others_what_is_under_way(remote):
+    told, finished = threading.Event(), []
+
+    class Slow(Scripted):
+        def generate(self, requests, *, arrived):
+            told.wait(10)
+            finished.append(len(requests))
+            return super().generate(requests, arrived=arrived)
+
+    class First(Failing):
+        def generate(self, requests, *, arrived):
+            told.set()
+            return super().generate(requests, arrived=arrived)
+
+    slow, first = Slow(lambda r, _: r.n), First(None)
+    slow.remote, first.remote = True, remote
+    with pytest.raises(ProviderError, match="no key"):
+        run({"slow": slow, "m": first}, [Order(model=name, label="a", count=1) for name in ("slow", "m")])
+    assert finished == [1]
+
+
+def test_losses_and_cleaning_are_counted_by_model():
+    class Lossy(Scripted):
+        def generate(self, requests, *, arrived):
+            self.asked += requests
+            bad = len(self.asked) == 1
+            texts = ("1. one", "one") if not bad else ()
+            return [
+                Reply(texts=texts, input_tokens=3, output_tokens=2, cached_tokens=1, loss="refused" if bad else None)
+                for _ in requests
+            ]
+
+    harvest = generate(
+        {"m": Lossy(None)}, [Order(model="m", label="a", count=2)], write, round_number=0, texts_per_request=2,
+        experiment_seed=0, cleaner=Cleaner(Rules()), held={"held"},
+    )  # fmt: skip
+    assert [candidate.text for candidate in harvest.candidates] == ["one"]
+    assert harvest.use.losses == {"m": {"refused": 1}}
+    assert harvest.use.cleaned == {"m": {"numbering": 2, "duplicates": 3}}
+    assert (harvest.use.calls, harvest.use.cached_tokens, harvest.lost["m"]) == (3, 3, 1)

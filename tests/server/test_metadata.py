@@ -114,6 +114,8 @@ def test_tau_is_the_mean_similarity_or_starts_at_0_where_noise_left_none(total, 
 class Lister:
     """A model that lists these phrases, whatever is asked."""
 
+    remote = False
+
     def __init__(self, phrases):
         self.phrases, self.requests = phrases, []
 

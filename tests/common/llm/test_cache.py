@@ -13,9 +13,13 @@ class Fake:
     """Writes the request's seed; `fails_at` stops it after so many replies, `loses` names seeds that give nothing."""
 
     name = "fake"
+    remote = False
 
     def __init__(self, identity="fake/1", fails_at=None, loses=()):
         self.identity, self.fails_at, self.loses, self.asked = identity, fails_at, loses, []
+
+    def check(self):
+        pass
 
     def generate(self, requests, *, arrived=None):
         replies = []
@@ -25,7 +29,9 @@ class Fake:
             self.asked.append(request.seed)
             lost = request.seed in self.loses
             texts = () if lost else tuple(f"text {request.seed}.{k}" for k in range(request.n))
-            replies.append(Reply(texts=texts, input_tokens=0 if lost else 7, output_tokens=0 if lost else 3))
+            read, written = (0, 0) if lost else (7, 3)
+            loss = "failed" if lost else None
+            replies.append(Reply(texts=texts, input_tokens=read, output_tokens=written, loss=loss))
             if arrived is not None:
                 arrived(place, replies[-1])
         return replies
@@ -89,6 +95,17 @@ def test_a_lost_item_is_asked_again_and_a_refusal_is_kept(path):
     again = Fake()
     Cached(provider=again, path=path).generate(requests(3))
     assert again.asked == [1]
+
+
+def test_a_reply_comes_back_whole(path):
+    class Broken(Fake):
+        def generate(self, requests, *, arrived=None):
+            replies = [Reply(texts=("a",), input_tokens=9, output_tokens=3, cached_tokens=4, loss="truncated")]
+            arrived(0, replies[0])
+            return replies
+
+    first = Cached(provider=Broken(), path=path).generate(requests(1))
+    assert Cached(provider=Fake(), path=path).generate(requests(1)) == first
 
 
 def test_another_model_has_other_replies(path):

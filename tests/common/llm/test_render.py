@@ -33,7 +33,7 @@ def request(label: str | None = "pneumonia", **fields) -> Request:
 @pytest.mark.parametrize("mode", MODES)
 def test_all_that_is_given_is_shown(mode):
     fields = MODES[mode]
-    user = render(request(**fields))[1]
+    system, user = render(request(**fields))
     given = [
         *fields.get("good", ()),
         *fields.get("bad", ()),
@@ -42,8 +42,9 @@ def test_all_that_is_given_is_shown(mode):
         fields.get("attribute", ""),
     ]
     given += fields.get("source", ()) if not fields.get("blanks") else ()
-    for text in [*given, "note", "pneumonia", "infected lung", "tired heart", "JSON list of 3 strings"]:
+    for text in [*given, "note", "pneumonia", "infected lung", "JSON list of 3 strings"]:
         assert text in user
+    assert "tired heart" in system
     assert ("55 words" in user) == (mode == "words")
 
 
@@ -52,27 +53,32 @@ def test_modes_differ():
 
 
 def test_a_label_is_called_what_the_task_calls_it():
-    user = render(request(**MODES["wording"]))[1]
+    system, user = render(request(**MODES["wording"]))
     assert "Diagnosis of each: pneumonia (infected lung)" in user
-    assert "Written by: a nurse at night" in user
-    assert "no full sentences" in user
-    assert "abel" not in user
+    assert "Diagnosis of each is one of: pneumonia (infected lung); heart failure (tired heart)" in system
+    assert "Written by: a nurse at night" in system
+    assert "no full sentences" in system
+    assert "abel" not in system + user
+
+
+def test_what_requests_of_a_run_share_is_in_the_system_prompt():
+    assert len({render(request(label, **fields))[0] for label, _ in LABELS for fields in [{}, {"good": ("x",)}]}) == 1
 
 
 def test_a_description_that_repeats_the_name_is_left_out():
-    user = render(request("age_limit", labels=(("age_limit", "age limit"), ("cash", "Cash"))))[1]
+    system, user = render(request("age_limit", labels=(("age_limit", "age limit"), ("cash", "Cash"))))
     assert "age_limit." in user
-    assert "cash." in user
-    assert "(" not in user.partition("Label")[2]
+    assert "age_limit; cash." in system
+    assert "(" not in (user + system).partition("Label")[2]
 
 
 @pytest.mark.parametrize("label", ["pneumonia", None])
 def test_subtopics_are_asked_for_as_a_list_of_phrases(label):
-    user = render(request(label, phrases=True, n=50, attribute="at night"))[1]
+    system, user = render(request(label, phrases=True, n=50, attribute="at night"))
     assert "50 different subtopics" in user
     assert "JSON list of 50 strings, one phrase in each" in user
     assert "at night" in user
-    assert ("pneumonia (infected lung)" in user) == ("tired heart" in user) == (label is not None)
+    assert ("pneumonia (infected lung)" in user) == ("tired heart" in system) == (label is not None)
 
 
 def test_examples_come_with_their_own_keyphrases_and_before_the_new_ones():
@@ -90,9 +96,9 @@ def test_contrast_comes_in_order():
 
 
 def test_no_label_no_mention():
-    user = render(request(None, must=("sore calf",)))[1]
-    assert "pneumonia" not in user
-    assert "Label" not in user
+    said = "".join(render(request(None, must=("sore calf",))))
+    assert "pneumonia" not in said
+    assert "Label" not in said
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
@@ -106,7 +112,7 @@ def test_blanks_hide_their_share(share):
 def test_the_wording_and_its_number_change_together():
     # Cached replies belong to a wording: after a change of prompts raise WORDING, then put the new digest here.
     prompts = "\x1e".join("\x1f".join(render(request(**fields))) for fields in [*MODES.values(), {"phrases": True}])
-    assert (WORDING, hashlib.sha256(prompts.encode()).hexdigest()[:16]) == (2, "0ebc7803ec627e3b")
+    assert (WORDING, hashlib.sha256(prompts.encode()).hexdigest()[:16]) == (3, "97117e4c4aa9a58d")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,7 @@ def test_the_wording_and_its_number_change_together():
         ('["one", "two", "cut o', 3, ("one", "two")),
         ('["a line\nbreak", "b"]', 2, ("a line\nbreak", "b")),
         ('["one", "two", "three"]', 2, ("one", "two")),
-        ('["one", "One.", ""]', 3, ("one",)),
+        ('["one", "One.", "", "..."]', 4, ("one", "One.")),
         ("1. one\n2. two\n3) three", 3, ("one", "two", "three")),
         ("Sure, here they are:\n\n- one\n- two", 2, ("one", "two")),
         ("I am sorry, I would rather not write that.", 1, ()),
@@ -156,10 +162,6 @@ def test_parse(completion, n, texts):
 )
 def test_parse_phrases(completion, n, phrases):
     assert parse(completion, n, phrases=True) == phrases
-
-
-def test_copies_of_what_was_shown_are_dropped():
-    assert parse('["Where is my card", "new"]', 2, ("where is my  card?",)) == ("new",)
 
 
 def test_round_trip_of_awkward_texts():

@@ -15,10 +15,12 @@ TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 class Echo:
     """Remembers its requests and writes distinct texts."""
 
+    remote = False
+
     def __init__(self):
         self.requests = []
 
-    def generate(self, requests):
+    def generate(self, requests, *, arrived):
         self.requests += requests
         return [
             Reply(texts=tuple(f"{r.label} {r.seed} {i}" for i in range(r.n)), input_tokens=1, output_tokens=1)

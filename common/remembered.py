@@ -1,0 +1,109 @@
+"""Vectors on disk: a text that was embedded once, by this very encoder, is not embedded again.
+
+For the coordinator's candidates, which are synthetic. At a party the file holds vectors of private records, from which
+much of a text can be guessed: none is kept there unless the party's own configuration names a file, which only its
+owner can read, and which belongs beside the records, under the same care. Never share one file between the two.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.embedding import Encoder
+from common.errors import ConfigError
+
+_WAIT_S = 60.0  # for another process to finish its write
+_AT_ONCE = 500
+_SCHEMA = """
+create table if not exists width (dimensions integer primary key);
+create table if not exists vectors (key blob primary key, vector blob not null) without rowid;
+"""
+
+
+class Remembered(Encoder):
+    """An encoder that asks the one inside only for texts whose vectors are not in its file.
+
+    Vectors come back to the last bit as they were stored. Those of a transformer move by about 1e-6 with the batch that
+    they were computed in, so whoever needs them alone (a party) keeps a file of its own.
+
+    Args:
+        encoder: The encoder to ask.
+        path: The SQLite file; made at once, readable by its owner alone.
+
+    Raises:
+        ConfigError: The file holds vectors of another width, or is no such file.
+    """
+
+    def __init__(self, encoder: Encoder, path: str | Path) -> None:
+        self._inside = encoder
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.touch(mode=0o600)
+        self._path.chmod(0o600)
+        with self._database() as database:
+            database.executescript(_SCHEMA)
+            database.execute("insert into width select ? where not exists (select * from width)", (encoder.dimensions,))
+            ((held,),) = database.execute("select dimensions from width").fetchall()
+        if held != encoder.dimensions:
+            raise ConfigError(
+                "cache of vectors", expected=f"vectors of {encoder.dimensions} dimensions", got=f"some of {held}",
+                where=self._path, do="Choose another file for this encoder, or the encoder that the file was made with",
+            )  # fmt: skip
+
+    @property
+    def dimensions(self) -> int:
+        """Width of a vector."""
+        return self._inside.dimensions
+
+    @property
+    def digest(self) -> str:
+        """That of the encoder inside."""
+        return self._inside.digest
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the encoder inside."""
+        self._inside.save(folder)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `Encoder.encode`. Equal texts of one call are embedded once."""
+        keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
+        with self._database() as database:
+            known = self._read(database, list(set(keys)))
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+            fresh = dict(zip(missing, self._inside.encode(list(missing.values())), strict=True))
+            rows = [(key, vector.tobytes()) for key, vector in fresh.items()]
+            database.execute("begin")
+            database.executemany("insert or ignore into vectors values (?, ?)", rows)
+            database.execute("commit")
+        found = known | fresh
+        return np.array([found[key] for key in keys], np.float32).reshape(len(keys), self.dimensions)
+
+    def _read(self, database: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        found = {}
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            marks = ",".join("?" * len(some))
+            rows = database.execute(f"select key, vector from vectors where key in ({marks})", some)  # noqa: S608 marks
+            for key, vector in rows:
+                found[key] = np.frombuffer(vector, np.float32)
+        return found
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)) as database:
+                yield database
+        except sqlite3.Error as error:
+            raise ConfigError(
+                "cache of vectors", expected="a file that can be read and written", got=type(error).__name__,
+                where=self._path, do="Free the disk, or move the file away and start a new one",
+            ) from error  # fmt: skip
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", errors="surrogatepass")

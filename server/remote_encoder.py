@@ -1,0 +1,96 @@
+"""Vectors from an endpoint that speaks OpenAI's protocol: for figures on texts that may be sent there, never for votes.
+
+Votes need the same encoder at every party, and a private text is sent nowhere, so no party runs this: it is no
+`Encoder`, has no digest that a plan could name, and a party refuses it. What it is good for are the evaluation's models
+(`evaluation.embedding`), which see synthetic texts and the held-out ones, which then leave this machine as well.
+"""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import openai
+from numpy.typing import NDArray
+
+from common.errors import ConfigError, ProviderError
+from common.validate import integers, not_empty
+
+_RETRIES = 6
+
+
+class RemoteEncoder:
+    """Texts to unit vectors, by somebody else's machine.
+
+    Args:
+        model: The endpoint's name of the model.
+        base_url: The endpoint; None is OpenAI's.
+        key_variable: The environment variable that holds the key.
+        batch: Texts of one request.
+
+    Raises:
+        ConfigError: There is no key.
+    """
+
+    local = False
+    """Parties refuse what is not."""
+
+    def __init__(
+        self, *, model: str, base_url: str | None = None, key_variable: str = "OPENAI_API_KEY", batch: int = 256
+    ) -> None:
+        not_empty(model=model)
+        integers(1, batch=batch)
+        key = os.environ.get(key_variable)
+        if not key:
+            raise ConfigError(
+                "evaluation.embedding", expected=f"a key in the environment variable {key_variable}", got="none",
+                do="Export it; a server that asks for none takes any word",
+            )  # fmt: skip
+        self._model, self._batch = model, batch
+        self._client = openai.OpenAI(api_key=key, base_url=base_url, max_retries=_RETRIES)
+
+    @property
+    def digest(self) -> str:
+        """There is none: nobody can show that two parties' endpoints compute the same.
+
+        Raises:
+            ConfigError: Always; a plan names an encoder by its digest.
+        """
+        raise ConfigError(
+            "embedding", expected="an encoder that every party runs itself: private text is never sent anywhere",
+            got="an endpoint", do="Choose embedding=pretrained; an endpoint goes to +embedding@evaluation.embedding=",
+        )  # fmt: skip
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(len(texts), dimensions) float32, unit norm, in the order of `texts`, of which there is at least one.
+
+        Raises:
+            ProviderError: The endpoint fails, or gives other than one finite vector of one width for each text.
+        """
+        rows: list[list[float]] = []
+        for start in range(0, len(texts), self._batch):
+            some = list(texts[start : start + self._batch])
+            try:
+                reply = self._client.embeddings.create(model=self._model, input=some, encoding_format="float")
+                found = [entry.embedding for entry in sorted(reply.data, key=lambda entry: entry.index)]
+            except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+                # The SDK's message may quote a text: only the kind and the status go on.
+                status = getattr(error, "status_code", "none")
+                raise self._broken(f"{type(error).__name__}, HTTP status {status}") from None
+            if len(found) != len(some):
+                raise self._broken(f"{len(found)} vectors for {len(some)} texts")
+            rows += found
+        widths = {len(row) for row in rows}
+        if len(widths) != 1:
+            raise self._broken(f"vectors of {len(widths)} widths")
+        raw = np.array(rows, np.float64)
+        norms = np.linalg.norm(raw, axis=1, keepdims=True)
+        if not np.all(np.isfinite(norms) & (norms > 0)):
+            raise self._broken("vectors that are zero or not finite")
+        unit: NDArray[np.float32] = (raw / norms).astype(np.float32)
+        return unit
+
+    def _broken(self, got: str) -> ProviderError:
+        return ProviderError(
+            "the endpoint for embeddings fails", expected="one vector a text", got=got, where=self._model,
+            do="Check the key, the model's name and the address; or leave evaluation.embedding out",
+        )  # fmt: skip

@@ -1,0 +1,138 @@
+"""Models of a few thousand random weights, saved to disk as any other would be."""
+
+import contextlib
+import io
+import itertools
+
+WORDS = ("fever", "and", "cough")
+
+
+def tiny_bert(folder, words=WORDS, *, seed=0):
+    """A BERT checkpoint of one small random layer, with the tokenizer of these words."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder.mkdir(parents=True)
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    (folder / "vocab.txt").write_text("\n".join(pieces))
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    with contextlib.redirect_stderr(io.StringIO()):
+        BertModel(config).save_pretrained(folder)
+        BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def tiny_transformer(folder, *, prompts=None, normalised=False):
+    """A real SentenceTransformer of one small random BERT layer."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    saved = folder / "saved"
+    transformer = Transformer(str(tiny_bert(folder / "bert")))
+    modules = [transformer, Pooling(transformer.get_embedding_dimension()), *([Normalize()] if normalised else [])]
+    model = SentenceTransformer(modules=modules, prompts=prompts, device="cpu")
+    model.save(str(saved), create_model_card=False)
+    return saved
+
+
+def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3):
+    """A causal checkpoint of two random layers over bytes, weights large enough that attention decides what it says."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=260, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
+        intermediate_size=64, max_position_embeddings=context, eos_token_id=2, bos_token_id=None, pad_token_id=None,
+        initializer_range=scale,
+    )  # fmt: skip
+    return _saved(LlamaForCausalLM(config), folder, chat=chat)
+
+
+def tiny_gpt2(folder, *, chat=False, context=4096):
+    """Likewise, with learned absolute positions."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(1)
+    config = GPT2Config(
+        vocab_size=260, n_embd=32, n_layer=2, n_head=2, n_positions=context, eos_token_id=2, bos_token_id=2,
+        initializer_range=0.3,
+    )  # fmt: skip
+    return _saved(GPT2LMHeadModel(config), folder, chat=chat)
+
+
+def tiny_t5(folder):
+    """Likewise, from sequence to sequence."""
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(2)
+    config = T5Config(
+        vocab_size=260, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2, eos_token_id=2, pad_token_id=0,
+        decoder_start_token_id=0, initializer_factor=3.0,
+    )  # fmt: skip
+    return _saved(T5ForConditionalGeneration(config), folder)
+
+
+def tiny_writer(folder, sentences, *, chat=False, context=4096):
+    """A causal checkpoint that writes JSON lists: it knows which word of these sentences follows which, no more.
+
+    Its layers add nothing, so its answer follows from the last token alone, and needs no training.
+    """
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    pairs = [("<user>", '["')]
+    for sentence in sentences:
+        words = ['["', *sentence.split(), '","', *sentence.split(), '"]', "</s>"]
+        pairs += itertools.pairwise(words)
+    pieces = ["<unk>", "</s>", "<user>", *sorted({word for pair in pairs for word in pair} - {"</s>", "<user>"})]
+    number = {piece: at for at, piece in enumerate(pieces)}
+    width = len(pieces) + len(pieces) % 2
+    config = LlamaConfig(
+        vocab_size=len(pieces), hidden_size=width, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4,
+        max_position_embeddings=context, eos_token_id=1, bos_token_id=None, pad_token_id=None,
+        tie_word_embeddings=False,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config)
+    counts = torch.full((len(pieces), width), 1e-9)
+    for before, after in pairs:
+        counts[number[after], number[before]] += 1
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.zero_()
+            layer.mlp.down_proj.weight.zero_()
+        model.model.embed_tokens.weight.copy_(torch.eye(len(pieces), width))
+        model.lm_head.weight.copy_(counts.log() / width**0.5)
+    made = Tokenizer(models.WordLevel(number, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return _with_tokenizer(model, made, folder, chat=chat)
+
+
+def _saved(model, folder, *, chat=False):
+    """With a tokenizer of bytes."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    pieces = ["<pad>", "<unk>", "</s>", "<user>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    made = Tokenizer(models.BPE({piece: at for at, piece in enumerate(pieces)}, [], unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    return _with_tokenizer(model, made, folder, chat=chat)
+
+
+def _with_tokenizer(model, made, folder, *, chat):
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>", eos_token="</s>")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<user>"]})
+    if chat:
+        tokenizer.chat_template = "{% for said in messages %}{{ said['content'] }} <user>{% endfor %}"
+    with contextlib.redirect_stderr(io.StringIO()):
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return folder
