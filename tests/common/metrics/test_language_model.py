@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from common.errors import ConfigError, DataError
+from common.metrics.language_model import LanguageModel
+
+TEXTS = ["the card was lost abroad", "the patient has a cough and a fever", "a lost card", "fever, with a dry cough"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return LanguageModel.train(TEXTS * 8, width=16, layers=1, vocabulary=300, learning_rate=1e-2)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    """A folder each: GPT-2 and BERT of random weights with a tokenizer, and GPT-2 without."""
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer, GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path_factory.mktemp("checkpoints")
+    trained = LanguageModel.train(TEXTS, epochs=1, width=16, layers=1, vocabulary=300)
+    trained._model.save_pretrained(folder / "gpt2")
+    trained._tokenizer.save_pretrained(folder / "gpt2")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(" ".join(TEXTS).replace(",", " ,").split()))]
+    BertTokenizer(vocab={word: at for at, word in enumerate(words)}).save_pretrained(folder / "bert")
+    config = BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=1, intermediate_size=32,
+        max_position_embeddings=24,
+    )  # fmt: skip
+    BertForMaskedLM(config).save_pretrained(folder / "bert")
+    signs = {"bos_token_id": 0, "eos_token_id": 0}
+    GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=16, n_layer=1, n_head=1, **signs)).save_pretrained(folder / "bare")
+    (folder / "empty").mkdir()
+    return folder
+
+
+def by_hand(model, text):
+    """(tokens, vocabulary) log probabilities and the tokens themselves, one text at a time without padding."""
+    import torch
+
+    ids = [0, *model._tokenizer(text)["input_ids"], 0]  # sign 0 starts and ends
+    with torch.no_grad():
+        logits = model._model(torch.tensor([ids])).logits[0, :-1].double()
+    return torch.log_softmax(logits, dim=1).numpy(), np.array(ids[1:])
+
+
+def test_figures_are_those_of_each_text_alone_whatever_stands_beside_it(model):
+    alone = [by_hand(model, text) for text in TEXTS]
+    losses = [-beliefs[np.arange(len(ids)), ids] for beliefs, ids in alone]
+    right = [beliefs.argmax(axis=1) == ids for beliefs, ids in alone]
+    assert len({len(each) for each in losses}) > 1  # so there is padding
+    assert model.nll(TEXTS) == pytest.approx([each.mean() for each in losses], rel=1e-5)
+    assert model.nll(TEXTS).dtype == np.float64
+    assert model.perplexity(TEXTS) == pytest.approx(np.exp(np.concatenate(losses).mean()), rel=1e-5)
+    assert model.accuracy(TEXTS) == pytest.approx(np.concatenate(right).mean())
+
+
+def test_it_learns_its_texts_and_not_others(model):
+    assert model.perplexity(TEXTS) < model.perplexity([text[::-1] for text in TEXTS]) / 2
+    assert model.accuracy(TEXTS) > 0.3
+    assert (model.nll(["naïve 咳嗽 ☃", ""]) > 0).all()  # nothing is unknown to bytes, and an empty text still ends
+
+
+def test_same_arguments_same_model_and_the_global_generator_is_left_alone():
+    import torch
+
+    def figures(**changed):
+        settings = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "batch": 2} | changed
+        return LanguageModel.train(TEXTS, **settings).nll(TEXTS).tolist()
+
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = figures()
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert figures() == first
+    assert figures(seed=1) != first
+
+
+def test_long_texts_are_cut():
+    model = LanguageModel.train(TEXTS, epochs=1, width=16, layers=1, vocabulary=300, length=6)
+    assert model.nll(["abcdefgh"]) == model.nll(["abcdefghij"])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_checkpoint_is_gone_on_from(checkpoints, kind):
+    model = LanguageModel.train(TEXTS * 16, start=checkpoints / kind, learning_rate=2e-2, epochs=15)
+    assert model.perplexity(TEXTS) < 4
+    again = LanguageModel.train(TEXTS * 16, start=str(checkpoints / kind), learning_rate=2e-2, epochs=15)
+    assert again.nll(TEXTS).tolist() == model.nll(TEXTS).tolist()  # BERT's dropout is seeded
+    assert len(model.nll(["cough " * 500])) == 1  # cut to the positions that there are
+
+
+def test_a_berts_token_does_not_see_what_comes_after_it(checkpoints):
+    import torch
+
+    model = LanguageModel.train(TEXTS, start=checkpoints / "bert", epochs=1)
+    ids = torch.tensor([[2, 6, 7, 8], [2, 6, 9, 10]])
+    with torch.no_grad():
+        one, other = model._model(ids).logits
+    assert torch.equal(one[:2], other[:2])
+    assert not torch.equal(one[2], other[2])
+
+
+@pytest.mark.parametrize("start", ["empty", "nowhere", "bare"])
+def test_what_is_no_model_with_a_tokenizer_is_refused(checkpoints, start):
+    with pytest.raises(ConfigError, match="language model to start from"):
+        LanguageModel.train(TEXTS, start=checkpoints / start)
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"width": 24}, {"length": 1}, {"vocabulary": 2}, {"batch": 0}])
+def test_numbers_out_of_range_are_refused(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        LanguageModel.train(TEXTS, **wrong)
+
+
+def test_no_texts_are_refused(model):
+    with pytest.raises(DataError, match="train"):
+        LanguageModel.train([])
+    for ask in (model.nll, model.perplexity, model.accuracy):
+        with pytest.raises(DataError, match="at least one"):
+            ask([])
