@@ -1,0 +1,215 @@
+"""Personal information in texts: found and masked by patterns, and by a model of names where one is given.
+
+`redact("Call Dr. Smith at 212-555-0123")` is "Call [PERSON] at [PHONE]". The patterns are those of presidio-analyzer,
+checksums and words around a number included, over a blank spaCy pipeline, and some of our own for what notes hold:
+record numbers, ages, addresses, names after a title, written dates, sums of money. Patterns know no names without a
+title and no places: those need a model for named entities. What is masked is a convention, not a guarantee.
+
+Nothing here opens a connection or writes a log.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from presidio_analyzer import AnalyzerEngine, EntityRecognizer
+
+Span = tuple[int, int, str]
+"""Where a piece begins and ends, and of what kind it is."""
+
+_THRESHOLD = 0.3
+"""Of presidio's scores: above it are patterns with a shape of their own, and weak ones beside a word that fits."""
+_REGIONS = ("US", "GB", "DE", "FR")
+"""Whose telephone numbers are known without a country code; each takes time."""
+
+_MASKS = {
+    "EMAIL_ADDRESS": "EMAIL", "PHONE_NUMBER": "PHONE", "US_SSN": "SSN", "UK_NHS": "RECORD", "US_ITIN": "SSN",
+    "US_MBI": "RECORD", "US_NPI": "LICENCE", "MEDICAL_LICENSE": "LICENCE", "US_DRIVER_LICENSE": "LICENCE",
+    "US_PASSPORT": "PASSPORT", "US_BANK_NUMBER": "ACCOUNT", "CREDIT_CARD": "CARD", "IBAN_CODE": "IBAN",
+    "IP_ADDRESS": "IP", "MAC_ADDRESS": "IP", "DATE_TIME": "DATE", "UK_POSTCODE": "ADDRESS",
+    # What models for named entities say.
+    "PER": "PERSON", "LOC": "LOCATION", "GPE": "LOCATION", "FAC": "LOCATION", "ORG": "ORGANISATION",
+}  # fmt: skip
+"""Mask of each kind that is not its own; see `_OWN` for more."""
+
+_MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
+"""What is taken from a model of named entities."""
+
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
+_NAME = r"[A-Z][\w'’-]*(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}"
+_WAY = r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Court|Ct|Way|Place|Square|Terrace|Highway)"
+_FILED = r"(?:medical )?record|chart|case|patient|account|insurance|member"
+_WHO = r"man|woman|lady|gentleman|male|female|boy|girl|patient"
+_NUMBER = r"\d[\d,]*(?:\.\d+)?"
+
+_OWN = {
+    "PERSON": (
+        rf"\b(?:Dr|Mr|Mrs|Ms|Miss|Mx|Prof|Professor|Doctor|Nurse|Sir)\b\.? {_NAME}",
+        rf"(?i:\b(?:my name is|name|signed|patient|attending|physician):?) {_NAME}(?=[\s,.;]|$)",
+    ),
+    "RECORD": (
+        rf"(?i:\b(?:MRN|{_FILED})(?: ?(?:id|no|number))?\.?)[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",
+    ),
+    "AGE": (
+        r"(?i:\b\d{1,3}[- ]?(?:years?|yrs?|months?|weeks?)[- ]old\b)", r"(?i:\b\d{1,3} ?(?:y/?o|yo)\b)",
+        r"(?i:\bage[d:]? \d{1,3}\b)", rf"(?i:\b(?:{_WHO}) of \d{{1,3}}\b)",
+    ),
+    "DATE": (
+        rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? (?:19|20)\d\d\b)?", rf"\b{_MONTH} (?:19|20)\d\d\b",
+        rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?: (?:19|20)\d\d)?\b",
+    ),
+    "ADDRESS": (
+        rf"\b\d{{1,5}} (?:[A-Z][\w'’-]+ ){{1,3}}{_WAY}\b\.?(?:,? (?:Apt|Suite|Unit)\.? ?\w+)?",
+        r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b", r"\bP\.? ?O\.? Box \d+\b",
+    ),
+    "CURRENCY": (
+        rf"[$€£¥] ?{_NUMBER}(?: ?(?i:k|thousand|million|billion)\b)?",
+        rf"(?i:\b{_NUMBER} ?(?:dollars|euros|pounds|bucks|usd|eur|gbp)\b)",
+    ),
+    "HANDLE": (r"(?<![\w@.])@\w{2,}", r"(?<![\w/])/?u/[\w-]{3,}"),
+}  # fmt: skip
+
+
+class Redactor:
+    """Finds and masks.
+
+    Args:
+        names: A model for named entities besides: a spaCy package or folder, or a transformers token classifier by
+            folder or by name in the local cache; None: patterns alone.
+
+    Raises:
+        ConfigError: There is no such model here.
+    """
+
+    def __init__(self, names: str | None = None) -> None:
+        self._analyzer = _analyzer()
+        self._named = _model(names) if names else None
+
+    def spans(self, text: str) -> list[Span]:
+        """What is found, in order; pieces that overlap are one, of the kind of the longest."""
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
+        found = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language="en")]
+        if self._named:
+            found += [span for span in self._named(text) if span[2] in _MODEL_KINDS]
+        return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in found if start < end)
+
+    def redact(self, text: str) -> str:
+        """The text with a mask such as [EMAIL] for each piece; a text that was redacted stays as it is."""
+        pieces, at = [], 0
+        for start, end, kind in self.spans(text):
+            pieces += [text[at:start], f"[{kind}]"]
+            at = end
+        return "".join([*pieces, text[at:]])
+
+    def entities(self, text: str) -> Counter[str]:
+        """How many pieces of each kind there are."""
+        return Counter(kind for _, _, kind in self.spans(text))
+
+
+@cache
+def default() -> Redactor:
+    """Patterns alone."""
+    return Redactor()
+
+
+def redact(text: str) -> str:
+    """As `Redactor.redact`, by patterns alone."""
+    return default().redact(text)
+
+
+def entities(text: str) -> Counter[str]:
+    """As `Redactor.entities`, by patterns alone."""
+    return default().entities(text)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1], span[2])):
+        if merged and start < merged[-1][1]:
+            first, last, longest, named = merged.pop()
+            named = kind if end - start > longest else named
+            merged.append((first, max(last, end), max(longest, end - start), named))
+        else:
+            merged.append((start, end, end - start, kind))
+    return [(start, end, kind) for start, end, _, kind in merged]
+
+
+def _analyzer() -> "AnalyzerEngine":
+    """Presidio with our choice of recognisers over a pipeline without weights."""
+    import spacy  # noqa: PLC0415 — seconds to import
+    from presidio_analyzer import AnalyzerEngine, RecognizerRegistry  # noqa: PLC0415
+    from presidio_analyzer.nlp_engine import SpacyNlpEngine  # noqa: PLC0415
+
+    engine = SpacyNlpEngine()
+    engine.nlp = {"en": spacy.blank("en")}  # type: ignore[assignment] # `load` would download one
+    registry = RecognizerRegistry(recognizers=_recognizers(), supported_languages=["en"])
+    return AnalyzerEngine(
+        registry=registry, nlp_engine=engine, supported_languages=["en"], default_score_threshold=_THRESHOLD
+    )
+
+
+def _recognizers() -> Sequence["EntityRecognizer"]:
+    from presidio_analyzer import Pattern, PatternRecognizer  # noqa: PLC0415
+    from presidio_analyzer import predefined_recognizers as presidio  # noqa: PLC0415
+
+    class Email(presidio.EmailRecognizer):
+        """Whatever looks like an address is one: the original asks a list of suffixes that it fetches."""
+
+        def validate_result(self, pattern_text: str) -> None:
+            del pattern_text
+
+    ready = [
+        presidio.CreditCardRecognizer, presidio.CryptoRecognizer, presidio.DateRecognizer, presidio.IbanRecognizer,
+        presidio.IpRecognizer, presidio.UrlRecognizer, presidio.MedicalLicenseRecognizer, presidio.UsSsnRecognizer,
+        presidio.UsItinRecognizer, presidio.UsPassportRecognizer, presidio.UsBankRecognizer, presidio.NhsRecognizer,
+        presidio.UsLicenseRecognizer,
+    ]  # fmt: skip
+    own = [
+        PatternRecognizer(
+            supported_entity=kind,
+            patterns=[Pattern(f"{kind} {number}", regex, 0.7) for number, regex in enumerate(patterns)],
+            global_regex_flags=re.MULTILINE,
+        )
+        for kind, patterns in _OWN.items()
+    ]
+    return [Email(), presidio.PhoneRecognizer(supported_regions=_REGIONS), *(kind() for kind in ready), *own]
+
+
+def _model(name: str) -> Callable[[str], list[Span]]:
+    """A model of named entities; code that comes with it is never run, and nothing is downloaded."""
+    import spacy  # noqa: PLC0415 — seconds to import
+
+    try:
+        if (Path(name) / "meta.json").is_file() or spacy.util.is_package(name):
+            pipeline = spacy.load(name)
+            return lambda text: [(piece.start_char, piece.end_char, piece.label_) for piece in pipeline(text).ents]
+        return _classifier(name)
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ConfigError(
+            "the model for names cannot be loaded",
+            expected="a spaCy package or folder, or a transformers token classifier in a folder or the local cache",
+            got=f"{name!r} ({type(error).__name__})",
+        ) from error
+
+
+def _classifier(name: str) -> Callable[[str], list[Span]]:
+    from transformers import (  # noqa: PLC0415 — seconds to import
+        AutoModelForTokenClassification,
+        AutoTokenizer,
+        TokenClassificationPipeline,
+    )
+
+    model: Any = AutoModelForTokenClassification.from_pretrained(name, local_files_only=True)
+    tokenizer: Any = AutoTokenizer.from_pretrained(name, local_files_only=True)
+    pipeline: Any = TokenClassificationPipeline
+    classify = pipeline(model=model, tokenizer=tokenizer, aggregation_strategy="simple")
+    return lambda text: [(found["start"], found["end"], found["entity_group"]) for found in classify(text)]
