@@ -22,7 +22,7 @@ from common.errors import CaucusError, ConfigError
 from common.llm.base import Provider
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
-from server import models
+from server import models, tracking
 from server.checkpoint import write_atomic
 from server.evaluate import Evaluation
 from server.methods.base import Method
@@ -74,6 +74,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             labels_from_records=bool(config.get("labels_from_records")),
             roster=parts.roster,
             evaluation=parts.evaluation,
+            tracking=config.get("tracking"),
         )
     )
 
@@ -83,6 +84,7 @@ class Parts:
 
     def __init__(self, config: DictConfig, *, replies: Path | None = None) -> None:
         _known(config)
+        tracking.check(config.get("tracking"))
         self.roster = _roster(config.secagg.roster)
         (replies or Path()).parent.mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")

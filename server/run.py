@@ -10,7 +10,9 @@ step: texts that models have written come from the reply cache, answers that par
     rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
     privacy.json      the guarantee and what it does not cover
     metrics.json      the small model trained on synthetic texts, tested on real ones
-    report.html       all of it on one page
+    map.json          two coordinates of each synthetic text
+    report.html       all of it on one page; report.json: the same for programs
+    tensorboard/      figures by round, with `tracking: tensorboard`
     state/            what resuming needs
 """
 
@@ -33,10 +35,11 @@ from common.domain import Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.llm.base import Provider
+from common.privacy import accountant
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
-from server import evaluate
+from server import evaluate, projection
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint, write_atomic
 from server.generate import generate, write
@@ -44,6 +47,7 @@ from server.methods.base import Method, State, Tools
 from server.network import Network
 from server.planning import describe
 from server.report import write_report
+from server.tracking import track
 
 log = logging.getLogger("caucus.run")
 
@@ -70,6 +74,7 @@ class Setup:
         labels_from_records: Whether the labels were taken from private records, without noise.
         roster: The parties' identities, where the plan names their digest.
         evaluation: Which small model says how good the texts are.
+        tracking: "tensorboard", or None.
     """
 
     run: str
@@ -86,6 +91,7 @@ class Setup:
     labels_from_records: bool = False
     roster: Roster | None = None
     evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
+    tracking: str | None = None
 
 
 def run(setup: Setup) -> State:
@@ -121,13 +127,18 @@ def run(setup: Setup) -> State:
         report = state.rounds[-1]
         fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
+        report["epsilon"] = accountant.epsilon(ledger.releases(setup.run), setup.plan.delta)
         save(status="partial")
+        track(setup.tracking, setup.folder, state.round, report)
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
     if asks:
         federation.close()
 
     metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
     write_json(setup.folder / "metrics.json", metrics)
+    track(setup.tracking, setup.folder, state.round + 1, metrics)
+    vectors = tools.embed([candidate.text for candidate in state.candidates])
+    write_json(setup.folder / projection.SYNTHETIC, projection.synthetic_map(vectors))
     save(status="complete")
     write_report(setup.folder)
     return state

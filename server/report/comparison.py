@@ -1,0 +1,4 @@
+"""The page that compares the runs of a sweep."""
+
+COMPARISON = r"""
+"""
