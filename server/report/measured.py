@@ -5,6 +5,7 @@ A figure is a number, or a mapping with a "value" (or, in place of one, a "reaso
 all that it holds as computed from private records.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,6 +23,16 @@ def groups(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = [_made(GENERAL, single)] if any(_figure(value) for value in single.values()) else []
     found += [_made(name, value, private=_private(metrics)) for name, value in metrics.items() if _group(value)]
     return [group for group in found if group["figures"]]
+
+
+def by_name(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """All figures that have a finite value, by group and name."""
+    return {
+        f"{group['title']}: {figure['name']}": figure["value"]
+        for group in groups(metrics)
+        for figure in group["figures"]
+        if figure["value"] is not None and math.isfinite(figure["value"])
+    }
 
 
 def _made(title: str, content: Mapping[str, Any], *, private: bool = False) -> dict[str, Any]:
