@@ -31,6 +31,7 @@ dl { display: grid; grid-template-columns: auto 1fr; gap: .2rem 1rem; } dt { col
 .planned { font-weight: 650; } .planned th { font-weight: inherit; }
 .big { font-size: 1.5rem; font-weight: 650; line-height: 1.3; }
 .soft, .by, figcaption, caption { color: var(--soft); }
+.small { font-size: .9rem; }
 .tight { padding-left: 1.1rem; }
 .scroll { overflow-x: auto; margin-bottom: 1rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -67,6 +68,8 @@ button:disabled { opacity: .5; }
 td.text { white-space: normal; text-align: left; min-width: 16rem; max-width: 34rem; color: var(--soft); font-size: .9rem; }
 .texts { padding: 0; list-style: none; }
 .texts li { padding: .6rem 0; border-bottom: 1px solid var(--rule); }
+blockquote, .by, h3, li, dd, figcaption, .banner { overflow-wrap: anywhere; }
+.controls input, .controls select { width: 100%; } .pick { max-width: 100%; } .pick select { min-width: 0; }
 blockquote { margin: 0; white-space: pre-wrap; } .by { margin: .2rem 0 0; font-size: .85rem; }
 pre { overflow-x: auto; padding: 1rem; border-radius: .5rem; background: var(--card); font-size: .85rem; }
 footer { margin-top: 3rem; }

@@ -71,13 +71,9 @@ def histogram(values: Sequence[float], *, whole: bool = False) -> dict[str, Any]
         low, high = 0.0, min(high, 2 * np.quantile(sample, 0.99))
     width = _nice((high - low) / BINS, whole=whole)
     first, last = int(np.floor(low / width)), int(np.floor(high / width)) + 1
-    edges = np.arange(first, last + 1) * width
-    counts = np.bincount(np.clip((sample // width).astype(int) - first, 0, last - first - 1), minlength=last - first)
-    return {
-        "edges": edges.round(9).tolist(),
-        "counts": counts.tolist(),
-        "open_end": bool(sample.max() >= edges[-1]),
-    }
+    edges = [float(f"{at * width:.9g}") for at in range(first, last + 1)]
+    counts, _ = np.histogram(np.clip(sample, edges[0], edges[-1]), edges)
+    return {"edges": edges, "counts": counts.tolist(), "open_end": bool(sample.max() > edges[-1])}
 
 
 def _nice(width: float, *, whole: bool) -> float:

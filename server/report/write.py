@@ -16,6 +16,7 @@ from server.projection import evenly
 from server.report import figures
 from server.report.comparison import COMPARISON
 from server.report.facts import as_json, gather
+from server.report.measured import side_by_side
 from server.report.page import PAGE
 from server.report.pieces import PIECES
 from server.report.reading import Row
@@ -49,6 +50,7 @@ def write_report(run: Path) -> Path:
     page = render(
         "page",
         **facts,
+        measured=side_by_side(facts["metrics"]),
         round_plots=figures.of_rounds(facts["rounds"]),
         text_plots=figures.of_texts(gathered),
         vote_plots=figures.of_votes(facts["votes"]) if facts["votes"] else [],

@@ -100,6 +100,7 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
         "times": 2,
         "kind": "votes",
         "top": 8,
+        "furthest": True,
         "mechanism": "gaussian",
         "summed": True,
         "epsilon_alone": 4.0,
