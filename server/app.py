@@ -24,7 +24,7 @@ from common.llm.base import Provider
 from common.llm.spending import Spending
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
-from server import models
+from server import models, tracking
 from server.checkpoint import write_atomic
 from server.evaluate import Evaluation
 from server.methods.base import Method
@@ -82,6 +82,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             evaluation=parts.evaluation,
             cleaner=parts.cleaner,
             spending=parts.spending,
+            tracking=config.get("tracking"),
         )
     )
 
@@ -91,6 +92,7 @@ class Parts:
 
     def __init__(self, config: DictConfig, *, folder: Path | None = None) -> None:
         _known(config)
+        tracking.check(config.get("tracking"))
         self.roster = _roster(config.secagg.roster)
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")

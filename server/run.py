@@ -10,7 +10,9 @@ step: texts that models have written come from the reply cache, answers that par
     rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
     privacy.json      the guarantee and what it does not cover
     metrics.json      the small model trained on synthetic texts, tested on real ones
-    report.html       all of it on one page
+    map.json          two coordinates of each synthetic text
+    report.html       all of it on one page; report.json: the same for programs
+    tensorboard/      figures by round, with `tracking: tensorboard`
     state/            what resuming needs
 """
 
@@ -35,11 +37,12 @@ from common.errors import CheckpointError
 from common.llm.base import Provider
 from common.llm.clean import Cleaner
 from common.llm.spending import Spending
+from common.privacy import accountant
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from common.text_queries import TextSpec
-from server import evaluate, rounds
+from server import evaluate, projection, rounds
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint, write_atomic
 from server.generate import PLAIN, generate, write
@@ -47,6 +50,7 @@ from server.methods.base import Method, State, Tools
 from server.network import Network
 from server.planning import describe
 from server.report import write_report
+from server.tracking import track
 
 log = logging.getLogger("caucus.run")
 
@@ -75,6 +79,7 @@ class Setup:
         evaluation: Which small model says how good the texts are.
         cleaner: What is done to the models' texts.
         spending: What the models are paid.
+        tracking: "tensorboard", or None.
     """
 
     run: str
@@ -93,6 +98,7 @@ class Setup:
     evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
     cleaner: Cleaner = PLAIN
     spending: Spending = field(default_factory=Spending)
+    tracking: str | None = None
 
 
 def run(setup: Setup) -> State:
@@ -135,7 +141,9 @@ def run(setup: Setup) -> State:
         fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
         report["paid"] = rounds.paid(setup.spending, before=state.rounds[:-1])
+        report["epsilon"] = accountant.epsilon(ledger.releases(setup.run), setup.plan.delta)
         save(status="partial")
+        track(setup.tracking, setup.folder, state.round, report)
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
     if asks:
         federation.close()
@@ -143,6 +151,9 @@ def run(setup: Setup) -> State:
     metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
     metrics["paid"] = rounds.paid(setup.spending)
     write_json(setup.folder / "metrics.json", metrics)
+    track(setup.tracking, setup.folder, state.round + 1, metrics)
+    vectors = tools.embed([candidate.text for candidate in state.candidates])
+    write_json(setup.folder / projection.SYNTHETIC, projection.synthetic_map(vectors))
     save(status="complete")
     write_report(setup.folder)
     return state

@@ -8,7 +8,8 @@
 1. Settle the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
-4. Simulation only: train the small model on the private records, for comparison, and write the report again.
+4. Simulation only: train the small model on the private records, for comparison, lay them on the map of the texts, and
+   write the report again.
    `traffic.json` has the bytes that an unbroken run in this process sent and received.
 
 A sweep runs each combination in a folder of its own, goes on where one fails, and ends with a table of all
@@ -21,6 +22,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import hydra
@@ -34,7 +36,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from client.app import SOCKET, relay
 from common import validate
+from common.domain import Record
+from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError
+from server import projection
 from server.app import app as server_app
 from server.app import identified, one_line, reloaded, store
 from server.report import write_report
@@ -182,8 +187,23 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     metrics["real_private"] = only_private.score(config, private, held_out)
     write_json(folder / "metrics.json", metrics)
+    _map_private(config, folder, private)
     write_report(folder)
     log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
+
+
+def _map_private(config: DictConfig, folder: Path, private: Sequence[Record]) -> None:
+    """Where private records lie on the map of the synthetic texts, without noise: only a simulation may know."""
+    fitted = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
+    if not fitted["points"]:
+        return
+    shown = projection.evenly(private, projection.MOST_PRIVATE)
+    encoder: Encoder = instantiate(config.embedding, _convert_="all")
+    placed = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in shown]))
+    points: dict[str, list[list[float]]] = {}
+    for record, point in zip(shown, placed, strict=True):
+        points.setdefault(record.label, []).append(point)
+    write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})
 
 
 if __name__ == "__main__":

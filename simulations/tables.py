@@ -5,16 +5,14 @@
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     python -m simulations.tables SWEEP_FOLDER
 
-A sweep makes its table when it ends, and `python -m` makes it again, after a run was resumed. An experiment
-(`configs/experiment/`) names its rows: the overrides that each sets, and what the paper reports for it. Of any other
-sweep a row is a combination of its overrides without the experiment seed.
+A sweep makes its table and a page, `report.html`, when it ends; `python -m` makes them again, after a run was resumed,
+and prints the table. An experiment (`configs/experiment/`) names its rows: the overrides that each sets, and what the
+paper reports for it. Of any other sweep a row is a combination of its overrides without the experiment seed.
 """
 
 import json
-import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed, load, store
+from server.report import measured
+from server.report.facts import unprotected
+from server.report.reading import read_lines
+from server.report.sweep import Row, Run, Table, write_comparison
 from server.run import for_json
 
 ERROR = "error.txt"
@@ -38,7 +40,7 @@ class AfterSweep(Callback):
         """Print and keep the table; exit with an error if a run failed."""
         made = write_table(Path(config.hydra.sweep.dir))
         if made.failures:
-            sys.exit(f"caucus-simulate: {len(made.failures)} of {made.runs} runs failed")
+            sys.exit(f"caucus-simulate: {len(made.failures)} of {len(made.runs)} runs failed")
 
 
 def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
@@ -64,92 +66,18 @@ def failed(config: DictConfig, folder: Path, error: str) -> None:
     (folder / ERROR).write_text(error + "\n", encoding="utf-8")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of a sweep.
-
-    Attributes:
-        folder: Its name in the sweep's folder.
-        row: Which row it belongs to.
-        error: Why there is no result; None where there is one.
-        accuracy: Of the small model, 0 to 1; None where there are no held-out texts.
-        epsilon: What its privacy statement says.
-        traffic: Mean bytes to and from a party for each answer, keys and all; None where it was not measured.
-    """
-
-    folder: str
-    row: str
-    error: str | None = None
-    accuracy: float | None = None
-    epsilon: float | None = None
-    traffic: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What one row's runs came to; the paper's rows that nothing here runs have no runs.
-
-    Attributes:
-        row: Its name.
-        runs: How many ended with a result.
-        failed: How many did not.
-        accuracies: Of those with held-out texts, 0 to 1.
-        epsilons: Different values among the runs.
-        traffic: Mean bytes to and from a party for each answer.
-        paper: The paper's figures by data set.
-    """
-
-    row: str
-    runs: int = 0
-    failed: int = 0
-    accuracies: tuple[float, ...] = ()
-    epsilons: tuple[float, ...] = ()
-    traffic: tuple[float, float] | None = None
-    paper: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def mean(self) -> float | None:
-        """Of the accuracies."""
-        return statistics.fmean(self.accuracies) if self.accuracies else None
-
-    @property
-    def deviation(self) -> float | None:
-        """Sample standard deviation of the accuracies; None for fewer than two."""
-        return statistics.stdev(self.accuracies) if len(self.accuracies) > 1 else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """All rows, in the experiment's order or that of the runs.
-
-    Attributes:
-        title: What is compared.
-        rows: One each.
-        runs: How many there were.
-        failures: Folder and reason of each failed one.
-        traffic: Whether to show it.
-    """
-
-    title: str
-    rows: tuple[Row, ...]
-    runs: int
-    failures: Mapping[str, str]
-    traffic: bool = False
-
-
 def write_table(folder: Path) -> Table:
-    """Print the table of a sweep and write it into its folder as `table.md` and `table.json`.
+    """Print the table of a sweep and write it into its folder: `table.md`, `table.json`, and a page, `report.html`.
 
     Raises:
         CheckpointError: The folder holds no run.
     """
     made = table(folder)
-    text = as_markdown(made)
-    (folder / "table.md").write_text(text, encoding="utf-8")
-    rows = [asdict(row) | {"mean": row.mean, "deviation": row.deviation} for row in made.rows]
-    plain = json.dumps(for_json(asdict(made) | {"rows": rows}), ensure_ascii=False, indent=2)
+    (folder / "table.md").write_text(as_markdown(made), encoding="utf-8")
+    plain = json.dumps(for_json(made.to_dict()), ensure_ascii=False, indent=2)
     (folder / "table.json").write_text(plain, encoding="utf-8")
-    sys.stdout.write(text)
+    write_comparison(folder, made)
+    sys.stdout.write(as_text(made))
     return made
 
 
@@ -170,18 +98,39 @@ def table(folder: Path) -> Table:
             _row(name, [run for run in runs if run.row == name], _paper(planned, name, data))
             for name in dict.fromkeys((*planned, *names))
         ),
-        runs=len(runs),
-        failures={run.folder: run.error for run in runs if run.error is not None},
+        runs=tuple(runs),
         traffic=experiment.get("traffic", False),
     )
 
 
 def as_markdown(made: Table) -> str:
     """The table in Markdown, with what its figures mean."""
-    data_sets = list(dict.fromkeys(name for row in made.rows for name in row.paper))
+    head, *rows = _cells(made)
+    lines = [head, ["---"] * len(head), *rows]
+    body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
+    return f"# {made.title}\n\n{body}\n{_notes(made)}\n" + (f"\n{failures}" if failures else "")
+
+
+def as_text(made: Table) -> str:
+    """The table for a terminal: columns under one another, numbers to the right."""
+    lines = _cells(made)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["─" * width for width in widths])
+    body = "".join(
+        "  ".join(cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(aligned)) + "\n"
+        for aligned in (list(zip(cells, widths, strict=True)) for cells in lines)
+    )
+    failures = "".join(f"run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
+    return f"{made.title}\n\n{body}\n{_notes(made)}\n" + (f"\n{failures}" if failures else "")
+
+
+def _cells(made: Table) -> list[list[str]]:
+    """Head and rows."""
+    data_sets = _data_sets(made)
     head = ["row", "runs", "accuracy", "ε"]
     head += ["KiB to a party", "KiB from a party"] * made.traffic + [f"paper: {name}" for name in data_sets]
-    lines = [head, ["---"] * len(head)]
+    lines = [head]
     for row in made.rows:
         traffic = row.traffic or (None, None)
         lines.append(
@@ -189,14 +138,18 @@ def as_markdown(made: Table) -> str:
             + [_number(value and value / 1024, 1) for value in traffic] * made.traffic
             + [_number(row.paper.get(name), 2) for name in data_sets]
         )
+    return lines
+
+
+def _notes(made: Table) -> str:
     notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
     notes += " Traffic: mean for each answer, all of the protocol's messages." * made.traffic
-    notes += " The paper's language models, small model and data sets differ from ours: compare orders only." * bool(
-        data_sets
-    )
-    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
-    body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return f"# {made.title}\n\n{body}\n{notes}\n" + (f"\n{failures}" if failures else "")
+    differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
+    return notes + differ * bool(_data_sets(made))
+
+
+def _data_sets(made: Table) -> list[str]:
+    return list(dict.fromkeys(name for row in made.rows for name in row.paper))
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
@@ -219,12 +172,20 @@ def _run(folder: Path, row: str) -> Run:
     scores = metrics.get("synthetic") or metrics.get("real_private")
     asked = privacy["spent"]["queries_asked"]
     each = asked * bytes_["parties"] if bytes_ else 0
+    rounds = read_lines(folder / "rounds.jsonl", dict, [])
     return Run(
         folder=folder.name,
         row=row,
+        method=ended.get("method", ""),
+        parties=ended.get("parties"),
         accuracy=scores["accuracy"] if scores else None,
         epsilon=float(privacy["epsilon"]),
+        unprotected=unprotected(privacy),
         traffic=(bytes_["bytes_to_parties"] / each, bytes_["bytes_from_parties"] / each) if each else None,
+        fid=tuple(entry.get("fid") for entry in rounds),
+        tokens=sum(sum(entry["tokens"].values()) for entry in rounds),
+        seconds=ended.get("seconds"),
+        figures=measured.by_name(metrics),
     )
 
 
@@ -236,19 +197,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _row(name: str, runs: Sequence[Run], paper: Mapping[str, float]) -> Row:
-    done = [run for run in runs if run.error is None]
-    traffic = [run.traffic for run in done if run.traffic is not None]
-    return Row(
-        row=name,
-        runs=len(done),
-        failed=len(runs) - len(done),
-        accuracies=tuple(run.accuracy for run in done if run.accuracy is not None),
-        epsilons=tuple(dict.fromkeys(run.epsilon for run in done if run.epsilon is not None)),
-        traffic=(statistics.fmean(to for to, _ in traffic), statistics.fmean(back for _, back in traffic))
-        if traffic
-        else None,
-        paper=paper,
-    )
+    done = tuple(run for run in runs if run.error is None)
+    return Row(row=name, runs=done, failed=len(runs) - len(done), paper=paper)
 
 
 def _paper(planned: Mapping[str, Any], row: str, data: Sequence[str]) -> dict[str, float]:
@@ -256,7 +206,7 @@ def _paper(planned: Mapping[str, Any], row: str, data: Sequence[str]) -> dict[st
 
 
 def _runs(row: Row) -> str:
-    return f"{row.runs}, {row.failed} failed" if row.failed else str(row.runs or "–")
+    return f"{len(row.runs)}, {row.failed} failed" if row.failed else str(len(row.runs) or "–")
 
 
 def _accuracy(row: Row) -> str:

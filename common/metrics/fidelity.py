@@ -27,18 +27,34 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
     Raises:
         DataError: Shapes do not fit, a set has fewer than 2 rows, or a value is not finite.
     """
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
-        raise DataError("vectors for FID", expected="two matrices of one width", got="other shapes")
-    if len(a) < 2 or len(b) < 2:
-        raise DataError("vectors for FID", expected="at least 2 rows in each set", got="fewer")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise DataError("vectors for FID", expected="finite values", got="a value that is not")
+    comparable("FID", a, b)
     mean_a, root_a = _gaussian(a)
     mean_b, root_b = _gaussian(b)
     shared = np.linalg.svd(root_a @ root_b.T, compute_uv=False).sum()
     distance = ((mean_a - mean_b) ** 2).sum() + (root_a**2).sum() + (root_b**2).sum() - 2 * shared
     # Equal sets may come out below 0 by rounding.
     return max(0.0, float(distance))
+
+
+def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:
+    """Sets of vectors that a metric can compare.
+
+    Raises:
+        DataError: Shapes do not fit, a set has fewer than `least` rows, or a value is not finite.
+    """
+    if any(one.ndim != 2 or one.shape[1:] != sets[0].shape[1:] for one in sets):
+        raise DataError(f"vectors for {what}", expected="two matrices of one width", got="other shapes")
+    if min(map(len, sets)) < least:
+        raise DataError(f"vectors for {what}", expected=f"at least {least} rows in each set", got="fewer")
+    if not all(np.isfinite(one).all() for one in sets):
+        raise DataError(f"vectors for {what}", expected="finite values", got="a value that is not")
+
+
+def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray[np.floating]:
+    """All rows, or `most` of them drawn without replacement, the same ones for the same experiment seed."""
+    if len(vectors) <= most:
+        return vectors
+    return vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), most, replace=False))]
 
 
 def _gaussian(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

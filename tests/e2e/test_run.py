@@ -22,10 +22,13 @@ def run(tmp_path_factory):
 def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
     assert sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()) == [
         "config.yaml",
+        "map.json",
+        "map_private.json",
         "metrics.json",
         *(f"parties/{party:04}.db" for party in range(3)),
         "privacy.json",
         "report.html",
+        "report.json",
         "rounds.jsonl",
         "run.json",
         *(f"state/answer-{index:03}.npy" for index in range(ROUNDS - 1)),

@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from common.errors import DataError
-from server.report import _plot, _ticks, write_report
+from server.report import write_report
+from server.report.plots import lines, steps
 from tests.server.test_statement import privacy
 
 VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path"}
@@ -22,7 +23,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.elements, self.open, self.scripts, self.text = [], [], [], ""
+        self.elements, self.open, self.scripts, self.text, self.first = [], [], [], "", ""
         self.feed(text)
         self.close()
         assert self.open == [], "every element is closed"
@@ -45,6 +46,8 @@ class Page(HTMLParser):
             self.scripts[-1] += data
         elif self.open and self.open[-1] != "style":
             self.text += data
+            if "body" in self.open and not self.first.strip():
+                self.first = data
 
     def tags(self, tag):
         return [attrs for name, attrs in self.elements if name == tag]
@@ -97,6 +100,7 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
         "times": 2,
         "kind": "votes",
         "top": 8,
+        "furthest": True,
         "mechanism": "gaussian",
         "summed": True,
         "epsilon_alone": 4.0,
@@ -156,7 +160,7 @@ def test_every_section_says_its_figures(run):
         "1 min 15 s",
         "3,000",  # tokens read, over three rounds
         "600",
-        "81.2 %",
+        "0.8125",
         "simulation only",
         "A malicious coordinator",
         "5.124",
@@ -209,7 +213,7 @@ def test_accessible_structure(run):
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     pictures = [attrs for attrs in page.tags("svg") if attrs.get("aria-hidden") != "true"]
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     assert all(set(attrs["aria-labelledby"].split()) <= set(ids) for attrs in pictures)
     assert {attrs["href"][1:] for attrs in page.tags("a")} <= set(ids)
 
@@ -219,11 +223,12 @@ def test_banners(tmp_path):
     assert not any("banner" in attrs.get("class", "") for attrs in plain.tags("p"))
     spent = {"epsilon": "inf", "queries_asked": 2, "queries_planned": 2}
     open_run = report(write_run(tmp_path / "open", epsilon="inf", against_colluders=[], spent=spent))
-    assert "No privacy: for experiments only." in open_run.text
+    assert "No privacy: no noise was added to the parties' answers (ε is infinite)." in open_run.text
+    assert open_run.first.startswith("No privacy:")
     assert "ε = ∞" in open_run.text
     assert "protected by differential privacy" not in open_run.text
     assert "Simulation." in open_run.text
-    assert sum(attrs.get("class") == "banner" for attrs in open_run.tags("p")) == 2
+    assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 2
 
 
 @pytest.mark.parametrize(
@@ -258,7 +263,7 @@ def test_a_partial_run_says_how_far_it_came(tmp_path):
 def test_a_broken_file_is_named_and_not_quoted(run):
     (run / "synthetic.jsonl").write_text('{"text": "halfway through')
     text = report(run).text
-    assert "synthetic.jsonl is not valid JSON." in text
+    assert "synthetic.jsonl: 1 of 1 lines cannot be read, the first is line 1." in text
     assert "halfway" not in text
 
 
@@ -277,7 +282,7 @@ def test_half_a_surrogate_pair_is_replaced(run):
 def test_an_earlier_page_is_replaced_and_nothing_else_left(run):
     before = {path.name for path in run.iterdir()}
     assert write_report(run).read_bytes() == write_report(run).read_bytes()
-    assert {path.name for path in run.iterdir()} == before | {"report.html"}
+    assert {path.name for path in run.iterdir()} == before | {"report.html", "report.json"}
 
 
 def test_no_folder_is_an_error(tmp_path):
@@ -300,7 +305,7 @@ def test_six_thousand_texts(tmp_path):
     [(0.0, 1.0, 2), (0.34, 0.35, 8), (1.0, 1.0, 6), (12.3, 14.0, 8), (9.99, 10.0, 6), (7e-4, 8e-4, 8)],
 )
 def test_ticks_reach_the_top_in_few_round_steps(top, last, most):
-    ticks = _ticks(top)
+    ticks = steps(0.0, top)
     assert ticks[0] == 0
     assert ticks[-1] >= top
     assert ticks[-1] == pytest.approx(last, rel=0.5)
@@ -308,12 +313,15 @@ def test_ticks_reach_the_top_in_few_round_steps(top, last, most):
 
 
 def test_a_line_has_a_gap_where_a_value_is_missing():
-    plot = _plot("fid", "FID", "", [0, 1, 2, 3], {"FID": [2.0, None, float("nan"), 1.0]})
+    def plot_of(values):
+        return lines("fid", "FID", note="", x_name="round", places=range(len(values)), values={"FID": values})
+
+    plot = plot_of([2.0, None, float("nan"), 1.0])
     assert plot.series[0].path.count("M") == 2
     assert "L" not in plot.series[0].path
     assert plot.series[0].values == (2.0, None, None, 1.0)
     (left, high), (right, low) = plot.series[0].points
     assert left < right
     assert high < low  # the y axis of a drawing points down
-    assert _plot("fid", "FID", "", [0], {"FID": [None]}) is None
-    assert len(_plot("fid", "FID", "", [0], {"FID": [0.0]}).series[0].points) == 1
+    assert plot_of([None]) is None
+    assert len(plot_of([0.0]).series[0].points) == 1

@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed
-from simulations.tables import as_markdown, failed, in_row, table, write_table
+from simulations.tables import as_markdown, as_text, failed, in_row, table, write_table
 from tests.e2e.runs import command, read
 
 EXPERIMENT = {
@@ -27,7 +27,7 @@ def run(folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, sta
     (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
     files = {
         "run": {"status": status},
-        "privacy": {"epsilon": epsilon, "spent": {"queries_asked": 4}},
+        "privacy": {"epsilon": epsilon, "planned_epsilon": epsilon, "queries": [{}], "spent": {"queries_asked": 4}},
         "metrics": {"synthetic": {"accuracy": accuracy}, "real_private": {"accuracy": 0.99}} if accuracy else {},
         **({"traffic": traffic} if traffic else {}),
     }
@@ -82,7 +82,7 @@ def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varie
         run(tmp_path, number, ["task=csv", f"a={number % 2}", f"b={number // 2 % 2}"], 0.5, epsilon=number % 2 + 1)
     made = table(tmp_path)
     assert [row.row for row in made.rows] == ["a=0, b=0", "a=1, b=0", "a=0, b=1", "a=1, b=1"]
-    assert [row.runs for row in made.rows] == [3, 3, 3, 3]
+    assert [len(row.runs) for row in made.rows] == [3, 3, 3, 3]
     assert [row.epsilons for row in made.rows] == [(1.0,), (2.0,), (1.0,), (2.0,)]
     assert "paper" not in as_markdown(made)
 
@@ -138,7 +138,7 @@ def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
         tmp_path, "--multirun", "method.samples=24,1", "method.shots=4", *small, f"hydra.sweep.dir={tmp_path}/sweep"
     )
     text = (tmp_path / "sweep" / "table.md").read_text("utf-8")
-    assert text in said
+    assert as_text(table(tmp_path / "sweep")) in said
     assert code == 1
     assert "| method.samples=24 | 1 |" in text
     assert "| method.samples=1 | 0, 1 failed | failed | – |" in text
@@ -155,3 +155,39 @@ def test_an_experiment_sweeps_by_itself(tmp_path):
     assert rows["OnlyPrivate"]["epsilons"] == ["inf"]
     assert (rows["OnlyPrivate"]["runs"], rows["WASP"]["runs"], rows["WASP"]["paper"]["Banking"]) == (3, 0, 89.63)
     assert "WASP, Table 2" in said
+
+
+def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printed_in_columns(tmp_path, capsys):
+    for number in range(8):
+        row = [f"method={'wasp' if number < 4 else 'aug_pe'}", f"privacy.epsilon={1 + number % 2 * 7}"]
+        path = run(tmp_path, number, [*row, f"federation.parties={number // 2 % 2 + 2}"], 0.1 * number + 0.1)
+        facts = {"status": "complete", "method": row[0][7:], "parties": number // 2 % 2 + 2, "seconds": 2.0}
+        (path / "run.json").write_text(json.dumps(facts))
+        privacy = json.loads((path / "privacy.json").read_text()) | {"epsilon": 1 + number % 2 * 7}
+        (path / "privacy.json").write_text(json.dumps(privacy))
+        lines = [{"fid": value, "tokens": {"input": 5, "output": 5}} for value in (3.0, None, 1.0 + number)]
+        (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "0" / "report.html").write_text("its own page")
+    run(tmp_path, 8, ["method=<b>"], 0.5, epsilon="inf", status="partial")
+    write_table(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert {key for key in ("epsilon", "parties", "fid") if f'id="plot-{key}"' in page} == {"epsilon", "parties", "fid"}
+    assert '<a href="0/report.html">0</a>' in page
+    assert '<a href="1/report.html">' not in page
+    assert "<b>" not in page
+    assert "method=&lt;b&gt;" in page
+    assert "of which 1 failed" in page
+    assert "synthetic: accuracy" in page
+    assert "No guarantee:" not in page  # a failed run releases nothing
+    printed = capsys.readouterr().out
+    assert len({len(line) for line in printed.splitlines()[2:13]}) == 1
+    first = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]
+    assert (first["methods"], first["parties"], first["fid"], first["tokens"]) == (["wasp"], [2], [3.0, None, 1.0], 30)
+
+
+def test_a_row_without_guarantee_is_named_before_anything_else(tmp_path):
+    run(tmp_path, 0, ["a=1"], 0.5, epsilon="inf")
+    run(tmp_path, 1, ["a=2"], 0.5)
+    write_table(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.index("No guarantee:</strong> a=1 (ε = ∞)") < page.index("<h1>")

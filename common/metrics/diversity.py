@@ -1,0 +1,116 @@
+"""How different the texts of one set are from each other."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import DataError
+from common.metrics.fidelity import comparable
+from common.validate import integers
+
+DEFINITION = (
+    "Self-BLEU: mean sentence BLEU-4 (sacrebleu, 0 to 1) of 200 texts drawn with the experiment seed, each against the "
+    "other 199 (Zhu et al. 2018). Distinct-n: different n-grams over all, of lower-cased words, in the whole set. "
+    "Self-similarity: mean cosine of all pairs of different texts' vectors. Exact duplicates: share of texts that "
+    "stand earlier in the set, white space and case apart; near duplicates: share with a cosine of at least 0.95 to "
+    "an earlier text."
+)
+"""What the figures mean, for reports."""
+
+SAMPLE = 200
+NEAR = 0.95
+_ROWS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicates:
+    """Shares of the texts, 0 to 1.
+
+    Attributes:
+        exact: Stand there already.
+        near: Have a cosine of at least `NEAR` to an earlier one, exact duplicates among them.
+    """
+
+    exact: float
+    near: float
+
+
+def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> float:
+    """Mean BLEU of each text against all others in a sample, 0 to 1; 1 where all are the same.
+
+    Raises:
+        DataError: There are fewer than two texts.
+    """
+    _two(texts)
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 — a second to import
+
+    # A sample of one size, because more references alone raise the figure.
+    at = np.sort(np.random.default_rng(seed).choice(len(texts), min(sample, len(texts)), replace=False))
+    chosen = [texts[one] for one in at]
+    bleu = BLEU(effective_order=True)
+    scores = [
+        bleu.sentence_score(text, chosen[:place] + chosen[place + 1 :]).score for place, text in enumerate(chosen)
+    ]
+    return float(np.mean(scores)) / 100
+
+
+def distinct(texts: Sequence[str], n: int) -> float:
+    """Different n-grams over all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
+
+    Raises:
+        DataError: No text has n words.
+    """
+    integers(1, n=n)
+    grams = [gram for text in texts for gram in _grams(re.findall(r"\w+", text.lower()), n)]
+    if not grams:
+        raise DataError(f"distinct {n}-grams", expected=f"a text of at least {n} words", got="none")
+    return len(set(grams)) / len(grams)
+
+
+def self_similarity(vectors: NDArray[np.floating]) -> float:
+    """Mean cosine of all pairs of different rows of (n, d) unit vectors, n at least 2.
+
+    The pairs' sum is |sum of rows|^2 without the rows' own cosines, so no pair is looked at.
+
+    Raises:
+        DataError: There are fewer rows, or a value is not finite.
+    """
+    comparable("self-similarity", vectors)
+    rows = vectors.astype(np.float64)
+    total = (rows.sum(axis=0) ** 2).sum() - (rows**2).sum()
+    return float(total / (len(rows) * (len(rows) - 1)))
+
+
+def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicates:
+    """Shares of texts that repeat an earlier one.
+
+    Args:
+        texts: At least two.
+        vectors: (texts, d), unit norm.
+
+    Raises:
+        DataError: There are fewer, or a value is not finite.
+    """
+    _two(texts)
+    comparable("near duplicates", vectors)
+    plain = [" ".join(text.lower().split()) for text in texts]
+    exact = np.ones(len(plain), dtype=bool)
+    exact[np.unique(plain, return_index=True)[1]] = False
+    near = exact.copy()
+    for first in range(0, len(vectors), _ROWS):
+        last = min(first + _ROWS, len(vectors))
+        cosines = vectors[first:last] @ vectors[:last].T
+        near[first:last] |= (np.tril(cosines, k=first - 1) >= NEAR).any(axis=1)
+    return Duplicates(exact=float(exact.mean()), near=float(near.mean()))
+
+
+def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    return [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
+
+
+def _two(texts: Sequence[str]) -> None:
+    if len(texts) < 2:
+        raise DataError("texts to compare with each other", expected="at least two", got=len(texts))

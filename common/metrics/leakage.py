@@ -1,0 +1,222 @@
+"""What synthetic texts give away about the records behind them.
+
+Attacks and distances look at private records outside any query: they are for simulations alone.
+
+A membership attack asks of a record whether it was among those that the texts were made from. A language model is
+trained on the synthetic texts; members are records that the parties had, others a random part of the same source that
+they had not, so that no difference of time or style tells them apart (RPSG, appendix E). Scores, higher for a member:
+
+    PPL    -nll(x), how likely the model finds the record (Carlini et al. 2021)
+    REFER  nll_reference(x) / nll(x): beside a model that was trained on other texts of the source (ibid.)
+    LIRA   mean of nll_shadow(x) - nll(x): a likelihood ratio of Gaussians of one variance, offline, because there are
+           too few shadow models for a variance of each record (Carlini et al. 2022, sections IV.C and V.B); each
+           shadow model is trained on a random half of the other texts
+
+Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for certainty.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import DataError
+from common.metrics.fidelity import comparable
+from common.metrics.intervals import Interval, area_under_curve
+from common.metrics.language_model import LanguageModel
+from common.redaction import entities
+from common.validate import integers
+
+DEFINITION = (
+    "Area under the ROC curve of attacks that tell records of the parties from a random held-out part of the same "
+    "source, by a language model trained on the synthetic texts: PPL by its likelihood alone, REFER by the ratio to a "
+    "model trained on other held-out texts, LIRA (offline, one variance) by the mean difference from shadow models "
+    "trained on halves of those. 0.5 is guessing. Intervals by DeLong."
+)
+"""What the attacks' figures mean, for reports."""
+
+NEAREST = (
+    "Cosine distance of each real text to its nearest synthetic text: medians for the parties' records and for "
+    "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
+    "nearest 5 % of held-out texts (0.05 where nothing leaks)."
+)
+"""What the distances mean, for reports."""
+
+PERSONAL = (
+    "Texts of 1,000 with at least one piece that looks like personal information, by patterns (presidio-analyzer's and "
+    "our own); of at most 300 texts drawn with the experiment seed."
+)
+"""What their rate means, for reports."""
+
+_ROWS = 1024
+
+
+class Likelihood(Protocol):
+    """What finds texts likely or not, as `LanguageModel` does."""
+
+    def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """(texts,) mean negative log likelihood of a token, in nats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """How well one attack tells members from others.
+
+    Attributes:
+        auc: Area under its ROC curve, 0 to 1.
+        interval: Of the area, 95 %.
+    """
+
+    auc: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distances:
+    """How near real texts are to synthetic ones; cosine distances, 0 to 2.
+
+    Attributes:
+        members: Median distance of a record to the nearest synthetic text.
+        others: The same for held-out texts.
+        closer: Share of records nearer than the nearest 5 % of held-out texts.
+        rows: Of each kind.
+    """
+
+    members: float
+    others: float
+    closer: float
+    rows: tuple[int, int] = field(default=(0, 0))
+
+    @property
+    def ratio(self) -> float:
+        """Of the medians, members over others; NaN where both are 0."""
+        if self.others == 0:
+            return math.nan if self.members == 0 else math.inf
+        return self.members / self.others
+
+
+def attacks(
+    synthetic: Sequence[str],
+    members: Sequence[str],
+    others: Sequence[str],
+    reference: Sequence[str],
+    *,
+    shadows: int = 2,
+    seed: int = 0,
+    training: Mapping[str, Any] | None = None,
+) -> dict[str, Attack]:
+    """PPL, REFER and LIRA against the synthetic texts.
+
+    Args:
+        synthetic: At least one text; what the attacked model is trained on.
+        members: At least two records that the parties had.
+        others: At least two of the same source that they had not.
+        reference: At least two more of those; what reference and shadow models are trained on.
+        shadows: How many shadow models, each on a half of `reference`.
+        seed: Experiment seed.
+        training: Settings of `LanguageModel.train`, for all models.
+
+    Raises:
+        DataError: There are too few texts.
+    """
+    integers(1, shadows=shadows)
+    if min(len(members), len(others), len(reference)) < 2:
+        raise DataError("membership attack", expected="at least two members, others and reference texts", got="fewer")
+    settings = dict(training or {})
+    half = (len(reference) + 1) // 2
+    halves = [np.random.default_rng([seed, shadow]).permutation(len(reference))[:half] for shadow in range(shadows)]
+    target = LanguageModel.train(synthetic, seed=seed, **settings)
+    beside = LanguageModel.train(reference, seed=seed + 1, **settings)
+    shadow_models = [
+        LanguageModel.train([reference[one] for one in each], seed=seed + 2 + at, **settings)
+        for at, each in enumerate(halves)
+    ]
+    return scored(target, beside, shadow_models, members, others)
+
+
+def scored(
+    target: Likelihood,
+    reference: Likelihood,
+    shadows: Sequence[Likelihood],
+    members: Sequence[str],
+    others: Sequence[str],
+) -> dict[str, Attack]:
+    """The attacks with models that there are."""
+    texts = [*members, *others]
+    nll = target.nll(texts)
+    scores = {
+        "PPL": -nll,
+        "REFER": reference.nll(texts) / nll,
+        "LIRA": np.mean([shadow.nll(texts) for shadow in shadows], axis=0) - nll,
+    }
+    areas = {name: area_under_curve(values[: len(members)], values[len(members) :]) for name, values in scores.items()}
+    return {name: Attack(auc=area, interval=interval) for name, (area, interval) in areas.items()}
+
+
+def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
+    """Bits by which a canary stands out: log2 of the candidates over its rank among them (Carlini et al. 2019).
+
+    Args:
+        model: Trained on texts that the canary may have got into.
+        canary: What was put among the records.
+        alternatives: Texts of the same form that were not, the more the finer.
+
+    Returns:
+        0, the least likely, to log2(alternatives + 1), the likeliest of all; a canary as likely as an alternative
+        ranks behind it. About 1.44 in the mean where nothing was learned.
+
+    Raises:
+        DataError: There is no alternative.
+    """
+    if not alternatives:
+        raise DataError("canary", expected="at least one alternative of the same form", got="none")
+    nll = model.nll([canary, *alternatives])
+    rank = 1 + int((nll[1:] <= nll[0]).sum())
+    return math.log2(len(nll) / rank)
+
+
+def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], others: NDArray[np.floating]) -> Distances:
+    """How near records and held-out texts are to the synthetic texts, of unit vectors (n, d) each.
+
+    Raises:
+        DataError: Shapes do not fit, a set is empty, or a value is not finite.
+    """
+    comparable("distances to the nearest text", synthetic, members, others, least=1)
+    near_members, near_others = _distances(members, synthetic), _distances(others, synthetic)
+    return Distances(
+        members=float(np.median(near_members)),
+        others=float(np.median(near_others)),
+        closer=float((near_members < np.quantile(near_others, 0.05)).mean()),
+        rows=(len(members), len(others)),
+    )
+
+
+def personal_information(texts: Sequence[str]) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Which texts hold anything that looks like personal information, and how many hold each kind.
+
+    By the patterns of `common/redaction.py`: what is found is no proof of a leak, and what is missed none of its
+    absence (RPSG, appendix F).
+
+    Returns:
+        (texts,) bool, and the number of texts for each kind found, in the order of its name.
+
+    Raises:
+        DataError: There is no text.
+    """
+    if not texts:
+        raise DataError("texts to search", expected="at least one", got="none")
+    kinds = [set(entities(text)) for text in texts]
+    return np.array([bool(each) for each in kinds]), dict(
+        sorted(Counter(kind for each in kinds for kind in each).items())
+    )
+
+
+def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) cosine distance of each row to the nearest of `to`."""
+    found = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
+    # Rounding would make duplicates differ.
+    return np.where((joined := np.concatenate(found)) < 1e-6, 0.0, joined)

@@ -1,0 +1,203 @@
+"""Everything that a run folder says, read once, in JSON's types: what `report.json` holds and the page shows."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from server.projection import PRIVATE, SYNTHETIC
+from server.report import measured, votes
+from server.report.reading import Row, as_object, read, read_lines
+from server.statement import not_covered, statement
+
+Places = Mapping[str, Sequence[Sequence[float]]]
+"""By label, points on the map."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What a report is made of.
+
+    Attributes:
+        facts: `report.json`.
+        texts: The lines of `synthetic.jsonl`.
+        synthetic: Where they lie on the map; empty without one.
+        private: Where the private records of a simulation lie on it; always empty in a deployment.
+    """
+
+    facts: dict[str, Any]
+    texts: list[Row] = field(repr=False)
+    synthetic: Places = field(repr=False)
+    private: Places = field(repr=False)
+
+
+def gather(run: Path) -> Gathered:
+    """Read a run folder, complete or partial; what cannot be read is named among the problems."""
+    problems: list[str] = []
+    ended = read(run / "run.json", _ended, problems)
+    privacy = read(run / "privacy.json", _privacy, problems)
+    rounds = read_lines(run / "rounds.jsonl", _round, problems)
+    texts = read_lines(run / "synthetic.jsonl", _text, problems)
+    metrics = read(run / "metrics.json", lambda text: measured.groups(as_object(text)), problems)
+    config = read(run / "config.yaml", str, problems)
+    synthetic, private = _map(run, privacy, texts, problems)
+    answered = []
+    if privacy is not None:
+        answered = read(run / "rounds.jsonl", lambda _: votes.distributions(run, privacy, rounds), []) or []
+    facts = {
+        "run": ended,
+        "partial": _why_partial(ended, privacy),
+        "problems": problems,
+        "warning": _warning(privacy),
+        "privacy": privacy,
+        "released": {
+            "texts": len(texts),
+            **{part: dict(Counter(str(row[part]) for row in texts)) for part in ("label", "model", "round")},
+            "words": votes.histogram([len(row["text"].split()) for row in texts], whole=True) if texts else None,
+        },
+        "metrics": metrics or [],
+        "rounds": rounds,
+        "cost": _cost(ended, rounds),
+        "votes": answered,
+        "map": {
+            source: {label: len(points) for label, points in places.items()}
+            for source, places in (("synthetic", synthetic), ("private", private))
+        },
+        "config": config,
+    }
+    return Gathered(facts=facts, texts=texts, synthetic=synthetic, private=private)
+
+
+def _ended(text: str) -> dict[str, Any]:
+    return {"versions": {}, "reason": None} | _having(as_object(text), "status", "method", "task", "parties", "seconds")
+
+
+def _privacy(text: str) -> dict[str, Any]:
+    privacy = as_object(text)
+    return {"statement": statement(privacy), "not_covered": not_covered(privacy)} | privacy
+
+
+def _round(line: Any) -> Row:  # noqa: ANN401 — from JSON
+    needed = ("round", "requested", "generated", "lost", "candidates", "tokens", "calls", "seconds")
+    return {"queries": [], "notes": [], "fid": None} | _having(line, *needed)
+
+
+def _text(line: Any) -> Row:  # noqa: ANN401
+    row = _having(line, "text", "label", "model", "round")
+    if not isinstance(row["text"], str):
+        raise TypeError("text")
+    return row
+
+
+def _having(value: Any, *fields: str) -> dict[str, Any]:  # noqa: ANN401
+    """A mapping with these fields.
+
+    Raises:
+        KeyError, TypeError: It lacks one, or is none.
+    """
+    if not isinstance(value, dict):
+        raise TypeError("no object")
+    for name in fields:
+        value[name]
+    return value
+
+
+def _map(
+    run: Path, privacy: Row | None, texts: Sequence[Row], problems: list[str]
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Points by label. Those of private records are for a simulation alone, whatever lies in the folder."""
+    points = read(run / SYNTHETIC, lambda text: _pairs(as_object(text)["points"]), problems, needed=False) or []
+    synthetic: dict[str, list[Any]] = {}
+    if points and len(points) != len(texts):
+        problems.append(f"{SYNTHETIC} is of other texts than synthetic.jsonl")
+    elif points:
+        for row, point in zip(texts, points, strict=True):
+            synthetic.setdefault(str(row["label"]), []).append(point)
+    if privacy is None or not privacy["simulation"]:
+        if (run / PRIVATE).exists():
+            problems.append(f"{PRIVATE} was not read: private records are drawn in simulations alone")
+        return synthetic, {}
+    private = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
+    return synthetic, (private or {}) if synthetic else {}
+
+
+def _by_label(points: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {label: _pairs(some) for label, some in points.items()}
+
+
+def _pairs(points: Sequence[Any]) -> list[list[float]]:
+    pairs = [[float(x), float(y)] for x, y in points]
+    if not all(math.isfinite(value) for pair in pairs for value in pair):
+        raise ValueError("a point that is nowhere")
+    return pairs
+
+
+def _why_partial(ended: Row | None, privacy: Row | None) -> str | None:
+    """Say in one sentence why a run is partial; None for a complete one."""
+    if ended is not None and ended["status"] == "complete":
+        return None
+    why = "The run did not reach its end." if ended is None else "The run stopped before its end."
+    why += f" {ended['reason']}" if ended and ended["reason"] else ""
+    if privacy is not None:
+        spent = privacy["spent"]
+        why += f" {spent['queries_asked']} of {spent['queries_planned']} planned private queries were asked."
+    return why
+
+
+def _warning(privacy: Row | None) -> str | None:
+    """What must be read before anything else; None where the texts have a guarantee."""
+    if privacy is None:
+        return "No guarantee: no readable privacy statement was found. Treat these texts as private data."
+    if not unprotected(privacy):
+        return None
+    first: str = privacy["statement"].split("\n\n")[0]
+    return first
+
+
+def unprotected(privacy: Row) -> bool:
+    """Whether nothing is guaranteed. Where nothing was asked, there is nothing to guarantee."""
+    asked = privacy["queries"] or math.isinf(float(privacy["planned_epsilon"]))
+    return bool(asked) and math.isinf(float(privacy["epsilon"]))
+
+
+def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
+    """Model calls, tokens, seconds (wall time of a run that ended, else the sum over its rounds), money if known."""
+    return {
+        "calls": sum(entry["calls"] for entry in rounds),
+        "input_tokens": sum(entry["tokens"]["input"] for entry in rounds),
+        "output_tokens": sum(entry["tokens"]["output"] for entry in rounds),
+        "seconds": ended["seconds"] if ended else sum(sum(entry["seconds"].values()) for entry in rounds),
+        "money": _money(rounds),
+    }
+
+
+def _money(rounds: Sequence[Row]) -> dict[str, float | None]:
+    """By model, what all rounds cost; None for one whose price is unknown, nothing where none has a price."""
+    paid: dict[str, float | None] = {}
+    for entry in rounds:
+        for model, amount in (entry.get("paid") or {}).items():
+            money = amount["cost"]
+            before = paid.get(model, 0.0)
+            paid[model] = None if money is None or before is None else before + money
+    return paid
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401
+    """The value as strict JSON has it: an infinity as "inf" or "-inf", and None for what is no number."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None if math.isnan(value) else str(value)
+        case Mapping():
+            return {str(key): finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [finite(inner) for inner in value]
+        case _:
+            return value
+
+
+def as_json(facts: Mapping[str, Any]) -> str:
+    """`report.json`."""
+    return json.dumps(finite(facts), ensure_ascii=False, indent=1, allow_nan=False) + "\n"

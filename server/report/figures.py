@@ -1,0 +1,117 @@
+"""Which plots a run has."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from server.projection import evenly
+from server.report import plots
+from server.report.facts import Gathered, Places
+
+MOST_POINTS = 2000
+"""Of one source on the map; more would only cover one another."""
+
+_KNOWN = {
+    "weights": (
+        "Weight of each model",
+        "The share of a round's texts that each model was asked for. It follows the noised votes of the round before.",
+    ),
+    "fid": (
+        "Distance to real texts (FID)",
+        "Fréchet distance between embeddings of synthetic texts and of test records, without noise. Lower is nearer.",
+    ),
+    "accuracy": (
+        "Accuracy on real texts",
+        "Of a small model trained on the round's synthetic texts and tested on the test records, without noise.",
+    ),
+    "epsilon": ("ε spent so far", "What the answers up to this round cost together, at the δ of the plan."),
+    "self_similarity": (
+        "Self-similarity",
+        "Mean cosine between the embeddings of two synthetic texts. Lower is richer.",
+    ),
+    "tau": ("Suppression threshold τ", "Texts more similar than this to a better one were dropped."),
+}
+"""Title and note of figures that rounds have; any other number is drawn under its own name."""
+
+_BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens", "paid", "losses", "cleaned"}
+_BOOKKEEPING |= {"requested", "generated", "lost", "metadata", "queries", "notes"}
+
+
+def of_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
+    """A plot for every figure that rounds have: known ones first, in one line or one for each model."""
+    names = [name for name in dict.fromkeys(name for entry in rounds for name in entry) if name not in _BOOKKEEPING]
+    drawn, places = [], [entry["round"] for entry in rounds]
+    for name in sorted(names, key=lambda name: list(_KNOWN).index(name) if name in _KNOWN else len(_KNOWN)):
+        title, note = _KNOWN.get(name, (name.replace("_", " "), ""))
+        drawn.append(
+            plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=_values(rounds, name))
+        )
+    return [plot for plot in drawn if plot is not None]
+
+
+def _values(rounds: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[float | None]]:
+    """By line, a value for each round; a figure that is a number in some round and a mapping in none is one line."""
+    held = [entry.get(name) for entry in rounds]
+    inner = dict.fromkeys(key for value in held if isinstance(value, Mapping) for key in value)
+    if not inner:
+        return {name.replace("_", " "): [plots.finite(value) for value in held]}
+    return {
+        str(key): [plots.finite(value.get(key)) if isinstance(value, Mapping) else None for value in held]
+        for key in inner
+    }
+
+
+def of_texts(gathered: Gathered) -> list[plots.Plot]:
+    """The map, and how long the texts are."""
+    words = gathered.facts["released"]["words"]
+    lengths = words and plots.bars(
+        "lengths",
+        "Length of the texts",
+        note="Texts by their number of words.",
+        x_name="words",
+        edges=words["edges"],
+        counts=words["counts"],
+        open_end=words["open_end"],
+    )
+    return [plot for plot in (_map(gathered), lengths) if plot]
+
+
+def _map(gathered: Gathered) -> plots.Dots | None:
+    sources = {"synthetic": gathered.synthetic}
+    note = (
+        "Each text by the two directions in which the embeddings of the synthetic texts differ most (principal "
+        "components). Near means similar."
+    )
+    if gathered.private:
+        sources["private (simulation only)"] = gathered.private
+        note += " Private records, drawn as crosses, are on the same axes: simulation only, without noise."
+    if any(_count(places) > MOST_POINTS for places in sources.values()):
+        note += f" At most {MOST_POINTS:,} of a kind are drawn, evenly taken."
+    thinned = {source: _thinned(places) for source, places in sources.items()}
+    return plots.dots("map", "Map of the texts", note, thinned)
+
+
+def _count(places: Places) -> int:
+    return sum(map(len, places.values()))
+
+
+def _thinned(places: Places) -> Places:
+    share = min(1.0, MOST_POINTS / max(1, _count(places)))
+    return {label: evenly(points, max(1, round(share * len(points)))) for label, points in places.items()}
+
+
+def of_votes(votes: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
+    """The votes of the last query, in each direction."""
+    last = [each for each in votes if each["round"] == votes[-1]["round"]]
+    return [
+        plots.bars(
+            f"votes-{number}",
+            f"{each['direction'].capitalize()} votes, round {each['round']}",
+            note="Candidates by their noised votes. Shaded: two scales of the noise to either side of 0, where most "
+            "candidates without any vote fall.",
+            x_name="noised votes",
+            edges=each["edges"],
+            counts=each["counts"],
+            shade=(-2 * each["scale"], 2 * each["scale"]),
+        )
+        for number, each in enumerate(last)
+    ]

@@ -1,0 +1,112 @@
+"""The figures of `metrics.json` in groups, whatever there are: the report knows no metric by name.
+
+A figure is a number, or a mapping with a "value" (None, and a "reason", where it cannot be had), an "interval" of two
+numbers, the "rows" that it rests on and a "definition" of its own. A mapping of figures is a group, with a "definition"
+and a "note"; mappings within it give longer names. "simulation_only" marks all that a mapping holds as computed from
+private records.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows"}
+GENERAL = "in general"
+"""Title of the group of figures that stand in none."""
+
+
+def groups(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Groups in the file's order, each with "title", "definition", "note", "private" and "figures".
+
+    A figure has "name", "value" (None where there is none), "interval", "rows", "definition", "reason" and "private".
+    """
+    single = {name: value for name, value in metrics.items() if not _group(value)}
+    found = [_made(GENERAL, single)]
+    found += [_made(name, value) for name, value in metrics.items() if _group(value)]
+    return [group for group in found if group["figures"]]
+
+
+def by_name(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """All figures that have a finite value, by group and name."""
+    return {
+        f"{group['title']}: {figure['name']}": figure["value"]
+        for group in groups(metrics)
+        for figure in group["figures"]
+        if figure["value"] is not None and math.isfinite(figure["value"])
+    }
+
+
+def _made(title: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    private = _private(content)
+    return {
+        "title": title.replace("_", " "),
+        "definition": content.get("definition"),
+        "note": "; ".join(_said(content)) or None,
+        "private": private,
+        "figures": list(_figures(content, "", private=private)),
+    }
+
+
+def _said(content: Mapping[str, Any]) -> Iterator[str]:
+    """What a group says in words besides its definition."""
+    for key, value in content.items():
+        if isinstance(value, str) and key != "definition" and not _figure(value):
+            yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"
+
+
+def _figures(content: Mapping[str, Any], above: str, *, private: bool) -> Iterator[dict[str, Any]]:
+    for key, value in content.items():
+        if key in _ABOUT:
+            continue
+        name = above + str(key).replace("_", " ")
+        if _figure(value):
+            yield _one(name, value if isinstance(value, Mapping) else {"value": value}, private=private)
+        elif isinstance(value, Mapping):
+            yield from _figures(value, f"{name}: ", private=private or _private(value))
+
+
+def _one(name: str, figure: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+    value, interval = figure.get("value"), figure.get("interval")
+    return {
+        "name": name,
+        # An infinity is a text in JSON.
+        "value": None if value is None else float(value) if isinstance(value, str) else value,
+        "interval": None if interval is None else [float(end) for end in interval],
+        "rows": figure.get("rows"),
+        "definition": figure.get("definition"),
+        "reason": figure.get("reason"),
+        "private": private or _private(figure),
+    }
+
+
+def _figure(value: Any) -> bool:  # noqa: ANN401
+    if isinstance(value, Mapping):
+        return "value" in value or "reason" in value
+    return value in ("inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _group(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, Mapping) and not _figure(value)
+
+
+def _private(content: Mapping[str, Any]) -> bool:
+    return bool(content.get("simulation_only"))
+
+
+def side_by_side(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Groups to be shown in one table: one, and with it one of private records that has the very same figures."""
+    tables: list[list[dict[str, Any]]] = []
+    for group in found:
+        names = [figure["name"] for figure in group["figures"]]
+        fitting = (
+            table
+            for table in tables
+            if len(table) == 1 and group["private"] and not table[0]["private"]
+            and names == [figure["name"] for figure in table[0]["figures"]]
+        )  # fmt: skip
+        table = next(fitting, None)
+        if table is None:
+            tables.append([group])
+        else:
+            table.append(group)
+    return tables

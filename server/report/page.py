@@ -1,0 +1,296 @@
+"""The page about one run."""
+
+PAGE = r"""
+{% from "pieces" import head, table, draw, sample with context %}
+{% set task = run.task if run else "an unfinished run" %}
+{% set total = released.texts %}
+{% set unprotected = privacy and warning %}
+{{ head("Synthetic texts: " ~ task, style, script) }}
+<body>
+<header>
+{% if warning %}
+<p class="banner" role="note"><strong>{{ warning.partition(": ")[0] }}:</strong> {{ warning.partition(": ")[2] }}</p>
+{% endif %}
+<h1>{{ total | number }} synthetic texts{% if privacy %} from {{ privacy.parties }} part{{ "y" if privacy.parties == 1 else "ies" }}{% endif %}: {{ task }}</h1>
+<nav aria-label="Sections"><ul>
+<li><a href="#guarantee">Guarantee</a></li><li><a href="#open">Not covered</a></li><li><a href="#utility">Utility</a></li>
+<li><a href="#texts">Texts</a></li><li><a href="#rounds">Rounds</a></li><li><a href="#queries">Private queries</a></li>
+<li><a href="#ledger">Ledger</a></li><li><a href="#samples">Samples</a></li><li><a href="#configuration">Configuration</a></li>
+</ul></nav>
+</header>
+<main>
+{% if privacy and privacy.simulation %}
+<p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. What is marked “simulation only” was
+computed from private records without noise and must not leave with the texts.</p>
+{% endif %}
+{% if partial or problems %}
+<div class="banner note" role="note">
+<p>{% if partial %}<strong>Partial run.</strong> {{ partial }} This page shows what there is.{% else %}<strong>Some files could not be read.</strong>{% endif %}</p>
+{% if problems %}<ul class="tight">{% for problem in problems %}<li>{{ problem }}.</li>{% endfor %}</ul>{% endif %}
+</div>
+{% endif %}
+
+<div class="cards">
+<section class="card">
+<h2>What was released</h2>
+<p class="big">{{ total | number }} texts</p>
+{% if total %}
+<p>Written by {{ samples.models | length }} language model{{ "s" if samples.models | length != 1 }}
+{%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} part{{ "y" if privacy.parties == 1 else "ies" }} about private records{% endif %}.
+{%- if not privacy or not privacy.queries | selectattr("longest", "defined") | list %} No model was shown a private text.{% endif %}</p>
+<ul class="tight">
+{% for label, some in examples.items() %}
+{% if loop.index <= 8 %}<li>{{ label }}: {{ some.total | number }}</li>{% endif %}
+{% endfor %}
+{% if examples | length > 8 %}<li>and {{ examples | length - 8 }} more labels</li>{% endif %}
+</ul>
+{% endif %}
+</section>
+<section class="card" id="guarantee">
+<h2>The guarantee</h2>
+{% if privacy %}
+{% if unprotected %}<p class="big">None: ε = ∞</p>
+{% elif not privacy.queries %}<p class="big">No private record was asked about</p>
+{% else %}<p class="big">ε = {{ (privacy.planned_epsilon if privacy.calibration == "paper" else privacy.epsilon) | epsilon }}, δ = {{ privacy.delta | delta }}</p>
+{% endif %}
+<dl>
+<dt>Protected</dt><dd>{% if unprotected %}nothing
+{%- elif not privacy.queries %}all records: none was used
+{%- elif privacy.adjacency.unit == "user" %}all records of one user, at most {{ privacy.adjacency.max_records }} ({{ privacy.adjacency.relation }})
+{%- else %}one record ({{ privacy.adjacency.relation }}){% endif %}</dd>
+{% if privacy.queries %}<dt>Aggregation</dt><dd>{% if privacy.aggregation == "none" %}none: the coordinator sees each party's answer
+{%- else %}{{ privacy.aggregation }}{% endif %}</dd>{% endif %}
+{% if privacy.queries and privacy.aggregation != "none" and not unprotected %}
+<dt>Allows for</dt><dd>{{ privacy.assumed_colluders }} colluding and {{ privacy.max_dropouts }} missing parties of {{ privacy.parties }}</dd>
+{% endif %}
+</dl>
+{% else %}
+<p>No privacy statement was found, so nothing can be said. Treat these texts as private data.</p>
+{% endif %}
+</section>
+<section class="card">
+<h2>What it cost</h2>
+<dl class="figures">
+{% if cost.money %}
+<dt>Money</dt><dd>{% set known = cost.money.values() | reject("none") | list %}{{ known | sum | number }}
+{%- if known | length < cost.money | length %} and what has no known price{% endif %}</dd>
+{% for model, money in cost.money.items() %}{% if cost.money | length > 1 and loop.index <= 6 %}
+<dt>{{ model }}</dt><dd>{{ "price unknown" if money is none else money | number }}</dd>
+{% endif %}{% endfor %}
+{% endif %}
+<dt>Model calls</dt><dd>{{ cost.calls | number }}</dd>
+<dt>Tokens read</dt><dd>{{ cost.input_tokens | number }}</dd>
+<dt>Tokens written</dt><dd>{{ cost.output_tokens | number }}</dd>
+<dt>Time</dt><dd>{{ cost.seconds | duration }}</dd>
+{% if privacy %}<dt>Private queries</dt><dd>{{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }}</dd>{% endif %}
+</dl>
+</section>
+{% if privacy %}
+<section class="card wide">
+<h2>In plain words</h2>
+{% for part in privacy.statement.split("\n\n") %}<p>{{ part }}</p>{% endfor %}
+</section>
+<section class="card">
+<h2>What is not covered</h2>
+<ul class="tight">{% for item in privacy.not_covered %}<li>{{ item.partition(": ")[0] }}</li>{% endfor %}</ul>
+<p><a href="#open">Each of these in full</a></p>
+</section>
+{% endif %}
+</div>
+
+<section id="open">
+<h2>What the guarantee does not cover</h2>
+{% if privacy %}
+<ul class="tight">
+{% for item in privacy.not_covered %}
+{% set heading, colon, rest = item.partition(": ") %}
+<li><strong>{{ heading }}{{ colon }}</strong>{{ rest }}</li>
+{% endfor %}
+</ul>
+{% else %}
+<p>There is no readable statement, so nothing is covered.</p>
+{% endif %}
+</section>
+
+<section id="utility">
+<h2>Utility against real data</h2>
+{% for groups in measured %}
+{% set group = groups[0] %}
+{% set words = group.figures | selectattr("definition") | list + group.figures | selectattr("reason") | list %}
+<h3>{{ group.title[:1] | upper }}{{ group.title[1:] }}{% if group.private %} <span class="tag">simulation only</span>{% endif %}</h3>
+{% for each in groups %}
+{% if each.definition and (loop.first or each.definition != group.definition) %}
+<p class="soft small">{% if not loop.first %}<strong>{{ each.title }}:</strong> {% endif %}{{ each.definition }}</p>
+{% endif %}
+{% if each.note %}<p>{{ each.title[:1] | upper }}{{ each.title[1:] }}: {{ each.note }}.</p>{% endif %}
+{% endfor %}
+{% call table(group.title, ["figure"] + groups | map(attribute="title") | list + (["rows"] if group.figures | selectattr("rows") | list else [])
+  + (["what it is"] if words else [])) %}
+{% for figure in group.figures %}
+{% set at = loop.index0 %}
+<tr><th scope="row">{{ figure.name }}{% if figure.private and not group.private %} <span class="tag">simulation only</span>{% endif %}</th>
+{% for each in groups %}
+{% set shown = each.figures[at] %}
+<td>{{ "not measured" if shown.value is none else shown.value | number }}
+{%- if shown.interval %} <span class="soft">({{ shown.interval[0] | number }} to {{ shown.interval[1] | number }})</span>{% endif %}
+{%- if each.private and not loop.first %} <span class="tag">simulation only</span>{% endif %}</td>
+{% endfor %}
+{% if group.figures | selectattr("rows") | list %}<td>{{ figure.rows | number }}</td>{% endif %}
+{% if words %}<td class="text">{{ figure.reason or figure.definition or "" }}</td>{% endif %}</tr>
+{% endfor %}
+{% endcall %}
+{% else %}
+<p>Not measured in this run.</p>
+{% endfor %}
+{% if measured | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
+<p class="soft">In brackets: 95 % intervals, as each definition says.</p>
+{% endif %}
+</section>
+
+<section id="texts">
+<h2>The texts</h2>
+{% if text_plots %}
+<div class="plots">{% for plot in text_plots %}{{ draw(plot) }}{% endfor %}</div>
+{% endif %}
+{% if not map.synthetic %}<p>There is no map of the texts{{ "" if total else ", since there are none" }}.</p>{% endif %}
+</section>
+
+<section id="rounds">
+<h2>Rounds</h2>
+{% if rounds %}
+<div class="plots">{% for plot in round_plots %}{{ draw(plot) }}{% endfor %}</div>
+{% if round_plots | selectattr("key", "equalto", "round-fid") | list | length == 0 %}<p>FID was not measured in this run.</p>{% endif %}
+<h3>Each round</h3>
+{% call table("Texts asked for, written and lost; time and tokens", ["round", "asked for", "written", "lost", "candidates", "calls",
+  "tokens read", "tokens written", "write", "embed", "ask"]) %}
+{% for entry in rounds %}
+<tr><th scope="row">{{ entry.round }}</th><td>{{ entry.requested.values() | sum | number }}</td><td>{{ entry.generated.values() | sum | number }}</td>
+<td>{{ entry.lost.values() | sum | number }}</td><td>{{ entry.candidates | number }}</td><td>{{ entry.calls | number }}</td>
+<td>{{ entry.tokens.input | number }}</td><td>{{ entry.tokens.output | number }}</td>
+{% for kind in ("generate", "embed", "ask") %}<td>{{ (entry.seconds[kind] or 0) | duration }}</td>{% endfor %}</tr>
+{% endfor %}
+{% endcall %}
+{% if rounds | selectattr("notes") | list %}
+<h3>Notes</h3>
+<ul class="tight">{% for entry in rounds %}{% for note in entry.notes %}<li>Round {{ entry.round }}: {{ note }}</li>{% endfor %}{% endfor %}</ul>
+{% endif %}
+{% else %}
+<p>No round was completed.</p>
+{% endif %}
+</section>
+
+<section id="queries">
+<h2>Private queries</h2>
+{% if privacy and privacy.queries %}
+<p>Everything that leaves a party is an answer to one of these. Mechanism: {{ privacy.mechanism }}.</p>
+{% call table("Planned queries", ["query", "kind", "times", "mechanism", "L1 sensitivity", "L2 sensitivity", "scale of the noise", "grid", "ε alone"]) %}
+{% for query in privacy.queries %}
+<tr><th scope="row">{{ query.name }}</th><td>{{ query.kind }}</td><td>{{ query.times }}</td><td>{{ query.mechanism }}</td>
+<td>{{ query.sensitivity_l1 | number }}</td><td>{{ query.sensitivity_l2 | number }}</td><td>{{ query.scale | number }}</td>
+<td>{{ query.grid }}</td><td>{{ query.epsilon_alone | epsilon }}</td></tr>
+{% endfor %}
+{% endcall %}
+<p class="soft">Sensitivities and scales are in votes, records, cosines or features; they leave a party as whole numbers, multiplied by
+the grid. The sensitivity is how far one {{ "person" if privacy.adjacency.unit == "user" else "record" }} can move an answer at most. The scale is that
+of the noise on each number of {{ "one party's answer" if privacy.aggregation == "none" else "the sum over parties" }}: the standard deviation of Gaussian noise, b of Laplace noise.</p>
+{% if votes %}
+<h3>Noised votes</h3>
+<div class="plots">{% for plot in vote_plots %}{{ draw(plot) }}{% endfor %}</div>
+{% call table("Noised votes for a candidate, over all candidates of a round", ["round", "direction", "candidates", "scale of the noise",
+  "least", "10 %", "half", "90 %", "most", "above two scales"]) %}
+{% for each in votes %}
+<tr><th scope="row">{{ each.round }}</th><td>{{ each.direction }}</td><td>{{ each.candidates | number }}</td><td>{{ each.scale | number }}</td>
+{% for value in each.quantiles %}<td>{{ value | number }}</td>{% endfor %}<td>{{ "%.1f" | format(100 * each.beyond_noise) }} %</td></tr>
+{% endfor %}
+{% endcall %}
+{% elif unprotected %}
+<p>Votes are not shown: without noise they are exact counts of private records.</p>
+{% endif %}
+{% if privacy.against_colluders %}
+<h3>If parties collude</h3>
+<p>ε that holds for the other parties' records when this many parties tell the coordinator all they know, at the same δ. The plan allows for
+{{ privacy.assumed_colluders }}.</p>
+{% call table("ε against colluding parties", ["colluding parties", "ε"]) %}
+{% for row in privacy.against_colluders %}
+<tr{% if row.colluders == privacy.assumed_colluders %} class="planned"{% endif %}><th scope="row">{{ row.colluders }}
+{%- if row.colluders == privacy.assumed_colluders %} (planned){% endif %}</th><td>{{ row.epsilon | epsilon }}</td></tr>
+{% endfor %}
+{% endcall %}
+{% endif %}
+{% elif privacy %}
+<p>None was planned.</p>
+{% else %}
+<p>Unknown: there is no privacy statement.</p>
+{% endif %}
+</section>
+
+<section id="ledger">
+<h2>Ledger</h2>
+{% if privacy %}
+<p>Spent: ε = {{ privacy.spent.epsilon | epsilon }}{% if not unprotected %} at δ = {{ privacy.delta | delta }}{% endif %}, in
+{{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }} planned queries.</p>
+{% endif %}
+{% if rounds | selectattr("queries") | list %}
+{% call table("Queries in the order in which they were answered", ["number", "query", "round", "mechanism", "scale of the noise",
+  "parties that stayed", "parties asked", "ε spent after the round"]) %}
+{% for entry in rounds %}{% for query in entry.queries %}
+<tr><th scope="row">{{ query.index }}</th><td>{{ query.name }}</td><td>{{ entry.round }}</td><td>{{ query.mechanism }}</td><td>{{ query.scale | number }}</td>
+<td>{{ query.survivors }}</td><td>{{ query.parties }}</td><td>{{ entry.epsilon | epsilon if entry.epsilon is defined else "–" }}</td></tr>
+{% endfor %}{% endfor %}
+{% endcall %}
+{% else %}
+<p>No private query was answered.</p>
+{% endif %}
+</section>
+
+<section id="samples">
+<h2>Samples</h2>
+{% if total %}
+<div class="controls" id="controls" hidden>
+<label>Search in the texts<input type="search" id="words"></label>
+<label>Label<select id="label"><option value="">a few of each</option><option value="all">all labels ({{ total | number }})</option>
+{% for label, some in examples.items() %}<option value="{{ loop.index0 }}">{{ label }} ({{ some.total | number }})</option>{% endfor %}
+</select></label>
+{% for part in ("model", "round") %}
+<label>{{ part | capitalize }}<select id="{{ part }}"><option value="">all {{ part }}s</option>
+{% for name, count in released[part].items() %}<option value="{{ loop.index0 }}">{{ name }} ({{ count | number }})</option>{% endfor %}
+</select></label>
+{% endfor %}
+</div>
+<p class="soft" id="state" role="status">A few of each label.</p>
+<div id="examples">
+{% for label, some in examples.items() %}
+<h3>{{ label }}</h3>
+<ul class="texts">{% for row in some.rows %}{{ sample(row) }}{% endfor %}</ul>
+{% endfor %}
+</div>
+<div id="results" hidden>
+<ul class="texts" id="found"></ul>
+<p><button type="button" id="earlier">Earlier</button> <button type="button" id="later">Later</button></p>
+</div>
+<script type="application/json" id="samples-data">{{ samples | tojson }}</script>
+{% else %}
+<p>There are no texts.</p>
+{% endif %}
+</section>
+
+<section id="configuration">
+<h2>Configuration</h2>
+{% if run %}
+<p>Method {{ run.method }}, task {{ run.task }}, {{ run.parties }} parties.</p>
+{% if run.versions %}
+{% call table("Versions", ["software", "version"]) %}
+{% for name, version in run.versions.items() %}<tr><th scope="row">{{ name }}</th><td>{{ version }}</td></tr>
+{% endfor %}
+{% endcall %}
+{% endif %}
+{% endif %}
+{% if config is not none %}<pre tabindex="0" role="region" aria-label="Configuration file">{{ config }}</pre>{% else %}<p>config.yaml is missing.</p>{% endif %}
+</section>
+</main>
+<footer><p class="soft">Written by Caucus{% if run and run.versions.caucus is defined %} {{ run.versions.caucus }}{% endif %}. This page needs no network and loads nothing.
+The same facts for programs: report.json. All texts: synthetic.jsonl.</p></footer>
+<script>{{ script }}</script>
+</body>
+</html>
+"""

@@ -1,0 +1,269 @@
+"""Plots, laid out and ready to be drawn: coordinates are user units of a view box, y downward.
+
+Each says in words what it shows and keeps its values for a table. Lines and marks differ in shape as well as colour.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_WIDTH, _HEIGHT = 420, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
+_X_LABELS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What all plots have.
+
+    Attributes:
+        key: Unique on its page.
+        title: What is drawn.
+        note: What a reader must know to understand it.
+        summary: The drawing in words, for whoever does not see it.
+        x_name: Of the horizontal axis.
+        x_ticks: Position and text.
+        y_ticks: Likewise.
+    """
+
+    key: str
+    title: str
+    note: str
+    summary: str
+    x_name: str
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    width: int = _WIDTH
+    height: int = _HEIGHT
+    left: int = _LEFT
+    right: int = _WIDTH - _RIGHT
+    top: int = _TOP
+    bottom: int = _HEIGHT - _BOTTOM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line: its values (None where there is none) and the same as points of the drawing."""
+
+    name: str
+    values: tuple[float | None, ...]
+    points: tuple[tuple[float, float], ...]
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines(Frame):
+    """Lines over the same places, such as rounds."""
+
+    places: tuple[str, ...]
+    series: tuple[Series, ...]
+    kind: str = "lines"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars(Frame):
+    """A histogram; `shade` is a stretch of the x axis to be marked."""
+
+    rows: tuple[tuple[str, int], ...]
+    bars: tuple[tuple[float, float, float, float], ...]
+    shade: tuple[float, float] | None
+    kind: str = "bars"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """Points of one source and label, as one path; `source` 0 is drawn as dots, 1 as crosses."""
+
+    source: int
+    label: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dots(Frame):
+    """Points on a plane, both axes on the same scale."""
+
+    sources: tuple[str, ...]
+    labels: tuple[str, ...]
+    clouds: tuple[Cloud, ...]
+    rows: tuple[tuple[str, str, int, float, float], ...]
+    kind: str = "dots"
+
+
+Plot = Lines | Bars | Dots
+
+
+def lines(
+    key: str,
+    title: str,
+    *,
+    note: str,
+    x_name: str,
+    places: Sequence[object],
+    values: Mapping[str, Sequence[float | None]],
+) -> Lines | None:
+    """Lines over evenly spaced places, the y axis with 0 on it; None where there is nothing to draw."""
+    clean = {name: tuple(map(finite, line)) for name, line in values.items()}
+    known = [value for line in clean.values() for value in line if value is not None]
+    if not known:
+        return None
+    ticks = steps(min(0.0, *known), max(0.0, *known))
+    inner = _WIDTH - _LEFT - _RIGHT - 16
+
+    def x(at: int) -> float:
+        return round(_LEFT + 8 + (0.5 if len(places) == 1 else at / (len(places) - 1)) * inner, 1)
+
+    series = []
+    for name, line in clean.items():
+        spots = [None if value is None else (x(at), _y(value, ticks)) for at, value in enumerate(line)]
+        points = tuple(spot for spot in spots if spot is not None)
+        series.append(Series(name=name, values=line, points=points, path=_path(spots)))
+    named = tuple(map(str, places))
+    every = math.ceil(len(named) / _X_LABELS)
+    return Lines(
+        key=key,
+        title=title,
+        note=note,
+        summary=f"Line plot of {title}, {x_name} {named[0]} to {named[-1]}. {_summary(clean)}",
+        x_name=x_name,
+        places=named,
+        series=tuple(series),
+        x_ticks=tuple((x(at), name) for at, name in enumerate(named) if at % every == 0),
+        y_ticks=tuple((_y(value, ticks), f"{value:g}") for value in ticks),
+    )
+
+
+def bars(
+    key: str,
+    title: str,
+    *,
+    note: str,
+    x_name: str,
+    edges: Sequence[float],
+    counts: Sequence[int],
+    open_end: bool = False,
+    shade: tuple[float, float] | None = None,
+) -> Bars:
+    """A histogram of at least one bin.
+
+    Args:
+        key: As in `Frame`, like `title`, `note` and `x_name`.
+        title: See `key`.
+        note: See `key`.
+        x_name: See `key`.
+        edges: (bins + 1,) multiples of one width, ascending; at most 400.
+        counts: (bins,).
+        open_end: Whether the last bin holds all that is larger.
+        shade: Part of the axis to be marked; what lies outside it is cut off.
+    """
+    low, high = edges[0], edges[-1]
+    ticks = steps(0.0, float(max(counts)))
+
+    def x(value: float) -> float:
+        return round(_LEFT + (min(max(value, low), high) - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    spans = list(itertools.pairwise(edges))
+    names = [f"{start:g} to {end:g}" for start, end in spans]
+    if open_end:
+        names[-1] = f"{spans[-1][0]:g} and more"
+    base = _y(0.0, ticks)
+    drawn = tuple(
+        (x(start) + 0.5, _y(count, ticks), max(0.5, round(x(end) - x(start) - 1, 1)), round(base - _y(count, ticks), 1))
+        for (start, end), count in zip(spans, counts, strict=True)
+    )
+    fullest = max(range(len(counts)), key=counts.__getitem__)
+    width = edges[1] - edges[0]
+    every = next(each for each in (1, 2, 5, 10, 20, 50) if len(edges) / each <= 9)
+    return Bars(
+        key=key,
+        title=title,
+        note=note,
+        summary=f"Histogram of {title}: {sum(counts)} in all, from {low:g} to {high:g}"
+        f"{' and more' if open_end else ''}, most at {names[fullest]}.",
+        x_name=x_name,
+        rows=tuple(zip(names, counts, strict=True)),
+        bars=drawn,
+        shade=None if shade is None else (x(shade[0]), x(shade[1])),
+        x_ticks=tuple((x(edge), f"{edge:g}") for edge in edges if round(edge / width) % every == 0),
+        y_ticks=tuple((_y(value, ticks), f"{value:g}") for value in ticks),
+    )
+
+
+Points = Sequence[Sequence[float]]
+
+
+def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Points]]) -> Dots | None:
+    """Points by source and label on a square; None where there is none."""
+    every = [point for labels in sources.values() for points in labels.values() for point in points]
+    if not every:
+        return None
+    lows, highs = (tuple(end(point[axis] for point in every) for axis in (0, 1)) for end in (min, max))
+    span = max(*(high - low for low, high in zip(lows, highs, strict=True)), 1e-9)
+    middle = [(low + high) / 2 for low, high in zip(lows, highs, strict=True)]
+    size, edge = _WIDTH, 10
+    scale = (size - 2 * edge) / span
+
+    def place(point: Sequence[float]) -> tuple[float, float]:
+        # Rounded to a tenth of a unit: nobody sees more, and it halves the page's share of the map.
+        return round(size / 2 + (point[0] - middle[0]) * scale, 1), round(size / 2 - (point[1] - middle[1]) * scale, 1)
+
+    labels = tuple(dict.fromkeys(label for by_label in sources.values() for label in by_label))
+    clouds, rows = [], []
+    for number, (source, by_label) in enumerate(sources.items()):
+        for label, points in by_label.items():
+            mark = "h0" if number == 0 else "m-2-2l4 4m0-4l-4 4"
+            path = "".join(f"M{x:g} {y:g}{mark}" for x, y in map(place, points))
+            clouds.append(Cloud(source=number, label=labels.index(label), path=path))
+            centre = [sum(point[axis] for point in points) / max(1, len(points)) for axis in (0, 1)]
+            rows.append((label, source, len(points), centre[0], centre[1]))
+    counted = ", ".join(f"{sum(map(len, by.values()))} {source}" for source, by in sources.items())
+    return Dots(
+        key=key,
+        title=title,
+        note=note,
+        summary=f"Map of {counted}. The table below has the centre of each label.",
+        x_name="",
+        sources=tuple(sources),
+        labels=labels,
+        clouds=tuple(clouds),
+        rows=tuple(sorted(rows, key=lambda row: labels.index(row[0]))),
+        x_ticks=(),
+        y_ticks=(),
+        height=size,
+    )
+
+
+def finite(value: object) -> float | None:
+    """A number that can be drawn, or None for whatever cannot."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def steps(low: float, high: float) -> list[float]:
+    """Round numbers from the last one not above `low` (at most 0) to the first not below `high`, few of them."""
+    span = high - low
+    if span <= 0:
+        return [0.0, 1.0]
+    unit = 10.0 ** math.floor(math.log10(span))
+    step = next(unit * part for part in (0.2, 0.5, 1.0, 2.0) if span / (unit * part) <= 6)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [float(f"{at * step:.6g}") for at in range(first, last + 1)]
+
+
+def _y(value: float, ticks: Sequence[float]) -> float:
+    return round(_HEIGHT - _BOTTOM - (value - ticks[0]) / (ticks[-1] - ticks[0]) * (_HEIGHT - _TOP - _BOTTOM), 1)
+
+
+def _path(spots: Sequence[tuple[float, float] | None]) -> str:
+    """Join points by lines; a missing one leaves a gap."""
+    joined = zip([None, *spots], spots, strict=False)
+    return "".join(f"{'L' if before else 'M'}{spot[0]} {spot[1]}" for before, spot in joined if spot)
+
+
+def _summary(values: Mapping[str, Sequence[float | None]]) -> str:
+    parts = []
+    for name, line in values.items():
+        known = [value for value in line if value is not None]
+        if known:
+            parts.append(f"{name}: first {known[0]:.3g}, last {known[-1]:.3g}.")
+    return " ".join(parts)

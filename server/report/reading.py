@@ -1,0 +1,65 @@
+"""Files of a run folder, read for its report. What cannot be read is named, never quoted."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+Row = Mapping[str, Any]
+
+_FOREIGN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What `parse` raises where a file is not as this program writes it."""
+
+
+def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
+    """Parse a file, or note in `problems` why that cannot be done.
+
+    Args:
+        path: The file.
+        parse: Its content to what is wanted of it.
+        problems: Gets a sentence without full stop; none for a file that is missing and not `needed`.
+        needed: Whether every run has it.
+    """
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problems.extend([f"{path.name} is missing"] * needed)
+    except OSError:
+        problems.append(f"{path.name} cannot be opened")
+    except json.JSONDecodeError:
+        problems.append(f"{path.name} is not valid JSON")
+    except UnicodeDecodeError:
+        problems.append(f"{path.name} is not UTF-8")
+    except _FOREIGN:
+        problems.append(f"{path.name} is not as this program writes it")
+    return None
+
+
+def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
+    """Parse each line of a JSON Lines file; lines that cannot be read are counted, the first one named."""
+    # Not splitlines: JSON allows U+2028 and its like inside a text.
+    lines = read(path, lambda text: [line for line in text.split("\n") if line.strip()], problems) or []
+    parsed, unreadable = [], []
+    for number, line in enumerate(lines, start=1):
+        try:
+            parsed.append(parse(json.loads(line)))
+        except _FOREIGN:
+            unreadable.append(number)
+    if unreadable:
+        problems.append(
+            f"{path.name}: {len(unreadable)} of {len(lines)} lines cannot be read, the first is line {unreadable[0]}"
+        )
+    return parsed
+
+
+def as_object(text: str) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise TypeError("no object")
+    return value

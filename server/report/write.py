@@ -1,0 +1,139 @@
+"""From facts to files: `report.html` and its twin `report.json`."""
+
+import base64
+import hashlib
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from common.errors import DataError
+from server.projection import evenly
+from server.report import figures
+from server.report.comparison import COMPARISON
+from server.report.facts import as_json, gather
+from server.report.measured import side_by_side
+from server.report.page import PAGE
+from server.report.pieces import PIECES
+from server.report.reading import Row
+from server.report.script import SCRIPT
+from server.report.style import STYLE
+from server.statement import show_delta, show_epsilon
+
+EXAMPLES = 5
+"""Texts of each label that stand in the page itself; the rest is reached by its search."""
+
+LONG = 1200
+"""Characters of a text that are shown at once."""
+
+
+def write_report(run: Path) -> Path:
+    """Write `report.html` and `report.json` from the other files of a run folder, complete or partial.
+
+    Args:
+        run: The run folder. A file that is not there, or cannot be read, is named in the page.
+
+    Returns:
+        Path of the page. Each file replaces an earlier one in one step.
+
+    Raises:
+        DataError: `run` is not a folder.
+    """
+    if not run.is_dir():
+        raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
+    gathered = gather(run)
+    facts = gathered.facts
+    page = render(
+        "page",
+        **facts,
+        measured=side_by_side(facts["metrics"]),
+        round_plots=figures.of_rounds(facts["rounds"]),
+        text_plots=figures.of_texts(gathered),
+        vote_plots=figures.of_votes(facts["votes"]) if facts["votes"] else [],
+        samples=_columns(gathered.texts),
+        examples=_examples(gathered.texts),
+    )
+    replace(run / "report.json", as_json(facts))
+    return replace(run / "report.html", page)
+
+
+def replace(path: Path, text: str) -> Path:
+    """Write a file in one step."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # A model may return half of a surrogate pair, which no encoding holds.
+        part.write_text(text, encoding="utf-8", errors="replace")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def render(template: str, **view: object) -> str:
+    """A page from one of the templates."""
+    environment = jinja2.Environment(
+        loader=jinja2.DictLoader({"page": PAGE, "comparison": COMPARISON, "pieces": PIECES}),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # `tojson` writes <, > and & as escapes, so that no text can close the script element that holds it.
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.filters |= {
+        "epsilon": show_epsilon,
+        "delta": show_delta,
+        "number": show_number,
+        "duration": _duration,
+        "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+    }
+    environment.globals |= {"style": Markup(STYLE), "script": Markup(SCRIPT), "long": LONG}  # noqa: S704 — our own
+    return environment.get_template(template).render(view).lstrip()
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Any]:
+    """Every text once; labels and models as positions in a list, which halves the page for short texts."""
+    names = {part: list(dict.fromkeys(str(row[part]) for row in rows)) for part in ("label", "model", "round")}
+    places = {part: {name: at for at, name in enumerate(known)} for part, known in names.items()}
+    return {
+        "labels": names["label"],
+        "models": names["model"],
+        "rounds": names["round"],
+        "long": LONG,
+        "rows": [[row["text"], *(places[part][str(row[part])] for part in places)] for row in rows],
+    }
+
+
+def _examples(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """For each label the number of its texts and a few of them, spread evenly over the run."""
+    by_label: dict[str, list[Row]] = {}
+    for row in rows:
+        by_label.setdefault(str(row["label"]), []).append(row)
+    return {label: {"total": len(some), "rows": evenly(some, EXAMPLES)} for label, some in by_label.items()}
+
+
+def show_number(value: object) -> str:
+    """Whole numbers with separators, others with four digits; what is no number as it is."""
+    match value:
+        case None:
+            return "–"
+        case int():
+            return f"{value:,}"
+        case float() if math.isfinite(value):
+            return f"{value:,.4g}"
+        case float():
+            return "not a number" if math.isnan(value) else "∞" if value > 0 else "−∞"
+        case _:
+            return str(value)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from sacrebleu import sentence_bleu
+
+from common.errors import DataError
+from common.metrics import diversity
+from common.metrics.diversity import distinct, duplicates, self_bleu, self_similarity
+
+TEXTS = ["the cat sat on the mat today", "the cat sat on a chair today", "dogs bark at night in the rain"]
+
+
+def unit(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_self_bleu_is_the_mean_of_each_against_the_others():
+    expected = np.mean([sentence_bleu(text, [other for other in TEXTS if other != text]).score for text in TEXTS])
+    assert self_bleu(TEXTS) == pytest.approx(expected / 100)
+    assert self_bleu([TEXTS[0]] * 3) == pytest.approx(1)
+    assert self_bleu(["one two three four", "five six seven eight"]) == 0
+
+
+def test_self_bleu_of_a_sample_is_that_of_the_drawn_texts():
+    many = [f"text number {i // 10} of {i % 7} {'here ' * (i % 3)}" for i in range(50)]
+    assert self_bleu(many, sample=5) == self_bleu(many, sample=5)
+    assert self_bleu(many, sample=5) != self_bleu(many, sample=5, seed=1)
+
+
+def test_distinct_by_hand():
+    assert distinct(["A b a", "b a"], 1) == 2 / 5
+    assert distinct(["A b a", "b a"], 2) == 2 / 3
+    with pytest.raises(DataError, match="3 words"):
+        distinct(["a b", ""], 3)
+
+
+def test_self_similarity_is_the_mean_of_all_pairs():
+    vectors = unit(np.random.default_rng(0).normal(size=(20, 4)) + 1)
+    pairs = [vectors[i] @ vectors[j] for i in range(20) for j in range(i)]
+    assert self_similarity(vectors) == pytest.approx(np.mean(pairs), rel=1e-5)
+    with pytest.raises(DataError, match="2 rows"):
+        self_similarity(vectors[:1])
+
+
+def test_duplicates_by_definition(monkeypatch):
+    monkeypatch.setattr(diversity, "_ROWS", 7)  # so that rows are looked at in pieces
+    rng = np.random.default_rng(1)
+    vectors = unit(rng.normal(size=(30, 5)))
+    vectors[11], vectors[25] = vectors[3], unit(vectors[[20]] + 0.02)[0]
+    texts = [f"text {i}" for i in range(30)]
+    texts[11] = " Text  3 "
+    near = [any(vectors[i] @ vectors[j] >= diversity.NEAR for j in range(i)) for i in range(30)]
+    found = duplicates(texts, vectors)
+    assert found.exact == pytest.approx(1 / 30)
+    assert found.near == pytest.approx(np.mean(near))
+    assert near[11]
+    assert near[25]
+
+
+def test_one_text_is_refused():
+    for ask in (lambda: self_bleu(["a"]), lambda: duplicates(["a"], np.ones((1, 2)))):
+        with pytest.raises(DataError, match="at least two"):
+            ask()

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from common.errors import DataError
+from common.metrics.intervals import area_under_curve, over_rows, over_seeds
+
+
+def test_the_area_is_that_of_a_library_ties_included():
+    rng = np.random.default_rng(0)
+    members, others = rng.integers(0, 9, 40) + 1.0, rng.integers(0, 9, 70).astype(float)
+    area, _ = area_under_curve(members, others)
+    assert area == pytest.approx(roc_auc_score([1] * 40 + [0] * 70, np.r_[members, others]))
+
+
+def test_the_variance_is_delongs_by_definition():
+    rng = np.random.default_rng(1)
+    members, others = rng.normal(0.5, 1, 30), rng.normal(0, 1, 50)
+    wins = (members[:, None] > others).astype(float)
+    variance = wins.mean(axis=1).var(ddof=1) / 30 + wins.mean(axis=0).var(ddof=1) / 50
+    _, (low, high) = area_under_curve(members, others)
+    assert (high - low) / 2 == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(variance))
+
+
+def test_nineteen_of_twenty_intervals_hold_the_truth():
+    rng = np.random.default_rng(2)
+    truth = stats.norm.cdf(0.5 / np.sqrt(2))
+    intervals = [area_under_curve(rng.normal(0.5, 1, 60), rng.normal(0, 1, 80))[1] for _ in range(400)]
+    assert 0.92 < np.mean([low <= truth <= high for low, high in intervals]) < 0.98
+
+
+def test_no_area_without_scores():
+    with pytest.raises(DataError, match="at least 2"):
+        area_under_curve(np.ones(1), np.ones(5))
+    with pytest.raises(DataError, match="finite"):
+        area_under_curve(np.array([1, np.nan]), np.ones(5))
+
+
+def test_rows_drawn_again_spread_as_the_mean_does():
+    values = np.random.default_rng(3).normal(10, 2, 400)
+    low, high = over_rows(lambda at: float(values[at].mean()), 400)
+    assert high - low == pytest.approx(2 * 1.96 * 2 / 20, rel=0.15)
+    assert low < values.mean() < high
+
+
+def test_seeds_have_students_interval():
+    assert over_seeds([0.5]) is None
+    low, high = over_seeds([1.0, 2.0, 3.0])
+    assert (low, high) == pytest.approx(stats.t.interval(0.95, 2, 2.0, 1 / np.sqrt(3)))

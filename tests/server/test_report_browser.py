@@ -1,0 +1,236 @@
+"""The page in a real browser: it runs, fetches nothing, finds its texts quickly, and can be read by everybody.
+
+The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downloaded.
+"""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from server.projection import PRIVATE, SYNTHETIC
+from server.report import write_report
+from simulations.tables import write_table
+from tests.server.test_report import HOSTILE, write_run
+from tests.simulations.test_tables import run as write_row
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
+]
+
+TEXTS = 6000
+WITHIN = 0.5
+"""Seconds from a key press to the filtered list of 6,000 texts, painted; a few hundredths on an idle machine."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        # Chromium's sandbox cannot be had as root, as in a container.
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page and watch it: what it asks for is refused and kept, and so is whatever it complains of."""
+    contexts = []
+
+    def opened(path, **settings):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.asked, page.said = [], []
+
+        def route(each):
+            page.asked.append(each.request.url)
+            if each.request.url == path.as_uri():
+                each.continue_()
+            else:
+                each.abort()
+
+        page.route("**/*", route)
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A page of 6,000 texts with every plot that there is."""
+    run = write_run(tmp_path_factory.mktemp("run") / "run", texts=TEXTS)
+    generator = np.random.default_rng(0)
+    points = generator.normal(size=(TEXTS, 2)).round(3).tolist()
+    (run / SYNTHETIC).write_text(json.dumps({"points": points}))
+    (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": points[:900], "pneumonia": points[900:1800]}}))
+    (run / "state").mkdir()
+    for index in range(2):
+        np.save(run / "state" / f"answer-{index:03}.npy", generator.integers(-1000, 9000, 2 * TEXTS))
+    return write_report(run)
+
+
+def found(page):
+    return page.locator("#found li").count()
+
+
+def drawn(page):
+    """Of every plot, whether something of it is painted."""
+    return page.evaluate("""() => Object.fromEntries([...document.querySelectorAll("figure")].map((figure) => {
+        const marks = [...figure.querySelectorAll("svg > g *, svg > path, svg > .bar")];
+        return [figure.id, marks.some((mark) => mark.getBBox().width + mark.getBBox().height > 0)];
+    }))""")
+
+
+def test_every_plot_is_drawn_nothing_is_fetched_and_nothing_complains(visit, report):
+    page = visit(report)
+    plots = drawn(page)
+    assert set(plots) == {
+        *("plot-map", "plot-lengths", "plot-round-weights", "plot-round-fid"),
+        *("plot-votes-0", "plot-votes-1"),
+    }
+    assert all(plots.values())
+    assert page.asked == [report.as_uri()]
+    assert page.said == []
+
+
+def test_search_and_filters(visit, report):
+    page = visit(report)
+    assert page.locator("#examples").is_visible()
+    page.fill("#words", "note 599")
+    assert page.locator("#state").inner_text() == "11 of 6,000 texts, page 1 of 1"
+    assert found(page) == 11
+    page.select_option("#label", label="pneumonia (3,000)")
+    assert {text.split(" · ")[0] for text in page.locator("#found .by").all_inner_texts()} == {"pneumonia"}
+    page.fill("#words", "")
+    page.select_option("#model", label="rural (2,000)")
+    page.select_option("#round", index=3)
+    assert page.locator("#state").inner_text().startswith("333 of 6,000 texts, page 1 of 17")
+    page.click("#later")
+    assert page.locator("#state").inner_text().endswith("page 2 of 17")
+    assert page.said == []
+
+
+def test_one_label_on_the_map(visit, report):
+    page = visit(report)
+    shown = "#plot-map .dots[data-label]:not([hidden])"
+    assert page.locator(shown).count() == 4
+    page.select_option("#map-label", label="sepsis")
+    assert page.locator(shown).count() == 2
+
+
+def test_thousands_of_texts_are_found_at_once(visit, report):
+    """From the key press to the painted list."""
+    page = visit(report)
+    seconds = page.evaluate("""async () => {
+        const words = document.getElementById("words"), taken = [];
+        for (const typed of ["n", "no", "not", "note", "note 5", "note 59"]) {
+            const start = performance.now();
+            words.value = typed;
+            words.dispatchEvent(new Event("input"));
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+            taken.push((performance.now() - start) / 1000);
+        }
+        return taken;
+    }""")
+    assert found(page) == 20
+    assert max(seconds) < WITHIN
+
+
+def test_hostile_texts_are_shown_and_not_run(visit, report):
+    page = visit(report)
+    page.on("dialog", lambda dialog: page.said.append(dialog.message))
+    page.fill("#words", "evil.example")
+    assert page.locator("#found blockquote").text_content() == HOSTILE
+    assert page.locator("img, script[src]").count() == 0
+    assert (page.asked, page.said) == ([report.as_uri()], [])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_accessibility_check_passes(visit, report, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = visit(report, color_scheme=scheme)
+    for prepare in (lambda: None, lambda: page.fill("#words", "note 599"), lambda: open_all(page)):
+        prepare()
+        results = axe.Axe().run(page)
+        assert results.violations_count == 0, results.generate_report()
+    page.evaluate("() => document.querySelector('main').append(document.createElement('button'))")
+    assert [each["id"] for each in axe.Axe().run(page).response["violations"]] == ["button-name"]
+
+
+def open_all(page):
+    page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
+
+
+def test_a_phone_scrolls_down_only(visit, report):
+    page = visit(report)
+    page.set_viewport_size({"width": 360, "height": 740})
+    open_all(page)
+    page.fill("#words", "e")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    assert page.locator("#words").bounding_box()["width"] > 250
+
+
+def test_paper_has_the_examples_and_no_controls(visit, report):
+    page = visit(report)
+    page.fill("#words", "note 599")
+    page.emulate_media(media="print")
+    assert page.locator("#examples").is_visible()
+    assert not any(page.locator(hidden).is_visible() for hidden in ("#controls", "#results", "nav"))
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_without_scripts_the_examples_are_there(visit, report):
+    page = visit(report, java_script_enabled=False)
+    assert page.locator("#examples").is_visible()
+    assert not page.locator("#controls").is_visible()
+
+
+def test_what_is_odd_is_drawn_too(visit, tmp_path):
+    """Fifty labels, thirty-two models, a text of a hundred thousand characters, figures that are no numbers."""
+    run = write_run(tmp_path / "run", texts=200)
+    rows = [json.loads(line) for line in (run / "synthetic.jsonl").read_text().split("\n")[:-1]]
+    for at, row in enumerate(rows):
+        row |= {"label": f"label {at % 50}" + " and so on" * 9 * (at % 50 == 3), "model": f"model-{at % 32}"}
+    rows[0]["text"] = "unbroken" * 12_500
+    (run / "synthetic.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["weights"] = {f"model-{at}": 1 / 32 + 0.001 * at * line["round"] for at in range(32)}
+        line["fid"] = [float("nan"), float("inf"), 2.0][line["round"]]
+    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = visit(write_report(run))
+    assert drawn(page) == {f"plot-{key}": True for key in ("lengths", "round-weights", "round-fid")}
+    page.fill("#words", "unbroken")
+    assert len(page.locator("#found blockquote").first.inner_text()) < 2000
+    page.click("#found summary")
+    assert len(page.locator("#found blockquote").last.inner_text()) == 100_000
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    assert page.said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_sweep_compared(visit, tmp_path, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    for number in range(6):
+        write_row(tmp_path, number, ["method=wasp", f"privacy.epsilon={1 + number}"], 0.5, epsilon=1 + number)
+    write_table(tmp_path)
+    page = visit(tmp_path / "report.html", color_scheme=scheme)
+    assert drawn(page) == {"plot-epsilon": True}
+    results = axe.Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    assert page.said == []

@@ -1,0 +1,251 @@
+"""What pages are made of: figures of any kind, votes, plots; and input that is not as it should be."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from server.projection import PRIVATE, SYNTHETIC
+from server.report import measured, plots, write_report
+from server.report.facts import finite, gather
+from server.report.votes import distributions, histogram
+from tests.server.test_report import report, write_run
+
+METRICS = {
+    "definition": "Of everything.",
+    "test_records": 7,
+    "odd": {"value": None, "reason": "there is no record"},
+    "utility": {
+        "definition": "A small model.",
+        "note": "one label was never learned",
+        "accuracy": {"value": 0.5, "interval": [0.4, 0.6], "rows": 7},
+        "perplexity": {"value": "inf", "rows": 7},
+        "of_a_kind": {"email": {"value": 2.0}},
+    },
+    "utility_real": {
+        "accuracy": {"value": 0.75},
+        "perplexity": 3.0,
+        "of_a_kind": {"email": 0},
+        "simulation_only": True,
+    },
+    "membership": {"definition": "An attack.", "area": 0.5, "simulation_only": True},
+    "empty": {"definition": "Of nothing."},
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    return write_run(tmp_path / "run")
+
+
+def test_figures_of_any_kind_are_grouped():
+    found = {group["title"]: group for group in measured.groups(METRICS)}
+    assert list(found) == ["in general", "utility", "utility real", "membership"]
+    names = [(figure["name"], figure["value"]) for figure in found["utility"]["figures"]]
+    assert names == [("accuracy", 0.5), ("perplexity", math.inf), ("of a kind: email", 2.0)]
+    assert found["utility"]["note"] == "one label was never learned"
+    assert [figure["private"] for figure in found["utility real"]["figures"]] == [True] * 3
+    assert found["in general"]["figures"][1]["reason"] == "there is no record"
+    assert measured.by_name(METRICS)["utility real: of a kind: email"] == 0
+    assert "utility: perplexity" not in measured.by_name(METRICS)
+
+
+def test_the_same_figures_of_private_records_stand_beside():
+    tables = [[group["title"] for group in table] for table in measured.side_by_side(measured.groups(METRICS))]
+    assert tables == [["in general"], ["utility", "utility real"], ["membership"]]
+
+
+def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
+    (run / "metrics.json").write_text(json.dumps(METRICS))
+    page = report(run)
+    for said in ("0.5 (0.4 to 0.6)", "∞", "there is no record", "not measured", "An attack.", "email"):
+        assert said in page.text
+    # Each private value of the shared table, and the table of its own.
+    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3 + 1
+
+
+def test_the_twin_has_the_same_facts_and_is_strict_json(run):
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    lines[0] |= {"fid": float("nan"), "epsilon": float("inf")}
+    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_report(run)
+    twin = json.loads((run / "report.json").read_text("utf-8"), parse_constant=pytest.fail)
+    assert twin["released"] == gather(run).facts["released"]
+    assert (twin["rounds"][0]["fid"], twin["rounds"][0]["epsilon"]) == (None, "inf")
+    assert twin["privacy"]["statement"].startswith("The parties' records are protected")
+    assert twin["cost"]["input_tokens"] == 3000
+    assert "Note 7" not in (run / "report.json").read_text("utf-8")  # texts stay in their own file
+    assert finite({1: [-math.inf, (2.0,)]}) == {"1": ["-inf", [2.0]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("run.json", "[]"),
+        ("run.json", "{}"),
+        ("privacy.json", "[1]"),
+        ("privacy.json", '{"epsilon": 4}'),
+        ("privacy.json", "null"),
+        ("metrics.json", '["accuracy"]'),
+        ("metrics.json", '{"utility": {"accuracy": {"value": "much"}}}'),
+        ("metrics.json", '{"utility": {"accuracy": {"value": 1, "interval": 3}}}'),
+        (SYNTHETIC, '{"points": [[0, "x"]]}'),
+        (SYNTHETIC, '{"points": [[NaN, 1]]}'),
+        (PRIVATE, '{"points": {"sepsis": [1]}}'),
+    ],
+)
+def test_a_file_that_is_not_ours_is_named(run, name, content):
+    (run / name).write_text(content)
+    assert f"{name} is not as this program writes it." in report(run).text
+
+
+@pytest.mark.parametrize("name", ["synthetic.jsonl", "rounds.jsonl"])
+@pytest.mark.parametrize(
+    "line", ["[]", "{}", "null", '{"text": 3, "label": "a", "model": "m", "round": 0}', "{", "\x00"]
+)
+def test_a_line_that_is_not_ours_is_named_and_the_others_are_shown(run, name, line):
+    whole = (run / name).read_text("utf-8")
+    (run / name).write_text(whole + line + "\n", encoding="utf-8")
+    page = report(run)
+    count = whole.count("\n") + 1
+    assert f"{name}: 1 of {count} lines cannot be read, the first is line {count}." in page.text
+    assert "40 synthetic texts" in page.text
+
+
+def test_bytes_that_are_no_text_are_named(run):
+    (run / "config.yaml").write_bytes(b"\xff\xfe\xff")
+    assert "config.yaml is not UTF-8." in report(run).text
+
+
+def test_a_set_without_texts_and_one_of_one_label(tmp_path):
+    empty = write_run(tmp_path / "empty")
+    (empty / "synthetic.jsonl").write_text("")
+    assert "There are no texts." in report(empty).text
+    single = write_run(tmp_path / "single", texts=2)
+    row = {"text": "", "label": "only", "model": "m", "round": 0}
+    (single / "synthetic.jsonl").write_text(json.dumps(row) + "\n")
+    (single / SYNTHETIC).write_text('{"points": [[1, 2]]}')
+    page = report(single)
+    assert "1 synthetic texts" in page.text
+    assert {"plot-map", "plot-lengths"} <= {attrs.get("id") for attrs in page.tags("figure")}
+
+
+def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
+    for simulation in (True, False):
+        run = write_run(tmp_path / str(simulation), simulation=simulation)
+        (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+        (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
+        page = report(run)
+        crosses = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
+        assert len(crosses) == simulation
+        assert ("map_private.json was not read" in page.text) != simulation
+        assert (gather(run).private == {}) != simulation
+
+
+def test_a_map_of_other_texts_is_not_drawn(run):
+    (run / SYNTHETIC).write_text('{"points": [[1, 2]]}')
+    page = report(run)
+    assert "map.json is of other texts than synthetic.jsonl." in page.text
+    assert "plot-map" not in {attrs.get("id") for attrs in page.tags("figure")}
+
+
+def answered(run, *, scale=3.5, votes=None):
+    """Lay an answer into the run folder; votes are on a grid of 128."""
+    (run / "state").mkdir(exist_ok=True)
+    np.save(run / "state" / "answer-000.npy", np.arange(-256, 256, 8) if votes is None else votes)
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    lines[0]["queries"][0]["scale"] = scale
+    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    facts = gather(run).facts
+    return facts["votes"]
+
+
+def test_votes_are_in_votes_and_in_both_directions(run):
+    nearest, furthest = answered(run, scale=0.5)
+    assert (nearest["direction"], furthest["direction"], nearest["candidates"]) == ("nearest", "furthest", 32)
+    assert nearest["quantiles"][0] == -2
+    assert furthest["quantiles"][-1] == pytest.approx(1.9375, abs=1e-3)
+    assert (nearest["beyond_noise"], furthest["beyond_noise"]) == (0, pytest.approx(15 / 32, abs=1e-4))
+    assert sum(nearest["counts"]) == 32
+
+
+def test_exact_votes_are_not_shown(run):
+    assert answered(run, scale=0.0) == []
+    privacy = json.loads((run / "privacy.json").read_text())
+    own = [{**query, "summed": False} for query in privacy["queries"]]
+    rounds = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    assert distributions(run, {"queries": own}, rounds) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "whole", "open_end"),
+    [
+        ([5], True, False),
+        ([0, 0, 0], True, False),
+        ([3] * 990 + [100_000] * 2, True, True),
+        (list(range(500)), True, False),
+        ([-2.5, 7.25, 0.0], False, False),
+        ([1.0, 1.0], False, False),
+        ([1e-7, 2e-7], False, False),
+        ([-3e6, 5e6], False, False),
+    ],
+)
+def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
+    found = histogram(values, whole=whole)
+    assert sum(found["counts"]) == len(values)
+    assert len(found["edges"]) == len(found["counts"]) + 1 <= 50
+    assert found["open_end"] == open_end
+    for start, end, count in zip(found["edges"], found["edges"][1:], found["counts"], strict=False):
+        if not open_end:
+            assert sum(start <= value < end for value in values) == count, (start, end)
+    drawn = plots.bars("k", "T", note="", x_name="x", **found)
+    assert sum(count for _, count in drawn.rows) == len(values)
+    assert len(drawn.x_ticks) <= 10
+
+
+def test_bars_stand_on_the_axis_and_the_shade_is_cut_to_it():
+    plot = plots.bars("k", "T", note="", x_name="x", edges=[0, 1, 2], counts=[4, 2], shade=(-5.0, 1.0))
+    assert plot.shade == (plot.left, (plot.left + plot.right) / 2)
+    (_, high, _, tall), (_, low, _, short) = plot.bars
+    assert high + tall == low + short == plot.bottom
+    assert tall == pytest.approx(2 * short)
+
+
+def test_lines_may_go_below_zero():
+    plot = plots.lines("k", "T", note="", x_name="x", places=["a", "b"], values={"l": [-3.0, 2.0]})
+    assert [text for _, text in plot.y_ticks] == ["-3", "-2", "-1", "0", "1", "2"]
+    assert plot.series[0].points[0][1] == plot.bottom
+
+
+def test_both_axes_of_a_map_have_one_scale():
+    plot = plots.dots("k", "T", "", {"a": {"x": [[0, 0], [10, 0]]}, "b": {"y": [[5, 1]]}})
+    assert plot.clouds[0].path == "M10 230h0M410 230h0"
+    assert plot.clouds[1].path.startswith("M210 190m")
+    assert plot.rows == (("x", "a", 2, 5.0, 0.0), ("y", "b", 1, 5.0, 1.0))
+    assert plots.dots("k", "T", "", {"a": {}}) is None
+
+
+def test_money_is_shown_where_it_is_known(run):
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["paid"] = {"urban": {"replies": 2, "cost": 0.25}, "rural": {"replies": 1, "cost": None}}
+    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert gather(run).facts["cost"]["money"] == {"urban": 0.75, "rural": None}
+    assert "0.75 and what has no known price" in report(run).text
+
+
+def test_an_unproven_query_comes_first(tmp_path):
+    query = {"name": "seeds", "own_candidates": True, "summed": True, "kind": "seed choice", "times": 1, "grid": 1}
+    numbers = {"sensitivity_l1": 1, "sensitivity_l2": 1, "scale": 0, "epsilon_alone": "inf", "mechanism": "none"}
+    run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon="inf", queries=[query | numbers])
+    page = report(run)
+    assert page.first.startswith("No guarantee for the released texts (ε is infinite):")
+    assert "No model was shown a private text" not in page.text
+
+
+def test_where_nothing_was_asked_nothing_is_promised_and_nothing_warned_of(tmp_path):
+    run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon=0.0, queries=[], against_colluders=[])
+    page = report(run)
+    assert "No private record was asked about" in page.text
+    assert not page.first.startswith("No privacy")

@@ -1,0 +1,67 @@
+"""TensorBoard's own reader sees the figures, once each, and nothing else."""
+
+import importlib.util
+
+import pytest
+
+from common.errors import ConfigError
+from server.tracking import FOLDER, check, scalars, track
+from tests.e2e.runs import tiny
+
+FIGURES = {
+    "round": 1,
+    "fid": 0.5,
+    "weights": {"broad": 0.25, "narrow": float("nan")},
+    "notes": ["a text"],
+    "definition": "a text",
+    "complete": True,
+    "real_private": {"accuracy": 0.9, "simulation_only": True},
+}
+
+
+def read(run):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    reader = EventAccumulator(str(run / FOLDER))
+    reader.Reload()
+    return {tag: [(each.step, each.value) for each in reader.Scalars(tag)] for tag in reader.Tags()["scalars"]}
+
+
+def test_numbers_alone_and_none_that_only_a_simulation_has():
+    assert dict(scalars(FIGURES)) == {"round": 1.0, "fid": 0.5, "weights/broad": 0.25}
+
+
+def test_a_step_that_is_done_again_counts_once(tmp_path):
+    for step, value in ((1, 0.5), (2, 0.25), (3, 0.125), (2, 0.75)):
+        track("tensorboard", tmp_path, step, {"fid": value})
+    assert read(tmp_path) == {"fid": [(1, 0.5), (2, 0.75)]}
+
+
+def test_without_it_nothing_is_written(tmp_path):
+    check(None)
+    track(None, tmp_path, 1, FIGURES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_one_is_refused():
+    with pytest.raises(ConfigError, match="tracking"):
+        check("mlflow")
+
+
+def test_one_that_is_not_installed_is_named_before_the_run(monkeypatch, tmp_path):
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None if name == "tensorboard" else find(name))
+    with pytest.raises(ConfigError, match=r"caucus\[tracking\]"):
+        tiny(tmp_path / "run", "tracking=tensorboard")
+    assert not (tmp_path / "run" / "state").exists()
+
+
+def test_a_run_is_tracked_and_no_text_of_it(tmp_path):
+    folder = tiny(tmp_path / "run", "tracking=tensorboard", "evaluation.metrics=[]")
+    seen = read(folder)
+    assert [step for step, _ in seen["fid"]] == [1, 2, 3]
+    assert {"weights/broad", "tokens/input", "epsilon", "synthetic/accuracy"} <= set(seen)
+    assert not any("private" in tag for tag in seen)
+    content = b"".join(path.read_bytes() for path in (folder / FOLDER).iterdir())
+    texts = (folder / "synthetic.jsonl").read_text("utf-8")
+    assert not any(word.encode() in content for word in texts.split() if len(word) > 12 and word.isalpha())
