@@ -101,7 +101,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     Raises:
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
     """
-    model, tokenizer = _from_nothing(max_tokens) if name_or_path is None else _checkpoint(name_or_path)
+    model, tokenizer = _from_nothing(max_tokens, device) if name_or_path is None else checkpoint(name_or_path, device)
     if tokenizer.eos_token_id is None:
         raise ConfigError("tokenizer of the model to fine-tune", expected="one with an end-of-text token", got="none")
     context = getattr(model.config, "max_position_embeddings", None)
@@ -117,11 +117,47 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     longest = max(map(len, prefixes))
     if longest + _FEWEST_TOKENS > max_tokens:
         raise ConfigError("max_tokens", expected=f"at least {longest + _FEWEST_TOKENS}, for labels", got=max_tokens)
-    try:
-        model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError("device of fine_tuning", expected="a device of this machine", got=device) from error
     return Causal(model=model, tokenizer=tokenizer, prefixes=prefixes, max_tokens=max_tokens)
+
+
+def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
+    """A causal language model as it was saved, in single precision and without dropout, and its tokenizer.
+
+    Nothing is downloaded, and code that comes with a model is never run.
+
+    Raises:
+        ConfigError: There is no such model here, or no such device.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415 — seconds to import
+
+    known = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = AutoConfig.from_pretrained(name_or_path, **known)
+        # A record's gradient is to depend on the record and the weights alone.
+        config.update({key: 0.0 for key, value in config.to_dict().items() if "drop" in key and type(value) is float})
+        config.use_cache = True
+        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **known)
+        model = AutoModelForCausalLM.from_pretrained(name_or_path, config=config, dtype="float32", **known)
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise ConfigError(
+            "the language model cannot be loaded",
+            expected="a transformers folder with a causal language model and its tokenizer, or one in the local cache",
+            got=f"{name_or_path!r} ({type(error).__name__})",
+            do="Correct name_or_path in this party's own file.",
+        ) from error
+    return _on(device, model), tokenizer
+
+
+def _on(device: str, model: Any) -> Any:  # noqa: ANN401 — transformers
+    """The model on a device, as torch names it.
+
+    Raises:
+        ConfigError: This machine has no such device.
+    """
+    try:
+        return model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError("device", expected="a device of this machine", got=device) from error
 
 
 @contextmanager
@@ -135,29 +171,7 @@ def own_randomness(device: Any) -> Iterator[None]:  # noqa: ANN401 — torch's d
         yield
 
 
-def _checkpoint(name_or_path: str) -> tuple[Any, Any]:
-    """A model as it was saved, in single precision and without dropout. Code that comes with it is never run."""
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415 — seconds to import
-
-    known = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        config = AutoConfig.from_pretrained(name_or_path, **known)
-        # A record's gradient is to depend on the record and the weights alone.
-        config.update({key: 0.0 for key, value in config.to_dict().items() if "drop" in key and type(value) is float})
-        config.use_cache = True
-        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **known)
-        model = AutoModelForCausalLM.from_pretrained(name_or_path, config=config, dtype="float32", **known)
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-        raise ConfigError(
-            "the model to fine-tune cannot be loaded",
-            expected="a transformers folder with a causal language model and its tokenizer, or one in the local cache",
-            got=f"{name_or_path!r} ({type(error).__name__})",
-            do="Correct name_or_path in this party's own file.",
-        ) from error
-    return model, tokenizer
-
-
-def _from_nothing(max_tokens: int) -> tuple[Any, Any]:
+def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
     import torch  # noqa: PLC0415 — seconds to import
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: PLC0415
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: PLC0415
@@ -173,4 +187,4 @@ def _from_nothing(max_tokens: int) -> tuple[Any, Any]:
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_PUBLIC_SEED)
-        return GPT2LMHeadModel(config), tokenizer
+        return _on(device, GPT2LMHeadModel(config)), tokenizer

@@ -20,7 +20,7 @@ from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.queries import SketchSpec, spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
-from common.text_queries import AbstractedSeedsSpec
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec
 from server import prompts
 from server.methods.base import Method
 from server.statement import not_covered, statement
@@ -219,6 +219,7 @@ def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
         "scale_grid": planned.scale,
         **_density_errors(plan, planned),
         **_choice(plan, planned),
+        **_training(planned),
     }
 
 
@@ -257,9 +258,17 @@ def _choice(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
     }
 
 
+def _training(planned: PlannedQuery) -> dict[str, Any]:
+    """The noise multiplier of DP-SGD, as its papers give it: of one step, in sensitivities."""
+    if not isinstance(planned.spec, FineTunedSpec):
+        return {}
+    return {"noise_multiplier": planned.scale / planned.spec.sensitivity.l2}
+
+
 def _mechanisms(plan: Plan) -> str:
     """Names of the mechanisms that add noise, in the order of the queries."""
     names = {"gaussian": "distributed discrete Gaussian", "laplace": "distributed discrete Laplace"}
+    names["dp-sgd"] = "DP-SGD with discrete Gaussian noise"
     noised = (names.get(query.mechanism, query.mechanism) for query in plan.queries if query.scale > 0)
     return ", ".join(dict.fromkeys(noised)) or "none"
 

@@ -68,6 +68,12 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
         items += _party_gaps(masked=masked, noisy=noisy)
     if asked and noisy:
         items += _unit_gaps(privacy)
+    if noisy and any(query.get("noise_multiplier") for query in privacy["queries"]):
+        items.append(
+            "Training in floating point: sums of gradients and their noise are whole numbers, exactly, but a record's "
+            "own gradient is not. A party that computes several at once (micro_batch above 1 in its own file) lets "
+            "records move each other's by rounding errors, which no noise was planned for."
+        )
     if privacy.get("labels_from_records"):
         items.append("Labels: they were taken from the private training file, which labels there are is not protected.")
     items.append(
@@ -176,7 +182,9 @@ def _how(privacy: Mapping[str, Any]) -> str:
     if privacy["aggregation"] == "none":
         return (
             f"How: {privacy['mechanism']}. Each party adds the whole noise to its own answers before they leave it, so "
-            "the guarantee also holds against the coordinator and against the other parties." + _subsampled(privacy)
+            "the guarantee also holds against the coordinator and against the other parties."
+            + _subsampled(privacy)
+            + _trained(privacy)
         )
     share = privacy["noise_parties"]
     colluders = privacy["assumed_colluders"]
@@ -196,6 +204,7 @@ def _how(privacy: Mapping[str, Any]) -> str:
         )
         + _own(privacy)
         + _subsampled(privacy)
+        + _trained(privacy)
     )
 
 
@@ -205,6 +214,16 @@ def _subsampled(privacy: Mapping[str, Any]) -> str:
         f" {query['name']}: each record takes part with probability {query['subsampling']['rate']:g}, which only its "
         "party knows; against whoever learns that a record took part, the loss is larger than ε."
         for query in drawn
+    )
+
+
+def _trained(privacy: Mapping[str, Any]) -> str:
+    return "".join(
+        f" {query['name']}: each party trains a language model of its own in {query['steps']} steps, with "
+        f"{query['noise_multiplier']:.3g} times as much noise (as standard deviation) as one protected unit can move a "
+        "step; the texts are drawn from that model."
+        for query in privacy["queries"]
+        if query.get("noise_multiplier")
     )
 
 

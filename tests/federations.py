@@ -113,13 +113,14 @@ def roster(parties):
     return Roster({party: IDENTITIES[party].public for party in range(parties)})
 
 
-def service(folder, party, private=None, limits=OPEN, known=None):
+def service(folder, party, private=None, limits=OPEN, known=None, *, writers=None):
     return PartyService(
         party=party,
         private=records(party) if private is None else private,
         encoder=ENCODER,
         limits=limits,
         ledger=Ledger(folder / f"party-{party}.db"),
+        writers=writers,
         identity=IDENTITIES[party] if known else None,
         roster=known,
     )

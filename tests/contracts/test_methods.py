@@ -2,16 +2,19 @@
 
 import pytest
 
+from common import texts
 from server import refinement
 from server.methods.aug_pe import AugPe
 from server.methods.dp_kps import DpKps
+from server.methods.dp_sgd import DpSgd
 from server.methods.dpga import Dpga
 from server.methods.fusegen import FuseGen
 from server.methods.pre_text import PreText
 from server.methods.rpsg import Rpsg
+from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
 from server.refinement import Refinement
-from tests.contracts.methods import MethodContract, World, run
+from tests.contracts.methods import MODELS, TASK, MethodContract, World, run, steps
 
 VARIATION = (
     ({"variation": "translate"}, "variation"),
@@ -227,3 +230,86 @@ class TestRpsgByHistogram(TestRpsg):
 
 class TestRpsgUnproven(TestRpsg):
     candidates = "seed_unproven"
+
+
+class FromParties(MethodContract):
+    """For methods whose texts are the parties' own: the language models are asked for nothing."""
+
+    def test_candidates_are_texts_of_known_labels_and_models_all_labels_among_them(self, method):
+        (state,) = steps(method, World(method))
+        assert {candidate.label for candidate in state.candidates} == set(TASK.labels)
+        assert {(candidate.model, candidate.round) for candidate in state.candidates} == {(method.name, 0)}
+        assert all(candidate.text.startswith("party ") for candidate in state.candidates)
+
+    def test_a_model_that_writes_nothing_is_stated_and_stops_nothing(self, method):
+        world = World(method, silent=MODELS)
+        assert len(run(method, world).candidates) == method.samples
+        assert world.requests == []
+
+    def test_parties_that_answer_with_fewer_texts_are_stated_and_stop_nothing(self, method):
+        def one(_, __, query):
+            return [texts.encode([(0, "only")], query.spec.texts, query.spec.longest)]
+
+        state = run(method, World(method, answers=one))
+        assert [candidate.text for candidate in state.candidates] == ["only"]
+        assert len(state.rounds[0]["notes"]) == 2
+
+    def test_parties_share_the_texts_out(self, build):
+        for parties in (1, 3, 5):
+            (query,) = build(parties=parties).plan(TASK, 1)
+            assert 13 <= parties * query.spec.texts < 13 + 2 * parties
+
+
+class TestDpSgd(FromParties):
+    wrong = (
+        ({"samples": 0}, "samples"),
+        ({"rounds": 2}, "rounds"),
+        ({"parties": 0}, "parties"),
+        ({"steps": 0}, "steps"),
+        ({"rate": 1.5}, "rate"),
+        ({"batch": 0}, "batch"),
+        ({"clip": 0.0}, "clip"),
+        ({"resolution": 100}, "resolution"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"lora": -1}, "lora"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"longest": 0}, "longest"),
+        ({"temperature": 0.0}, "temperature"),
+        ({"top_p": 1.5}, "top_p"),
+    )
+    too_small = (("samples", 1),)
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: DpSgd(**{"samples": 13, "steps": 5} | changes)
+
+    def test_plans_steps_on_subsamples_of_their_own_or_on_all(self, build):
+        (query,) = build(rate=0.1, steps=7, clip=0.5).plan(TASK, 1)
+        assert (query.mechanism, query.rate, query.redraw) == ("dp-sgd", 0.1, True)
+        assert (query.spec.steps, query.spec.clip, query.unproven) == (7, 0.5, False)
+        (query,) = build(rate=1.0).plan(TASK, 1)
+        assert (query.rate, query.redraw) == (1.0, False)
+
+
+class TestRupta(FromParties):
+    wrong = (
+        ({"samples": 0}, "samples"),
+        ({"rounds": 2}, "rounds"),
+        ({"parties": 0}, "parties"),
+        ({"rewritings": 0}, "rounds"),
+        ({"longest": 0}, "longest"),
+    )
+    too_small = (("samples", 1),)
+
+    @pytest.fixture
+    def build(self):
+        return lambda **changes: Rupta(**{"samples": 13} | changes)
+
+    def test_ends_with_as_many_texts_as_were_asked_for_labels_balanced(self, method):
+        """As many: but labels are those of the records."""
+        assert len(run(method, World(method)).candidates) == method.samples
+
+    def test_is_unproven(self, method):
+        (query,) = method.plan(TASK, 1)
+        assert query.unproven
+        assert (query.mechanism, query.spec.rounds) == ("none", 3)

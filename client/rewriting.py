@@ -1,0 +1,266 @@
+"""Records rewritten by a party's own models until its own evaluators are content (RUPTA: Yang et al. 2025).
+
+Of each drawn record, for up to so many rounds:
+
+1. redact     personal information, by patterns and perhaps a model of names
+2. generalise leave out words that stand in fewer than k records, k = 2, 4, 8, ... by the round: what the privacy
+              evaluator finds too telling, told to the rewriter in the one way that every rewriter understands
+3. rewrite    into some candidates; what it was given is one too
+4. evaluate   privacy: no personal information is found, too little is copied, and the record is not among those nearest
+              to the text; utility: the text's nearest mean of a label is the record's
+5. keep       the best so far, privacy first; stop where both are content
+
+A text that the privacy evaluator never accepted is withheld. Nothing of this is a proof, and evaluators may be wrong:
+see `common.text_queries.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
+which guesses who a text is about; here the guess is which of the party's records it was written from. No private text
+leaves this machine: there is no remote provider.
+"""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.abstraction import Abstraction
+from client.causal import checkpoint
+from client.records import Embedded
+from common import redaction
+from common.embedding import Encoder
+from common.errors import ConfigError, InternalError
+from common.privacy.keystream import Keystream
+from common.privacy.planned import PlannedQuery
+from common.redaction import Redactor
+from common.text_queries import RewrittenSpec
+from common.texts import Labelled
+from common.validate import in_range, integers
+
+log = logging.getLogger("caucus.party")
+
+_WORDS = re.compile(r"\[[A-Z]+\]|\w+(?:['’-]\w+)*")
+_RUN = 3
+"""Words in a row that make a copy."""
+_INSTRUCTION = (
+    "Rewrite the text below so that nobody can tell whom it is about or recognise its wording. Keep what kind of text "
+    "it is, its topic and its tone. Leave out or generalise names, places, dates, numbers and anything unusual. Answer "
+    "with the new text and nothing else."
+)
+
+
+class Verdict(NamedTuple):
+    """The evaluators' opinion of a text; the smallest is the best, privacy first.
+
+    Attributes:
+        findings: Objections of the privacy evaluator, none of three to all.
+        mistaken: Whether the label is not recognised.
+        copied: Share of the record's runs of words that it repeats.
+    """
+
+    findings: int
+    mistaken: bool
+    copied: float
+
+
+class Rewriting:
+    """What rewrites a party's records, from its own file: a `writers.Writer`.
+
+    Args:
+        rewriter: `client.abstraction.Extracts`, its `Summariser`, or `Instructed`.
+        names: A model for named entities, for redaction; None: patterns alone.
+        candidates: Texts that the rewriter is asked for in each round.
+        copied: Share of a record's runs of three words that its text may repeat.
+        nearest: A text's record must not be among so many records nearest to it; 0 does not look.
+        most: Texts that a plan may ask for, at most.
+    """
+
+    def __init__(
+        self,
+        *,
+        rewriter: Abstraction,
+        names: str | None = None,
+        candidates: int = 5,
+        copied: float = 0.5,
+        nearest: int = 1,
+        most: int = 1000,
+    ) -> None:
+        integers(1, **{"rewriting.candidates": candidates, "rewriting.most": most})
+        integers(0, **{"rewriting.nearest": nearest})
+        in_range(0, 1, **{"rewriting.copied": copied})
+        self._rewriter, self._names, self._candidates = rewriter, names, candidates
+        self._copied, self._nearest, self._most = copied, nearest, most
+
+    def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
+        """Refuse what these settings cannot do.
+
+        Raises:
+            ConfigError: More texts than allowed, or no model for names.
+        """
+        del labels
+        spec = _spec(planned)
+        if spec.texts > self._most:
+            raise ConfigError("texts", expected=f"at most {self._most}, this party's limit", got=spec.texts)
+        _ = self._redactor
+
+    def write(
+        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+    ) -> list[Labelled]:
+        """The rewritten records; fewer where there are fewer, or some are withheld."""
+        spec, stream = _spec(planned), Keystream(key)
+        drawn = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
+        evaluators = Evaluators(
+            records, len(labels), encoder, self._redactor, copied=self._copied, nearest=self._nearest
+        )  # fmt: skip
+        rng = np.random.default_rng(int.from_bytes(stream.read(32)))
+        written = [
+            (int(records.labels[place]), self._rewritten(place, evaluators, spec.rounds, rng)) for place in drawn
+        ]
+        if not all(text for _, text in written):
+            log.warning("some rewritten records still looked like their records: they are withheld")
+        return [(label, text) for label, text in written if text]
+
+    def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
+        """The best text for a record, or none if the privacy evaluator accepts none."""
+        best, text = Verdict(4, True, 1.0), ""
+        redacted = self._redactor.redact(evaluators.records.texts[place])
+        for number in range(rounds):
+            given = evaluators.general(redacted, 2 ** (number + 1))
+            for candidate in (
+                given,
+                *self._rewriter.write(given, self._candidates, tone=0, sampled=number > 0, rng=rng),
+            ):
+                masked = self._redactor.redact(candidate).strip()
+                if masked and (verdict := evaluators.judge(place, masked)) < best:
+                    best, text = verdict, masked
+            if not (best.findings or best.mistaken):
+                break
+        return "" if best.findings else text
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        return Redactor(self._names) if self._names else redaction.default()
+
+
+class Evaluators:
+    """What judges texts that were written from one of a party's records.
+
+    Args:
+        records: All of them.
+        labels: How many labels there are.
+        encoder: The one that embedded them.
+        redactor: Finds personal information.
+        copied: See `Rewriting`.
+        nearest: Likewise.
+    """
+
+    def __init__(
+        self, records: Embedded, labels: int, encoder: Encoder, redactor: Redactor, *, copied: float, nearest: int
+    ) -> None:
+        self.records = records
+        self._encoder, self._redactor, self._copied, self._nearest = encoder, redactor, copied, nearest
+        self._known = Counter(word for text in records.texts for word in set(_words(text)))
+        self._sums = np.zeros((labels, records.vectors.shape[1]))
+        np.add.at(self._sums, records.labels, records.vectors)
+
+    def general(self, text: str, fewest: int) -> str:
+        """The text without words that stand in fewer records than that."""
+        return " ".join(
+            piece
+            for piece in text.split()
+            if all(self._known[word] >= fewest or word.startswith("[") for word in _words(piece))
+        )
+
+    def judge(self, place: int, text: str) -> Verdict:
+        """A text that was written from the record at that place."""
+        (vector,) = self._encoder.encode([text])
+        copied = _repeated(self.records.texts[place], text)
+        cosines = self.records.vectors @ vector
+        # A record of equal vector is as near: that there are two is what hides each.
+        nearer = int(np.count_nonzero(cosines >= cosines[place])) - 1
+        findings = (bool(self._redactor.entities(text)), copied > self._copied, nearer < self._nearest)
+        mistaken = self._recognised(place, vector) != int(self.records.labels[place])
+        return Verdict(sum(findings), mistaken, copied)
+
+    def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
+        """The label whose mean is nearest, the record itself left out of its own."""
+        sums = self._sums.copy()
+        sums[self.records.labels[place]] -= self.records.vectors[place]
+        lengths = np.linalg.norm(sums, axis=1)
+        # Without another record of its label nothing can be said against it.
+        if lengths[self.records.labels[place]] < 1e-6:
+            return int(self.records.labels[place])
+        return int(np.argmax(np.where(lengths > 1e-6, sums @ vector / np.maximum(lengths, 1e-6), -2)))
+
+
+class Instructed:
+    """A causal language model of transformers that follows instructions; an `Abstraction`.
+
+    Args:
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
+        longest: Tokens of a text, at most.
+        temperature: Of sampling.
+        device: As torch names it.
+
+    Raises:
+        ConfigError: There is no such model here.
+    """
+
+    def __init__(self, name_or_path: str, *, longest: int = 200, temperature: float = 1.0, device: str = "cpu") -> None:
+        integers(1, longest=longest)
+        in_range(0.01, 2, temperature=temperature)
+        self._longest, self._temperature = longest, temperature
+        self._model, self._tokenizer = checkpoint(name_or_path, device)
+        self._model.eval()
+
+    def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
+        """See `Abstraction.write`; all are drawn, and the tone is left to the instruction."""
+        del tone, sampled
+        import torch  # noqa: PLC0415 — loaded already
+        from transformers import GenerationConfig  # noqa: PLC0415
+
+        prompt = f"{_INSTRUCTION}\n\n{text}"
+        if self._tokenizer.chat_template:
+            turns = [{"role": "user", "content": prompt}]
+            prompt = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        else:
+            prompt += "\n\nNew text:\n"
+        given = self._tokenizer(prompt, add_special_tokens=not self._tokenizer.chat_template, return_tensors="pt")
+        ids = given["input_ids"].to(self._model.device)
+        room = getattr(self._model.config, "max_position_embeddings", None)
+        if room is not None and ids.shape[1] + self._longest > room:
+            # What does not fit cannot be rewritten; what it was given still stands as a candidate.
+            return []
+        end = self._tokenizer.eos_token_id
+        how: dict[str, Any] = {"do_sample": True, "temperature": self._temperature, "top_k": 0, "eos_token_id": end}
+        how |= {"max_new_tokens": self._longest, "num_return_sequences": count, "pad_token_id": end or 0}
+        with torch.random.fork_rng(), torch.inference_mode():
+            torch.manual_seed(int(rng.integers(2**63)))
+            rows = self._model.generate(
+                ids, attention_mask=torch.ones_like(ids), generation_config=GenerationConfig(**how)  # type: ignore[no-untyped-call]
+            )  # fmt: skip
+        written = (
+            row.strip() for row in self._tokenizer.batch_decode(rows[:, ids.shape[1] :], skip_special_tokens=True)
+        )
+        return list(dict.fromkeys(each for each in written if each))
+
+
+def _spec(planned: PlannedQuery) -> RewrittenSpec:
+    if not isinstance(planned.spec, RewrittenSpec):
+        raise InternalError("a query for rewriting", expected=RewrittenSpec.kind, got=planned.spec.kind)
+    return planned.spec
+
+
+def _words(text: str) -> list[str]:
+    return [word if word.startswith("[") else word.lower() for word in _WORDS.findall(text)]
+
+
+def _repeated(source: str, text: str) -> float:
+    """Share of the source's runs of words that the text repeats, of a source of few words the words in one run."""
+    one, other = _words(source), _words(text)
+    length = max(1, min(_RUN, len(one)))
+    runs = {tuple(one[at : at + length]) for at in range(len(one) - length + 1)}
+    others = {tuple(other[at : at + length]) for at in range(len(other) - length + 1)}
+    return len(runs & others) / max(1, len(runs))

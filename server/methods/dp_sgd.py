@@ -1,0 +1,104 @@
+"""DP-SGD: parties fine-tune language models of their own and release texts drawn from them (Abadi et al. 2016).
+
+A baseline of the papers (DP-Transforms, Yue et al. 2023; DP-SGD with LoRA). One query, one answer, no round after it:
+each party trains on its own records (`client/finetune.py`), each for itself, so that it shines with one party that has
+many. Which model it trains is the party's own choice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common import validate
+from common.domain import Task
+from common.errors import ConfigError
+from common.privacy.planned import PlannedQuery
+from common.text_queries import FineTunedSpec
+from server import released
+from server.methods.base import State, Tools
+
+TEXTS = "fine-tuned samples"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpSgd:
+    """Settings; see `common.text_queries.FineTunedSpec`.
+
+    Attributes:
+        samples: N, texts that are released.
+        parties: L, to share them out; the plan has its own.
+        steps: T, of training.
+        rate: q, the probability with which a record takes part in a step.
+        batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
+        clip: C, norm of a record's gradient.
+        resolution: B, whole numbers in the clipping norm.
+        learning_rate: Of Adam.
+        lora: Rank of adapters; 0 trains all weights.
+        max_tokens: Of a record that count, and of a text, its label's among them.
+        longest: Bytes of a text.
+        temperature: Of sampling.
+        top_p: Of sampling.
+    """
+
+    samples: int = 2000
+    parties: int = 1
+    steps: int = 500
+    rate: float = 0.05
+    batch: int = 64
+    clip: float = 1.0
+    resolution: int = 4096
+    learning_rate: float = 2e-3
+    lora: int = 0
+    max_tokens: int = 128
+    longest: int = 2048
+    temperature: float = 1.0
+    top_p: float = 1.0
+    name: str = "dp_sgd"
+    rounds: int = 1
+    texts_per_request: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples, parties=self.parties)
+        validate.in_range(0, 1, rate=self.rate)
+        if self.rounds != 1:
+            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
+        self._spec(labels=1, max_records=1)
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """The one query."""
+        released.check(self.samples, task)
+        spec = self._spec(labels=len(task.labels), max_records=max_records)
+        return (PlannedQuery(name=TEXTS, spec=spec, mechanism="dp-sgd", rate=self.rate, redraw=self.rate < 1),)
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """None: the parties write."""
+        del task, models
+        return 0
+
+    def start(self, tools: Tools) -> State:
+        """No texts."""
+        del tools
+        return State()
+
+    def step(self, state: State, tools: Tools) -> State:
+        """Ask, and release as many of each label as of the next."""
+        del state
+        spec = self._spec(labels=len(tools.task.labels), max_records=1)
+        answers = tools.ask(TEXTS, 0)
+        return released.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=True)
+
+    def _spec(self, *, labels: int, max_records: int) -> FineTunedSpec:
+        return FineTunedSpec(
+            # A multiple of the labels, so that together all parties have enough of each.
+            texts=labels * -(-self.samples // (self.parties * labels)),
+            longest=self.longest,
+            steps=self.steps,
+            batch=self.batch,
+            clip=self.clip,
+            resolution=self.resolution,
+            learning_rate=self.learning_rate,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            lora=self.lora,
+            max_tokens=self.max_tokens,
+            max_records=max_records,
+        )

@@ -1,0 +1,75 @@
+"""RUPTA: records rewritten, one to one, by the parties' own models until these find them private (Yang et al. 2025).
+
+A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), with no
+differential privacy: each released text is a function of one record, and no model's opinion of it bounds what it gives
+away. Its query is unproven, costs ε = ∞, and is refused by every party whose own file does not name it and say
+`unsafe_unproven`. One query, one answer (`client/rewriting.py`); a private text goes to no other machine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common import validate
+from common.domain import Task
+from common.errors import ConfigError
+from common.privacy.planned import PlannedQuery
+from common.text_queries import RewrittenSpec
+from server import released
+from server.methods.base import State, Tools
+
+TEXTS = "rewritten records"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rupta:
+    """Settings.
+
+    Attributes:
+        samples: N, texts that are released: no more than there are records.
+        parties: L, to share them out; the plan has its own.
+        rewritings: Rounds of rewriting a record, at most.
+        longest: Bytes of a text.
+    """
+
+    samples: int = 2000
+    parties: int = 1
+    rewritings: int = 3
+    longest: int = 2048
+    name: str = "rupta"
+    rounds: int = 1
+    texts_per_request: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples, parties=self.parties)
+        if self.rounds != 1:
+            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
+        self._spec(max_records=1)
+
+    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+        """The one query."""
+        released.check(self.samples, task)
+        return (PlannedQuery(name=TEXTS, spec=self._spec(max_records=max_records), mechanism="none"),)
+
+    def orders(self, task: Task, models: Sequence[str]) -> int:
+        """None: the parties write."""
+        del task, models
+        return 0
+
+    def start(self, tools: Tools) -> State:
+        """No texts."""
+        del tools
+        return State()
+
+    def step(self, state: State, tools: Tools) -> State:
+        """Ask, and release what comes: labels are those of the records."""
+        del state
+        answers, spec = tools.ask(TEXTS, 0), self._spec(max_records=1)
+        return released.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=False)
+
+    def _spec(self, *, max_records: int) -> RewrittenSpec:
+        return RewrittenSpec(
+            texts=-(-self.samples // self.parties),
+            longest=self.longest,
+            rounds=self.rewritings,
+            max_records=max_records,
+        )

@@ -1,0 +1,53 @@
+"""Texts that parties answer with, released as they are: for methods whose texts are all written at the parties."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng, texts
+from common.domain import Candidate, Task
+from common.errors import ConfigError
+from common.text_queries import TextSpec
+from server import rounds, selection
+from server.methods.base import State, Tools
+
+
+def check(samples: int, task: Task) -> None:
+    """Refuse fewer texts than labels.
+
+    Raises:
+        ConfigError: There are.
+    """
+    if samples < len(task.labels):
+        expected = f"at least one text for each of {len(task.labels)} labels"
+        raise ConfigError("method.samples", expected=expected, got=samples)
+
+
+def state(
+    answers: NDArray[np.float64], spec: TextSpec, tools: Tools, *, name: str, samples: int, balanced: bool
+) -> State:
+    """The state after the only round.
+
+    Args:
+        answers: (parties, coordinates).
+        spec: What was asked.
+        tools: For the labels and the experiment seed.
+        name: What stands in place of a model's.
+        samples: Texts that are released, drawn from all that the parties answered; fewer if there are fewer.
+        balanced: Whether of each label as many as of the next.
+    """
+    labels = list(tools.task.labels)
+    read = texts.decode(answers, spec.texts, spec.longest, len(labels))
+    left = selection.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
+    candidates: list[Candidate] = []
+    for at in rng.experiment(tools.experiment_seed, "released").permutation(len(read)).tolist():
+        number, text = read[at]
+        if left[number] and len(candidates) < samples:
+            left[number] -= 1
+            candidates.append(Candidate(text=text, label=labels[number], model=name, round=0))
+    missing = samples - len(candidates)
+    notes = [f"{missing} of {samples} texts are missing: the parties answered with fewer"] if missing else []
+    notes += [f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}]
+    report = rounds.report(
+        0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
+    )  # fmt: skip
+    return State(round=1, candidates=tuple(candidates), rounds=(report,))

@@ -1,0 +1,75 @@
+"""Texts that parties answer with become candidates: decoded, balanced or not, and drawn by the experiment seed."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from common import texts
+from common.errors import ConfigError, ProtocolError
+from common.text_queries import RewrittenSpec
+from server import released
+from tests.contracts.methods import TASK
+
+SPEC = RewrittenSpec(texts=4, longest=30)
+
+
+class Tools:
+    task, models, experiment_seed = TASK, ("m",), 0
+
+
+def answer(*parties):
+    return np.array([texts.encode(party, SPEC.texts, SPEC.longest) for party in parties], dtype=np.float64)
+
+
+def state(answers, samples, *, balanced=False, seed=0):
+    tools = Tools()
+    tools.experiment_seed = seed
+    return released.state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
+
+
+TWO = answer([(0, "a1"), (0, "a2"), (1, "b1")], [(0, "a3"), (1, "b2"), (1, "b3")])
+
+
+def test_all_texts_of_all_parties_are_released_each_with_its_label():
+    made = state(TWO, 6)
+    assert {(candidate.label, candidate.text) for candidate in made.candidates} == {
+        (name[0], name) for name in ("a1", "a2", "a3", "b1", "b2", "b3")
+    }
+    assert {(candidate.model, candidate.round, candidate.weight) for candidate in made.candidates} == {("here", 0, 1.0)}
+    assert (made.round, made.rounds[0]["candidates"], made.rounds[0]["notes"]) == (1, 6, [])
+
+
+def test_of_too_many_some_are_drawn_by_the_experiment_seed():
+    drawn = {frozenset(candidate.text for candidate in state(TWO, 3, seed=seed).candidates) for seed in range(20)}
+    assert len(drawn) > 5
+    assert {len(each) for each in drawn} == {3}
+    assert state(TWO, 3) == state(TWO, 3)
+
+
+def test_labels_are_balanced_where_asked_for():
+    many = answer([(0, "a1"), (0, "a2"), (0, "a3"), (1, "b1")])
+    for seed in range(10):
+        assert Counter(each.label for each in state(many, 2, balanced=True, seed=seed).candidates) == {"a": 1, "b": 1}
+    made = state(many, 4, balanced=True)
+    assert Counter(each.label for each in made.candidates) == {"a": 2, "b": 1}
+    assert made.rounds[0]["notes"] == ["1 of 4 texts are missing: the parties answered with fewer"]
+
+
+def test_what_is_missing_is_said():
+    made = state(answer([(0, "a1")]), 4)
+    assert made.rounds[0]["notes"] == [
+        "3 of 4 texts are missing: the parties answered with fewer", "b: no text"
+    ]  # fmt: skip
+    assert state(answer([]), 4).candidates == ()
+
+
+def test_an_answer_that_is_no_text_is_refused():
+    with pytest.raises(ProtocolError, match="texts of an answer"):
+        state(TWO + 0.5, 6)
+
+
+def test_fewer_texts_than_labels_are_refused():
+    released.check(2, TASK)
+    with pytest.raises(ConfigError, match=r"method\.samples"):
+        released.check(1, TASK)
