@@ -32,13 +32,14 @@ from common.asked import asked
 from common.domain import Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
+from common.files import write_atomic
 from common.llm.base import Provider
 from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from server import evaluate
 from server.ask import Answered, Federation
-from server.checkpoint import Checkpoint, write_atomic
+from server.checkpoint import Checkpoint
 from server.generate import generate, write
 from server.methods.base import Method, State, Tools
 from server.network import Network
