@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from common.errors import ConfigError
 from common.files import PUBLIC, SECRET, write_atomic
@@ -77,17 +78,17 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def supervise(children: Sequence[Child], *, folder: Path) -> None:
+def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") -> None:
     """Keep all children running until SIGTERM or SIGINT.
 
-    `folder` is their working directory; their output goes to `logs/NAME.log` and `run/supervisor.json` says how they
-    are. What starts this twice in one folder is refused.
+    `folder` is their working directory; their output goes to `logs/NAME.log` and `run/ROLE.json` says how they are. A
+    second supervisor of one folder and role is refused.
 
     Raises:
         ConfigError: One runs already.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
-    if (before := running(folder)) is not None:
+    if (before := running(folder, role)) is not None:
         raise ConfigError("processes of this folder", expected="none", got=f"process {before}", where=folder)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -97,24 +98,24 @@ def supervise(children: Sequence[Child], *, folder: Path) -> None:
         while not stop.is_set():
             changed = [each.tend() for each in kept]
             if any(changed):
-                _note(folder, kept)
+                _note(folder / "run" / f"{role}.json", kept)
             stop.wait(0.2)
     finally:
         for each in reversed(kept):
             each.end()
-        (folder / "run" / "supervisor.json").unlink(missing_ok=True)
+        (folder / "run" / f"{role}.json").unlink(missing_ok=True)
 
 
-def running(folder: Path) -> int | None:
+def running(folder: Path, role: str = "both") -> int | None:
     """The process that supervises this folder's children, or None."""
-    held = status(folder)
+    held = status(folder, role)
     return int(held["process"]) if held else None
 
 
-def status(folder: Path) -> dict[str, int] | None:
+def status(folder: Path, role: str = "both") -> dict[str, Any] | None:
     """What the living supervisor of this folder noted last, or None."""
     try:
-        held: dict[str, int] = json.loads((folder / "run" / "supervisor.json").read_bytes())
+        held: dict[str, Any] = json.loads((folder / "run" / f"{role}.json").read_bytes())
         started = _started(held["process"])
     except (OSError, ValueError, KeyError):
         return None
@@ -122,14 +123,14 @@ def status(folder: Path) -> dict[str, int] | None:
     return held if started == held["started"] else None
 
 
-def stop(folder: Path, *, wait: float = 3 * GRACE) -> bool:
+def stop(folder: Path, role: str = "both", *, wait: float = 3 * GRACE) -> bool:
     """End the folder's processes; False if there were none."""
-    process = running(folder)
+    process = running(folder, role)
     if process is None:
         return False
     os.kill(process, signal.SIGTERM)
     deadline = time.monotonic() + wait
-    while running(folder) is not None:
+    while running(folder, role) is not None:
         if time.monotonic() > deadline:
             raise ConfigError("processes of this folder", expected="an end", got=f"process {process} still runs")
         time.sleep(0.1)
@@ -178,7 +179,7 @@ class _Kept:
 def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
     out = os.open(folder / "logs" / f"{child.name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
     try:
-        account = pwd.getpwnam(child.user) if child.user is not None else None
+        account = pwd.getpwnam(child.user) if child.user is not None and os.geteuid() == 0 else None
         return subprocess.Popen(  # noqa: S603
             list(child.command),
             env=dict(child.environment),
@@ -212,13 +213,13 @@ def _end_session(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def _note(folder: Path, kept: Sequence[_Kept]) -> None:
+def _note(path: Path, kept: Sequence[_Kept]) -> None:
     children = {
         each.child.name: {"process": each.process.pid if each.process else None, "restarts": max(each.restarts, 0)}
         for each in kept
     }
     note = {"process": os.getpid(), "started": _started(os.getpid()), "children": children}
-    write_atomic(folder / "run" / "supervisor.json", json.dumps(note).encode(), mode=PUBLIC)
+    write_atomic(path, json.dumps(note).encode(), mode=PUBLIC)
 
 
 def _started(process: int) -> int:

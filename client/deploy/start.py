@@ -82,7 +82,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         children += _relay(settings, _free_port())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
     yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
-    processes.supervise(children, folder=settings.folder)
+    processes.supervise(children, folder=settings.folder, role=chosen.only)
 
 
 def _relay(settings: Settings, port: int) -> list[Child]:
@@ -114,7 +114,8 @@ def _free_port() -> int:
 
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
-    yield "stopped" if processes.stop(chosen.folder.resolve()) else "nothing was running"
+    ended = [processes.stop(chosen.folder.resolve(), role) for role in SIDES]
+    yield "stopped" if any(ended) else "nothing was running"
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
@@ -134,7 +135,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(settings: Settings) -> dict[str, object]:
-    held = processes.status(settings.folder)
+    held = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
     charged = []
     if (settings.private / "ledger.db").exists():
         charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
@@ -142,7 +143,7 @@ def _facts(settings: Settings) -> dict[str, object]:
     spent = epsilon((entry.cost for entry in charged), delta)
     return {
         "name": settings.name,
-        "processes": held["children"] if held else {},
+        "processes": {name: child for each in held for name, child in each["children"].items()},
         "node": _node_says(settings),
         "awaiting": sum(case.decision == "awaiting" for case in cases(settings.private)),
         "charged": len(charged),
