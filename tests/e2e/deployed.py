@@ -26,7 +26,7 @@ SMALL = (
 )
 """As `tests.e2e.runs.SMALL`, so that the same run can be made in process."""
 
-PATIENCE = 150.0
+PATIENCE = 300.0
 
 
 def environment():

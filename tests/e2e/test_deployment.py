@@ -1,6 +1,7 @@
 """Real nodes: one guarded SuperLink, three SuperNodes, TLS, on loopback, by the commands that an operator types."""
 
 import hashlib
+import itertools
 import json
 import os
 import pwd
@@ -69,8 +70,8 @@ def test_the_result_is_that_of_the_engine_in_process(deployed, tmp_path):
         "Open", "AskShares", "Ask", "AskUnmask", "Ask", "AskUnmask", "Close"
     ]  # fmt: skip
     times = [datetime.fromisoformat(line["when"]) for line in lines]
-    phases = [(later - earlier).total_seconds() for earlier, later in zip(times, times[1:], strict=False)]
-    print(f"\nmeasured: whole run {took:.0f} s, {len(phases)} phases after the first, seconds each: {phases}")
+    phases = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
+    sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases}\n")
 
 
 def test_strangers_reach_nothing_but_the_fleet_api(deployed):
@@ -139,7 +140,8 @@ def main(grid, context):
     nodes = list(grid.get_node_ids())
     asked = [Message(RecordDict({{"c": ConfigRecord({{"x": 1}})}}), dst_node_id=n, message_type="query") for n in nodes]
     replies = grid.send_and_receive(asked, timeout=60)
-    pathlib.Path({str(tmp_path / "saw")!r}).write_text(repr([str(r.error) if r.has_error() else "ran" for r in replies]))
+    seen = [str(r.error) if r.has_error() else "ran" for r in replies]
+    pathlib.Path({str(tmp_path / "saw")!r}).write_text(repr(seen))
 """)
     flwr(Settings.load(deployed.here), "run", str(bundle))
     saw = wait(lambda: text(tmp_path / "saw"), "the hostile run ends")
