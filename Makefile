@@ -2,6 +2,7 @@
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
+# make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make audit     the noise of the whole pipeline: structure, variance, Laplace, canaries (minutes)
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
@@ -18,7 +19,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow test-browser audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
+.PHONY: demo test check test-slow test-browser test-deployment audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -36,6 +37,9 @@ test-slow: $(INSTALLED)
 
 test-browser: $(INSTALLED)
 	$(BIN)/pytest -m browser
+
+test-deployment: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -s -p no:cacheprovider
 
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py

@@ -106,13 +106,15 @@ class Embedded:
         )
 
 
-def read(path: Path, labels: Sequence[str]) -> list[Record]:
+def read(path: Path, labels: Sequence[str] | None = None, *, may_be_empty: bool = False) -> list[Record]:
     """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where it says whose each is, `user`).
+
+    A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else.
 
     Raises:
         DataError: With path and line, and never a word of the text.
     """
-    return read_records(path, labels)
+    return read_records(path, labels, may_be_empty=may_be_empty)
 
 
 def embed(

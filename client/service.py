@@ -60,6 +60,19 @@ class Party(Protocol):
         """Answer one parcel; never raises for what a coordinator can cause."""
 
 
+class Desk(Protocol):
+    """What a hospital's people see and decide (`client/desk.py`)."""
+
+    def admit(self, run: str, plan: Plan) -> None:
+        """Let a plan in, or raise RefusalError."""
+
+    def unchanged(self) -> None:
+        """Raise RefusalError if the records on disk are no longer those that were read."""
+
+    def note(self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str, detail: str) -> None:
+        """Log one request and what became of it."""
+
+
 class PartyService:
     """One party.
 
@@ -73,6 +86,7 @@ class PartyService:
         identity: Its signing key; None if it knows nobody's identity.
         roster: Everybody's identities, from this party's own file; plans that trust the coordinator with less than
             following the protocol need it.
+        desk: Who approves plans and keeps the audit log; None in a simulation.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
@@ -89,6 +103,7 @@ class PartyService:
         writers: Mapping[str, Writer] | None = None,
         identity: Identity | None = None,
         roster: Roster | None = None,
+        desk: Desk | None = None,
     ) -> None:
         if not getattr(encoder, "local", True):
             raise ConfigError(
@@ -106,6 +121,7 @@ class PartyService:
         self._writers = dict(writers or {})
         self._identity = identity
         self._roster = roster
+        self._desk = desk
         self._session: Session | None = None
         self._records: records.Embedded | None = None
         self._setup: secagg.Advertised | secagg.Shared | secagg.Ready | None = None
@@ -119,9 +135,14 @@ class PartyService:
             with self._lock:
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
+                self._note(envelope)  # on disk before anything leaves
         except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
             reason = _reason(error)
             log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
+            try:
+                self._note(envelope, reason.name, _for_log(error))
+            except OSError as unwritten:
+                log.error("the audit log cannot be written: %s", unwritten.strerror)  # noqa: TRY400
             body = m.Refusal(reason)
         return wire.pack(
             m.Envelope(
@@ -133,6 +154,17 @@ class PartyService:
                 body=body,
             )
         )
+
+    def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
+        if self._desk:
+            self._desk.note(
+                run=envelope.run[:LONGEST_NAME] if envelope else "",
+                plan_digest=envelope.plan_digest if envelope else NO_PLAN,
+                request=type(envelope.body).__name__ if envelope else "unreadable",
+                index=envelope.index if envelope else 0,
+                reason=reason,
+                detail=detail,
+            )
 
     def _reply(self, envelope: m.Envelope) -> m.Reply:
         body = envelope.body
@@ -151,6 +183,8 @@ class PartyService:
                 self._setup, sealed = _in(self._setup, secagg.Advertised).share(adverts)
                 reply = m.Shares(sealed)
             case m.Ask(query, delivery):
+                if self._desk:
+                    self._desk.unchanged()
                 reply = self._answer(envelope, query, delivery, following.plan)
             case m.AskAgree(survivors):
                 reply = m.Agreement(self._agree(envelope, survivors))
@@ -185,6 +219,8 @@ class PartyService:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         writers.check(plan, self._writers)
+        if self._desk:
+            self._desk.admit(envelope.run, plan)
         if plan.delta * len(self._private) >= 1:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
@@ -239,13 +275,14 @@ class PartyService:
         return signature
 
 
-def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> grpc.Server:
+def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, shared: bool = False) -> grpc.Server:
     """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
 
     Args:
         parties: By partition; a hospital has one, at 0.
         address: Where to listen. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
         workers: Threads; a party answers one parcel at a time.
+        shared: Whether the socket's group may connect too, which is the relay's.
 
     Returns:
         The started server.
@@ -268,7 +305,7 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4) -> gr
         (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
     )
     # The socket is born closed to all other users of the machine.
-    mask = os.umask(0o177)
+    mask = os.umask(0o117 if shared else 0o177)
     try:
         server.add_insecure_port(address)
     finally:

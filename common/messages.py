@@ -136,6 +136,7 @@ class Reason(IntEnum):
     ENCODER = 6
     INTERNAL = 7
     IDENTITY = 8
+    AWAITING = 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_ENCODER: _ClassVar[Reason]
     REASON_INTERNAL: _ClassVar[Reason]
     REASON_IDENTITY: _ClassVar[Reason]
+    REASON_AWAITING: _ClassVar[Reason]
 REASON_UNKNOWN: Reason
 REASON_MALFORMED: Reason
 REASON_OUT_OF_ORDER: Reason
@@ -27,6 +28,7 @@ REASON_TOO_FEW: Reason
 REASON_ENCODER: Reason
 REASON_INTERNAL: Reason
 REASON_IDENTITY: Reason
+REASON_AWAITING: Reason
 
 class Open(_message.Message):
     __slots__ = ("plan", "first")

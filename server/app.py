@@ -4,9 +4,11 @@ A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run fo
 run configuration; `flwr run` alone gives Hydra overrides instead, and a new folder is made.
 """
 
+import contextlib
+import logging
 import shlex
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,12 @@ from omegaconf import DictConfig, OmegaConf
 from common.data.sources import Source
 from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError, ConfigError
+from common.files import write_atomic
 from common.llm.base import Provider
 from common.llm.spending import Spending
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from server import models, tracking
-from server.checkpoint import write_atomic
 from server.evaluate import Evaluation
 from server.methods.base import Method
 from server.network import FlowerNetwork, Network
@@ -33,6 +35,9 @@ from server.planning import Secagg, make_plan
 from server.run import Setup, run
 
 app = ServerApp()
+
+FAILURE = "error.txt"
+"""In the folder of a deployed run that failed: why, in one line."""
 
 SETTINGS = {
     "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
@@ -58,7 +63,28 @@ def main(grid: Grid, context: Context) -> None:
         config = composed(shlex.split(str(context.run_config.get("overrides", ""))))
         folder = Path("runs") / config.run
         store(config, folder)
-    coordinate(config, FlowerNetwork(grid, timeout=config.federation.timeout), Path(str(folder)))
+    with contextlib.nullcontext() if "engine" in config else _told(Path(str(folder))):
+        coordinate(config, FlowerNetwork(grid, timeout=config.federation.timeout), Path(str(folder)))
+
+
+@contextlib.contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """In a deployment this process is Flower's: the run folder is where its log goes, and why it failed."""
+    own = logging.getLogger("caucus")
+    handler = logging.FileHandler(folder / "run.log")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    own.addHandler(handler)
+    own.setLevel(logging.INFO)
+    try:
+        yield
+    except Exception as error:
+        line = one_line(error) if isinstance(error, CaucusError) else f"{type(error).__name__}: {one_line(error)}"
+        own.error("%s", line)
+        write_atomic(folder / FAILURE, line.encode())
+        raise
+    finally:
+        own.removeHandler(handler)
+        handler.close()
 
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:

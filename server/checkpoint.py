@@ -11,7 +11,6 @@ again with the same bytes, which costs the parties nothing (see `client/answer.p
 
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +19,8 @@ from numpy.typing import NDArray
 
 from common.asked import Query, asked, inputs
 from common.errors import CheckpointError
+from common.files import write_atomic
 from common.queries import spec_from_dict, spec_to_dict
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Replace `path` by `data`, wholly or not at all, and keep it across a power cut."""
-    beside = path.with_name(path.name + ".part")
-    with beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class Checkpoint:

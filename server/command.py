@@ -1,46 +1,42 @@
 """`caucus-coordinator`: what a coordinator does from the command line.
 
-caucus-coordinator plan [OVERRIDE ...]      queries, noise, ε and forecast as JSON, before anything private is touched
+caucus-coordinator init FOLDER --address HOST:PORT     authority, certificate, invitation.json for the hospitals
+caucus-coordinator serve FOLDER                        SuperLink behind the front door, until told to stop
+caucus-coordinator enrol FOLDER PARTY.json             take a hospital in
+caucus-coordinator remove FOLDER NAME                  revoke its key
+caucus-coordinator plan [OVERRIDE ...]                 queries, noise, ε and forecast as JSON, before anything private
+                                                       is touched
+caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
+caucus-coordinator resume FOLDER NAME                  go on after a crash, or after an approval
+caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
+caucus-coordinator report FOLDER NAME                  write the report anew
+caucus-coordinator renew FOLDER                        a new server certificate
+caucus-coordinator stop FOLDER
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from common.errors import CaucusError
-from server.app import Parts, composed, one_line
-from server.planning import describe, forecast
-from server.run import for_json
+from common.commands import run
+from server.app import one_line
+from server.deploy import create, enrolment, price, runs, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code: 0 done, 2 a wrong input with its reason on standard error."""
+    """Entry point; returns the exit code: 0 done, 1 it failed, 2 a wrong setting; the reason on standard error."""
     parser = argparse.ArgumentParser(
         prog="caucus-coordinator",
         description="Coordinate a federation. Settings are Hydra overrides, the same as for caucus-simulate.",
         epilog="example: caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    plan = commands.add_parser("plan", help="print queries, noise, ε, δ and the forecast of model calls as JSON")
-    plan.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
-    chosen = parser.parse_args(arguments)
-    try:
-        print(json.dumps(for_json(_plan(chosen.overrides)), indent=2, ensure_ascii=False))  # noqa: T201 the command's product
-    except (CaucusError, HydraException, OmegaConfBaseException) as error:
-        print(f"caucus-coordinator: {one_line(error)}", file=sys.stderr)  # noqa: T201
-        return 2
-    return 0
-
-
-def _plan(overrides: Sequence[str]) -> dict[str, object]:
-    parts = Parts(composed(list(overrides)))
-    privacy = describe(parts.plan)
-    del privacy["spent"]
-    return privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.providers)}
+    for module in (create, serve, enrolment, price, runs):
+        module.register(commands)
+    return run(parser, arguments, wrong=(HydraException, OmegaConfBaseException), one_line=one_line)
 
 
 if __name__ == "__main__":

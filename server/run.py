@@ -34,6 +34,7 @@ from common.asked import asked
 from common.domain import Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
+from common.files import write_atomic
 from common.llm.base import Provider
 from common.llm.clean import Cleaner
 from common.llm.spending import Spending
@@ -44,7 +45,7 @@ from common.secagg.identity import Roster
 from common.text_queries import TextSpec
 from server import evaluate, projection, rounds
 from server.ask import Answered, Federation
-from server.checkpoint import Checkpoint, write_atomic
+from server.checkpoint import Checkpoint
 from server.generate import PLAIN, generate, write
 from server.methods.base import Method, State, Tools
 from server.network import Network

@@ -20,7 +20,7 @@ _Row = tuple[int, dict[str, str]]
 """Line where a row begins, from 1, and the columns that were asked for."""
 
 
-def read_records(path: str | Path, labels: Sequence[str] | None = None) -> list[Record]:
+def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_be_empty: bool = False) -> list[Record]:
     """Reads labelled records; only a party, or a simulation that plays one, reads private files with it.
 
     Repeated rows are kept: each is a record and votes.
@@ -29,16 +29,17 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None) -> list[
         path: A `.csv` with a header, or a `.jsonl` with an object a line, both UTF-8, with `text` and `label`; and
             `user`, in all rows or in none. Further columns are ignored.
         labels: The labels allowed; None allows any that is not empty.
+        may_be_empty: Whether a file without rows, a CSV with its header, will do.
 
     Returns:
-        At least one record, in the file's order.
+        The records in the file's order; at least one unless it may be empty.
 
     Raises:
         DataError: Names path and line of the first thing that is wrong.
     """
     file = Path(path)
     records = []
-    for line, row in _rows(file, ("text", "label"), optional="user"):
+    for line, row in _rows(file, ("text", "label"), optional="user", may_be_empty=may_be_empty):
         if labels is not None and row["label"] not in labels:
             expected = f"one of {', '.join(labels)}"
             raise DataError("unknown label", expected=expected, got="another (not shown)", where=f"{file}:{line}")
@@ -74,7 +75,9 @@ def duplicates(records: Sequence[Record]) -> int:
     return len(records) - len(set(records))
 
 
-def _rows(file: Path, columns: tuple[str, ...], optional: str | None = None) -> Iterator[_Row]:
+def _rows(
+    file: Path, columns: tuple[str, ...], optional: str | None = None, *, may_be_empty: bool = False
+) -> Iterator[_Row]:
     parsers: dict[str, Callable[[Path, tuple[str, ...], str | None], Iterator[_Row]]]
     parsers = {".csv": _csv, ".jsonl": _json_lines}
     parse = parsers.get(file.suffix.lower())
@@ -89,7 +92,7 @@ def _rows(file: Path, columns: tuple[str, ...], optional: str | None = None) -> 
                 raise DataError(f"broken {name}", expected="valid Unicode", where=f"{file}:{line}")
         yield line, row
         empty = False
-    if empty:
+    if empty and not (may_be_empty and (parse is _json_lines or _decoded(file).strip())):
         raise _empty(file)
 
 

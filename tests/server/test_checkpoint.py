@@ -5,8 +5,9 @@ import pytest
 
 from common.asked import Votes, digest
 from common.errors import CheckpointError
+from common.files import write_atomic
 from common.queries import VotesSpec
-from server.checkpoint import Checkpoint, write_atomic
+from server.checkpoint import Checkpoint
 
 
 def query(seed=0):

@@ -1,0 +1,84 @@
+"""`caucus-party approve`: what a plan asks of this hospital's records, shown to the person who decides."""
+
+import argparse
+import getpass
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from client.deploy.settings import Settings
+from client.desk import Case, cases, decide
+from client.session import RefusalError
+from common.commands import add_command
+from common.errors import ConfigError
+from common.privacy.guarantee import epsilon_against, epsilon_released
+from common.privacy.ledger import Ledger
+from common.privacy.plan import Plan
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `approve`."""
+    parser = add_command(
+        commands,
+        "approve",
+        _approve,
+        summary="show the plans that await approval, and decide",
+        description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
+        "this run and this very plan; the coordinator then resumes the run.",
+        example="caucus-party approve hospital",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    parser.add_argument("--run", metavar="RUN", help="only this one")
+    answer = parser.add_mutually_exclusive_group()
+    answer.add_argument("--yes", action="store_true", help="approve without asking")
+    answer.add_argument("--no", action="store_true", help="refuse without asking")
+    answer.add_argument("--list", action="store_true", help="only show")
+
+
+def _approve(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    waiting = [
+        case
+        for case in cases(settings.private)
+        if case.decision == "awaiting" and chosen.run in {None, case.run}
+    ]  # fmt: skip
+    if not waiting:
+        yield "no plan awaits approval"
+    for case in waiting:
+        yield from _shown(case, settings)
+        if chosen.list:
+            continue
+        approved = chosen.yes or not (chosen.no or not _confirmed())
+        decided = decide(settings.private, case, approve=approved, by=getpass.getuser())
+        yield f"{decided.decision}: run {case.run}"
+
+
+def _confirmed() -> bool:
+    if not sys.stdin.isatty():
+        raise ConfigError("decision", expected="a terminal, --yes or --no", got="neither")
+    return input("take part? [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def _shown(case: Case, settings: Settings) -> Iterator[str]:
+    plan = Plan.from_dict(json.loads(case.plan))
+    colluders = min(plan.colluders, plan.parties - 1)
+    yield f"run {case.run}, first seen {case.first_seen}, plan {case.plan_digest[:16]}"
+    yield f"  {plan.method} with {plan.parties} hospitals, labels: {', '.join(plan.labels)}"
+    yield f"  epsilon {plan.epsilon:g} at delta {plan.delta:g}, protecting each {plan.unit}"
+    against = epsilon_against(plan, colluders)
+    yield f"  of the released texts {epsilon_released(plan):.3f}; against the coordinator {against:.3f}"
+    sums = (
+        f"only sums over {plan.survivors} or more leave" if plan.secure else "NO masks: it sees this hospital's answer"
+    )
+    yield f"  the coordinator: {sums}"
+    for query in plan.queries:
+        noise = f"{query.mechanism} noise, scale {query.scale / query.spec.grid:.3f}" if query.scale else "NO noise"
+        yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}"
+    ledger = settings.private / "ledger.db"
+    try:
+        earlier = Ledger(ledger, read_only=True).releases() if ledger.exists() else ()
+        settings.limits.check(plan, earlier)
+        yield "  within this hospital's limits"
+    except RefusalError as error:
+        yield f"  BEYOND this hospital's limits, refused even when approved: {error}"

@@ -1,0 +1,133 @@
+"""`caucus-party ledger`: what was answered, run by run, and what it cost; the file is never changed."""
+
+import argparse
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from common.privacy.accountant import epsilon
+from common.privacy.ledger import Ledger
+from common.privacy.ledger_log import Entry
+
+_DELTA = 1e-5
+_SHORT = 8
+"""Hex digits of a data set's name that tell it from others at a glance."""
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `ledger` and its commands."""
+    ledger = commands.add_parser(
+        "ledger",
+        help="look at a ledger of answers and check it",
+        description="Look at a ledger of answers and check it; the file is never changed.",
+        epilog="example: caucus-party ledger show ledger.db",
+    )
+    topics = ledger.add_subparsers(metavar="COMMAND", required=True)
+
+    show = topics.add_parser(
+        "show",
+        help="what was answered, run by run, and epsilon",
+        description="Print, for each run and for all together: data sets, answers charged and closed, their noise, "
+        "when, and epsilon of all that was charged.",
+        epilog="example: caucus-party ledger show ledger.db --delta 1e-6",
+    )
+    show.add_argument("--delta", type=float, default=_DELTA, help="delta that epsilon is given at (%(default)g)")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.set_defaults(lines=_reading(_show))
+
+    verify = topics.add_parser(
+        "verify",
+        help="check that nothing was edited, lost or damaged",
+        description="Check the whole file; print how many events it has and its head. Note the head elsewhere: "
+        "only against it does a file show that was cut off or written anew.",
+        epilog="example: caucus-party ledger verify ledger.db --head HEX_OF_LAST_TIME",
+    )
+    verify.add_argument("--head", metavar="HEX", help="a head that was noted before")
+    verify.set_defaults(lines=_reading(_verify))
+
+    export = topics.add_parser(
+        "export",
+        help="print all events as JSON Lines",
+        description="Print all events, one JSON object a line: never answers, keys or digests of records.",
+        epilog="example: caucus-party ledger export ledger.db > events.jsonl",
+    )
+    export.set_defaults(lines=_reading(_export))
+    for command in (show, verify, export):
+        command.add_argument("file", metavar="FILE", type=Path, help="the ledger, such as ledger.db")
+
+
+def _reading(
+    lines: Callable[[Ledger, argparse.Namespace], Iterator[str]],
+) -> Callable[[argparse.Namespace], Iterator[str]]:
+    # Read-only: looking at a ledger must never make one.
+    return lambda chosen: lines(Ledger(chosen.file, read_only=True), chosen)
+
+
+def _verify(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
+    head = ledger.verify(chosen.head)
+    yield f"{head.events} events, head {head.chain}"
+
+
+def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
+    for event in ledger.events():
+        yield json.dumps(
+            {
+                "sequence": event.sequence,
+                "run": event.run,
+                "position": event.position,
+                "kind": event.kind,
+                "body": json.loads(event.body),
+                "chain": event.chain.hex(),
+            }
+        )
+
+
+def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
+    entries = ledger.entries()
+    runs: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.charged):
+        runs.setdefault(entry.run, []).append(entry)
+    rows = [{"run": run, **_facts(charged, chosen.delta)} for run, charged in runs.items()]
+    total = _facts(entries, chosen.delta)
+    if chosen.json:
+        yield json.dumps({"delta": chosen.delta, "runs": rows, "all": total}, indent=2)
+    else:
+        yield from _table([*rows, {"run": "all", **total}], chosen.delta)
+
+
+def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
+    """What there is to say of these entries; an infinite epsilon is null."""
+    spent = epsilon((entry.cost for entry in entries), delta)
+    times = sorted(entry.charged for entry in entries)
+    return {
+        "data_sets": sorted({entry.data_set for entry in entries if entry.data_set}),
+        "charged": len(entries),
+        "closed": sum(entry.committed for entry in entries),
+        "noise": dict(Counter(entry.release.mechanism if entry.release.scale else "none" for entry in entries)),
+        "first": times[0] if times else None,
+        "last": times[-1] if times else None,
+        "epsilon": None if math.isinf(spent) else spent,
+    }
+
+
+def _table(rows: Iterable[dict[str, Any]], delta: float) -> Iterator[str]:
+    cells = [("run", "data sets", "charged", "closed", "noise", "first", "last", f"epsilon at delta {delta:g}")]
+    cells += [
+        (
+            row["run"],
+            " ".join(name[:_SHORT] for name in row["data_sets"]) or "-",
+            str(row["charged"]),
+            str(row["closed"]),
+            " ".join(f"{count} {mechanism}" for mechanism, count in row["noise"].items()) or "-",
+            row["first"] or "-",
+            row["last"] or "-",
+            "infinite" if row["epsilon"] is None else f"{math.ceil(row['epsilon'] * 1e4) / 1e4:.4f}",
+        )
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

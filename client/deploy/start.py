@@ -1,0 +1,163 @@
+"""`caucus-party start`, `stop` and `status`: three processes of a hospital, kept running.
+
+    service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
+    supernode    Flower's; the only one with a network, outbound alone                flower-supernode
+    relay        from SuperNode to the socket; runs no pushed code                    client/deploy/relay.py
+
+SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
+and the service's files are closed to it. A unit or container for each half: `--only service`, `--only relay`.
+"""
+
+import argparse
+import json
+import logging
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from client.app import SOCKET as SOCKET_NAME
+from client.deploy import host
+from client.deploy.settings import SOCKET, Settings
+from client.desk import cases
+from common import processes
+from common.commands import add_command
+from common.files import check_records, check_secret
+from common.privacy.accountant import epsilon
+from common.privacy.ledger import Ledger
+from common.processes import Child
+from common.secagg.identity import Identity
+
+SIDES = ("both", "service", "relay")
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `start`, `stop` and `status`."""
+    start = add_command(
+        commands,
+        "start",
+        _start,
+        summary="run party service, SuperNode and relay until told to stop",
+        description="Run the hospital's three processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
+        example="caucus-party start hospital",
+    )
+    start.add_argument("--only", choices=SIDES, default="both", help="one half, for a unit or container of its own")
+    stop = add_command(
+        commands,
+        "stop",
+        _stop,
+        summary="end what start has started",
+        description="End the hospital's processes. A run that is under way counts this hospital as dropped out.",
+        example="caucus-party stop hospital",
+    )
+    status = add_command(
+        commands,
+        "status",
+        _status,
+        summary="what runs, what awaits approval, what was spent",
+        description="Print what runs, how often it was restarted, plans that await approval, and epsilon spent.",
+        example="caucus-party status hospital --json",
+    )
+    status.add_argument("--json", action="store_true", help="print JSON")
+    for parser in (start, stop, status):
+        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+
+
+def _start(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    children = []
+    if chosen.only in {"both", "service"}:
+        check_secret(settings.private / "identity.key")
+        check_records(settings.records)
+        host.number(Identity((settings.private / "identity.key").read_bytes()), host.read_roster(settings))
+        command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
+        environment = processes.environment(settings.private)
+        children.append(Child(name="service", command=command, environment=environment))
+    if chosen.only in {"both", "relay"}:
+        if settings.relay_user is None and os.geteuid() == 0:
+            yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
+        for secret in ("node.key", "superexec.secret"):
+            check_secret(settings.node / secret)
+        children += _relay(settings, _free_port())
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+    yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
+    processes.supervise(children, folder=settings.folder, role=chosen.only)
+
+
+def _relay(settings: Settings, port: int) -> list[Child]:
+    environment = processes.environment(settings.node)
+    node = ("--root-certificates", "node/ca.crt", "--auth-supernode-private-key", "node/node.key")
+    secret = "node/superexec.secret"  # noqa: S105 a path
+    supernode = Child(
+        name="supernode",
+        command=(
+            *(processes.program("flower-supernode"), "--superlink", settings.coordinator, *node),
+            *("--isolation", "process", "--superexec-auth-secret-file", secret, "--port", str(port)),
+        ),
+        environment=environment,
+        user=settings.relay_user,
+    )
+    relay = Child(
+        name="relay",
+        command=(sys.executable, "-m", "client.deploy.relay", f"127.0.0.1:{port}", settings.bundle, secret),
+        environment=environment | {SOCKET_NAME: SOCKET},
+        user=settings.relay_user,
+    )
+    return [supernode, relay]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _stop(chosen: argparse.Namespace) -> Iterator[str]:
+    ended = [processes.stop(chosen.folder.resolve(), role) for role in SIDES]
+    yield "stopped" if any(ended) else "nothing was running"
+
+
+def _status(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    facts = _facts(settings)
+    if chosen.json:
+        yield json.dumps(facts, indent=2)
+        return
+    for name, child in facts["processes"].items():  # type: ignore[attr-defined]
+        state = f"process {child['process']}" if child["process"] else "waits to start again"
+        yield f"{name}: {state}, {child['restarts']} restarts"
+    if not facts["processes"]:
+        yield "nothing runs: caucus-party start"
+    yield f"node: {facts['node']}"
+    yield f"plans that await approval: {facts['awaiting']}"
+    yield f"answers charged: {facts['charged']}; epsilon of all of them at delta {facts['delta']:g}: {facts['epsilon']}"
+
+
+def _facts(settings: Settings) -> dict[str, object]:
+    held = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
+    charged = []
+    if (settings.private / "ledger.db").exists():
+        charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
+    delta = settings.limits.lifetime_delta
+    spent = epsilon((entry.cost for entry in charged), delta)
+    return {
+        "name": settings.name,
+        "processes": {name: child for each in held for name, child in each["children"].items()},
+        "node": _node_says(settings),
+        "awaiting": sum(case.decision == "awaiting" for case in cases(settings.private)),
+        "charged": len(charged),
+        "delta": delta,
+        "epsilon": None if spent == float("inf") else round(spent, 4),
+    }
+
+
+def _node_says(settings: Settings) -> str:
+    """The last telling line of SuperNode's log."""
+    try:
+        lines = (settings.folder / "logs" / "supernode.log").read_text(errors="replace").splitlines()
+    except OSError:
+        return "never started"
+    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "refused", "terminated")
+    said = [line.strip() for line in lines if any(word in line for word in telling)]
+    return said[-1] if said else "starting"

@@ -1,0 +1,56 @@
+"""What all command lines share: commands that print lines, one clear error, three exit codes.
+
+0  done
+1  it failed; the reason stands in one line on standard error
+2  wrong usage or a wrong setting, likewise
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+
+from common.errors import CaucusError, ConfigError, PlanError
+
+Lines = Callable[[argparse.Namespace], Iterable[str]]
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    lines: Lines,
+    *,
+    summary: str,
+    description: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    """Add one command: `lines` gives what it prints, and raises CaucusError where it fails."""
+    parser = commands.add_parser(name, help=summary, description=description, epilog=f"example: {example}")
+    parser.set_defaults(lines=lines)
+    return parser
+
+
+def run(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str] | None,
+    *,
+    wrong: tuple[type[Exception], ...] = (),
+    one_line: Callable[[BaseException], str] = str,
+) -> int:
+    """Run the command that was chosen and return the exit code.
+
+    Args:
+        parser: With commands that were added by `add_command`.
+        arguments: None: the process's own.
+        wrong: Further errors that tell of wrong usage.
+        one_line: What to say of an error.
+    """
+    chosen = parser.parse_args(arguments)
+    settings: tuple[type[Exception], ...] = (ConfigError, PlanError, *wrong)
+    expected: tuple[type[Exception], ...] = (CaucusError, OSError, *wrong)
+    try:
+        for line in chosen.lines(chosen):
+            print(line, flush=True)  # noqa: T201 the command's product
+    except expected as error:
+        print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)  # noqa: T201
+        return 2 if isinstance(error, settings) else 1
+    return 0

@@ -1,0 +1,104 @@
+"""The two public files that a coordinator and a hospital give each other, and the bundle that both know.
+
+Neither holds a secret, but both decide whom one talks to: compare the fingerprints by telephone.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+from cryptography.x509 import load_pem_x509_certificate
+
+from common.errors import ConfigError
+
+_HEX = re.compile("[0-9a-f]{64}")
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Public:
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read the file.
+
+        Raises:
+            ConfigError: It is not there, or not such a file.
+        """
+        try:
+            return cls(**json.loads(path.read_bytes()))
+        except (OSError, ValueError, TypeError) as error:
+            name = cls.__name__.lower()
+            raise ConfigError(f"{name}", expected="a file of that kind", got=type(error).__name__, where=path) from None
+
+    def to_json(self) -> str:
+        """The file's content."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation(_Public):
+    """What a hospital must know of a coordinator.
+
+    Attributes:
+        address: host:port of its front door.
+        certificate: PEM of the authority that signed the front door's certificate.
+        bundle: SHA-256 of the bundle that it runs, hexadecimal.
+    """
+
+    address: str
+    certificate: str
+    bundle: str
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(value, str) for value in (self.address, self.certificate, self.bundle)):
+            raise TypeError
+        if not _HEX.fullmatch(self.bundle):
+            raise ConfigError("invitation's bundle", expected="64 hexadecimal digits", got=self.bundle)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the authority's certificate, its first 32 digits in groups of four."""
+        return _groups(load_pem_x509_certificate(self.certificate.encode()).fingerprint(hashes.SHA256()).hex())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartyFile(_Public):
+    """What a coordinator, and the other hospitals, must know of a hospital.
+
+    Attributes:
+        name: Its name.
+        identity: Ed25519 public key, hexadecimal.
+        node_key: Public key of its node, NIST P-384, in OpenSSH form.
+    """
+
+    name: str
+    identity: str
+    node_key: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= LONGEST_NAME or not self.name.isprintable():
+            raise ConfigError("party's name", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
+        if not isinstance(self.identity, str) or not _HEX.fullmatch(self.identity):
+            raise ConfigError("party's identity key", expected="64 hexadecimal digits", got="another", where=self.name)
+        try:
+            key = load_ssh_public_key(str(self.node_key).encode())
+        except (ValueError, UnsupportedAlgorithm):
+            key = None
+        if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
+            raise ConfigError("party's node key", expected="NIST P-384 in OpenSSH form", got="another", where=self.name)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of both keys."""
+        return _groups(hashlib.sha256(f"{self.identity} {self.node_key}".encode()).hexdigest())
+
+
+def _groups(digits: str) -> str:
+    return " ".join(digits[at : at + 4] for at in range(0, 32, 4))

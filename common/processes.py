@@ -1,0 +1,228 @@
+"""Child processes that are kept running: started with a clean environment, restarted when they end, ended with us.
+
+A child gets its own session, so that whatever it started ends with it; should this process be killed, the kernel ends
+its children. The environment is made from nothing: no secret of the shell that started us is handed on.
+"""
+
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from common.errors import ConfigError
+from common.files import PUBLIC, SECRET, write_atomic
+
+log = logging.getLogger("caucus.start")
+
+QUIET = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+}
+"""Nothing phones home, looks for updates or downloads."""
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
+"""Seconds before a restart: doubled each time. Flower refuses a node until its last heartbeat lapses."""
+STEADY = 60.0
+"""Seconds that a child must run for the next wait to be the first again."""
+GRACE = 10.0
+"""Seconds between asking a child to end and killing it."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """One process to keep running.
+
+    Attributes:
+        name: For the operator and for the log's file name.
+        command: Program and arguments; never a secret, since all users can see them.
+        environment: Beside the quiet settings; nothing else is handed on.
+        user: Whom it runs as, where we are root; None: as ourselves.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+
+
+def program(name: str) -> str:
+    """Path of a command that is installed beside this Python."""
+    return str(Path(sys.executable).parent / name)
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """A child's whole environment."""
+    own = {name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ}
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    return {**own, **QUIET, "PATH": path, "HOME": str(home), "FLWR_HOME": str(home / "flwr"), **more}
+
+
+def chosen(names: Sequence[str]) -> dict[str, str]:
+    """Those variables of our own environment that are set."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") -> None:
+    """Keep all children running until SIGTERM or SIGINT.
+
+    `folder` is their working directory; their output goes to `logs/NAME.log` and `run/ROLE.json` says how they are. A
+    second supervisor of one folder and role is refused.
+
+    Raises:
+        ConfigError: One runs already.
+    """
+    (folder / "logs").mkdir(exist_ok=True, mode=0o700)
+    if (before := running(folder, role)) is not None:
+        raise ConfigError("processes of this folder", expected="none", got=f"process {before}", where=folder)
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    kept = [_Kept(child, folder) for child in children]
+    try:
+        while not stop.is_set():
+            changed = [each.tend() for each in kept]
+            if any(changed):
+                _note(folder / "run" / f"{role}.json", kept)
+            stop.wait(0.2)
+    finally:
+        for each in reversed(kept):
+            each.end()
+        (folder / "run" / f"{role}.json").unlink(missing_ok=True)
+
+
+def running(folder: Path, role: str = "both") -> int | None:
+    """The process that supervises this folder's children, or None."""
+    held = status(folder, role)
+    return int(held["process"]) if held else None
+
+
+def status(folder: Path, role: str = "both") -> dict[str, Any] | None:
+    """What the living supervisor of this folder noted last, or None."""
+    try:
+        held: dict[str, Any] = json.loads((folder / "run" / f"{role}.json").read_bytes())
+        started = _started(held["process"])
+    except (OSError, ValueError, KeyError):
+        return None
+    # A number is given again: the same process is one that started at the same time.
+    return held if started == held["started"] else None
+
+
+def stop(folder: Path, role: str = "both", *, wait: float = 3 * GRACE) -> bool:
+    """End the folder's processes; False if there were none."""
+    process = running(folder, role)
+    if process is None:
+        return False
+    os.kill(process, signal.SIGTERM)
+    deadline = time.monotonic() + wait
+    while running(folder, role) is not None:
+        if time.monotonic() > deadline:
+            raise ConfigError("processes of this folder", expected="an end", got=f"process {process} still runs")
+        time.sleep(0.1)
+    return True
+
+
+class _Kept:
+    def __init__(self, child: Child, folder: Path) -> None:
+        self.child = child
+        self.restarts = -1
+        self.process: subprocess.Popen[bytes] | None = None
+        self._folder = folder
+        self._wait = FIRST_WAIT
+        self._since = 0.0
+        self._at = 0.0
+
+    def tend(self) -> bool:
+        """Start it if it has ended and its wait is over; whether anything changed."""
+        now = time.monotonic()
+        if self.process is not None:
+            code = self.process.poll()
+            if code is None:
+                return False
+            _end_session(self.process.pid, signal.SIGKILL)
+            self._wait = FIRST_WAIT if now - self._since > STEADY else min(2 * self._wait, LONGEST_WAIT)
+            self._at = now + self._wait
+            self.process = None
+            log.warning("%s ended with code %s; starts again in %.0f s", self.child.name, code, self._wait)
+            return True
+        if now < self._at:
+            return False
+        self.process, self._since, self.restarts = _start(self.child, self._folder), now, self.restarts + 1
+        log.info("%s started", self.child.name)
+        return True
+
+    def end(self) -> None:
+        if self.process is None:
+            return
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE)
+        _end_session(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
+    out = os.open(folder / "logs" / f"{child.name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
+    try:
+        account = pwd.getpwnam(child.user) if child.user is not None and os.geteuid() == 0 else None
+        return subprocess.Popen(  # noqa: S603
+            list(child.command),
+            env=dict(child.environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            preexec_fn=_ends_with(os.getpid()),  # noqa: PLW1509 one thread, and prctl alone
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+        )
+    finally:
+        os.close(out)
+
+
+def _ends_with(parent: int) -> Callable[[], None]:
+    library = ctypes.CDLL(None)
+
+    def ask() -> None:
+        library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask
+
+
+def _end_session(leader: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, number)
+
+
+def _note(path: Path, kept: Sequence[_Kept]) -> None:
+    children = {
+        each.child.name: {"process": each.process.pid if each.process else None, "restarts": max(each.restarts, 0)}
+        for each in kept
+    }
+    note = {"process": os.getpid(), "started": _started(os.getpid()), "children": children}
+    write_atomic(path, json.dumps(note).encode(), mode=PUBLIC)
+
+
+def _started(process: int) -> int:
+    """When a process was started, in clock ticks since the machine was (proc(5), field 22)."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return int(fields[19])

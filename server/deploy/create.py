@@ -1,0 +1,70 @@
+"""`caucus-coordinator init` and `renew`: the authority, the server's certificate, the bundle, the invitation."""
+
+import argparse
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from common.commands import add_command
+from common.deployment import Invitation
+from common.files import SECRET, new_folder, write_atomic
+from common.rng import secure_bytes
+from server.deploy.authority import make_authority, make_certificate
+from server.deploy.flower import write_bundle, write_connection
+from server.deploy.settings import YAML, Settings
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `init` and `renew`."""
+    init = add_command(
+        commands,
+        "init",
+        _init,
+        summary="make the coordinator's authority, certificate and invitation",
+        description="Make a folder with a certificate authority, the server's certificate, an empty roster, and "
+        "invitation.json for the hospitals.",
+        example="caucus-coordinator init coordinator --address caucus.example.org:9443",
+    )
+    init.add_argument("--address", required=True, help="host:port that the hospitals will connect to")
+    init.add_argument("--listen", default="0.0.0.0", help="address to listen on (%(default)s)")  # noqa: S104
+    init.add_argument("--superlink-port", type=int, default=39090, help="loopback port of SuperLink (%(default)d)")
+    renew = add_command(
+        commands,
+        "renew",
+        _renew,
+        summary="make the server's certificate anew",
+        description="Make a new certificate for the server, signed by the same authority: hospitals notice nothing.",
+        example="caucus-coordinator renew coordinator",
+    )
+    for parser in (init, renew):
+        parser.add_argument("folder", metavar="FOLDER", type=Path, help="the coordinator's folder")
+
+
+def _init(chosen: argparse.Namespace) -> Iterator[str]:
+    folder: Path = chosen.folder
+    checked = Settings(
+        folder=folder, address=chosen.address, listen=chosen.listen, superlink_port=chosen.superlink_port
+    )
+    new_folder(folder)
+    settings = YAML.format(
+        folder=folder, address=checked.address, listen=checked.listen, superlink_port=checked.superlink_port
+    )
+    write_atomic(folder / "coordinator.yaml", settings.encode())
+    for name in ("runs", "run", "logs"):
+        (folder / name).mkdir(mode=0o700)
+    make_authority(folder)
+    make_certificate(folder, checked.host)
+    write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
+    write_connection(Settings.load(folder))
+    bundle = write_bundle(folder.resolve() / "bundle", version("caucus"))
+    invitation = Invitation(address=checked.address, certificate=(folder / "ca.crt").read_text(), bundle=bundle)
+    write_atomic(folder / "invitation.json", invitation.to_json().encode())
+    yield f"send {folder / 'invitation.json'} to the hospitals"
+    yield f"fingerprint, to be compared by telephone: {invitation.fingerprint}"
+    yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each"
+
+
+def _renew(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    make_certificate(settings.folder, settings.host)
+    yield "renewed; restart caucus-coordinator serve"

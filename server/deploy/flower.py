@@ -1,0 +1,106 @@
+"""Flower's own commands, as this coordinator uses them: its configuration, what they print, what went wrong."""
+
+import hashlib
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from common.errors import CaucusError
+from common.files import SECRET, write_atomic
+from common.processes import environment, program
+from server.deploy.settings import Settings
+
+CONNECTION = "caucus"
+TIMEOUT = 60.0
+
+BUNDLE = {
+    "pyproject.toml": """\
+[project]
+name = "caucus-bundle"
+version = "{version}"
+description = "Names the code that coordinator and hospitals have installed."
+license = "Apache-2.0"
+dependencies = []
+
+[tool.flwr.app]
+publisher = "caucus"
+
+[tool.flwr.app.components]
+serverapp = "caucus_bundle:server"
+clientapp = "caucus_bundle:client"
+
+[tool.flwr.app.config]
+run-folder = ""
+""",
+    "caucus_bundle.py": '''\
+"""Both sides run the code that they have installed; a hospital's relay does not even look in here."""
+
+from client.app import app as client
+from server.app import app as server
+
+__all__ = ["client", "server"]
+''',
+}
+
+
+def write_bundle(folder: Path, version: str) -> str:
+    """Write the bundle's sources and return the SHA-256 that it will have, hexadecimal."""
+    folder.mkdir(exist_ok=True)
+    for name, content in BUNDLE.items():
+        write_atomic(folder / name, content.replace("{version}", version).encode())
+    return bundle_hash(folder)
+
+
+def bundle_hash(folder: Path) -> str:
+    """SHA-256 of the bundle that Flower builds from these sources."""
+    with tempfile.TemporaryDirectory() as built:
+        home = Path(built)
+        _run([program("flwr"), "build", "--app", str(folder)], environment(home), home)
+        (file,) = home.glob("*.fab")
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def write_connection(settings: Settings) -> None:
+    """Tell Flower's commands where SuperLink is."""
+    (settings.folder / "flwr").mkdir(exist_ok=True, mode=0o700)
+    connection = (
+        f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\naddress = "{settings.superlink}"\n'
+        f'root-certificates = "{settings.folder / "ca.crt"}"\n'
+    )
+    write_atomic(settings.folder / "flwr" / "config.toml", connection.encode(), mode=SECRET)
+
+
+def flwr(settings: Settings, *arguments: str) -> Mapping[str, Any]:
+    """Run one of Flower's commands and return what it says, as JSON.
+
+    Raises:
+        CaucusError: It failed, with what it said.
+    """
+    said = _run(
+        [program("flwr"), *arguments, CONNECTION, "--format", "json"],
+        environment(settings.folder),
+        settings.folder,
+    )
+    try:
+        answer: dict[str, Any] = json.loads(said[said.index("{") :])
+    except ValueError:
+        answer = {"success": False, "error-message": said}
+    if not answer.get("success"):
+        raise CaucusError("Flower", got=" ".join(str(answer.get("error-message", "")).split()), where=arguments[0])
+    return answer
+
+
+def _run(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
+    try:
+        ended = subprocess.run(  # noqa: S603
+            command, env=dict(variables), cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT
+        )
+    except subprocess.TimeoutExpired:
+        raise CaucusError("Flower's command", expected=f"an end within {TIMEOUT:g} s", where=command[1]) from None
+    if ended.returncode and "{" not in ended.stdout:
+        said = " ".join((ended.stdout + ended.stderr).split())[-300:]
+        raise CaucusError("Flower's command", got=said, where=command[1], do="Is caucus-coordinator serve running?")
+    return ended.stdout

@@ -1,0 +1,127 @@
+"""The only thing that the world reaches: TLS, and behind it nothing but Flower's Fleet API.
+
+    python -m server.deploy.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY
+
+SuperLink serves Fleet, Control and Runtime on one port, and Control asks for no login: whoever reaches it can start a
+run. So SuperLink listens on loopback, and this passes on what a hospital's node needs, each request built anew, so that
+none can hide another. Who a node is, SuperLink checks by its key's signature in the headers; nobody registers here.
+"""
+
+import logging
+import ssl
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import httpx
+import uvicorn
+
+log = logging.getLogger("caucus.front_door")
+
+CALLS = frozenset(
+    ("POST", f"/v1/fleet/{call}")
+    for call in (
+        *("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages", "push-messages", "get-run"),
+        *("get-fab", "push-object", "pull-object", "confirm-message-received"),
+    )
+) | {("GET", "/health")}
+"""All that a node asks. Not register-node: who takes part is the coordinator's decision."""
+
+LARGEST_BODY = 8 * 2**20
+"""Bytes. Flower cuts what it sends into objects of 5 MB."""
+BUSIEST = 256
+"""Connections at a time."""
+TIMEOUT = 60.0
+
+_DROPPED = frozenset(
+    {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"host", b"content-length"}
+)
+"""Headers that belong to one connection alone."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class FrontDoor:
+    """An ASGI application.
+
+    Args:
+        client: Connects to SuperLink.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, or answer 404 as if there were nothing else."""
+        if scope["type"] != "http":
+            return
+        if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
+            log.warning("refused: %s %.60r from %s", scope["method"], scope["path"], (scope["client"] or "?")[0])
+            await _answer(send, 404, [], b"")
+            return
+        body = bytearray()
+        more = True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+            if len(body) > LARGEST_BODY or part["type"] == "http.disconnect":
+                await _answer(send, 413, [], b"")
+                return
+        try:
+            answer = await self._client.request(
+                scope["method"], scope["path"], content=bytes(body), headers=_kept(scope["headers"])
+            )
+        except httpx.HTTPError as error:
+            log.warning("SuperLink does not answer: %s", type(error).__name__)
+            await _answer(send, 503, [], b"")
+            return
+        await _answer(send, answer.status_code, _kept(answer.headers.raw, also=b"content-encoding"), answer.content)
+
+
+def _kept(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
+    return [(name, value) for name, value in headers if name.lower() not in _DROPPED | {also}]
+
+
+async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def server(listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str) -> uvicorn.Server:
+    """A server that is ready to run."""
+    context = ssl.create_default_context(cafile=authority)
+    client = httpx.AsyncClient(base_url=f"https://{superlink}", verify=context, timeout=TIMEOUT, trust_env=False)
+    config = uvicorn.Config(
+        FrontDoor(client),
+        host=listen,
+        port=port,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        limit_concurrency=BUSIEST,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        log_level="warning",
+        timeout_keep_alive=30,
+    )
+    config.load()
+    assert config.ssl is not None
+    config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+    return uvicorn.Server(config)
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    listen, port, superlink, certificate, key, authority = sys.argv[1:]
+    server(listen, int(port), superlink, certificate=certificate, key=key, authority=authority).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""`caucus-coordinator plan`: what a run would cost the hospitals' privacy, before anything private is touched."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.commands import add_command
+from server.app import Parts, composed
+from server.deploy import runs
+from server.deploy.settings import Settings
+from server.planning import describe, forecast
+from server.run import for_json
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `plan`."""
+    parser = add_command(
+        commands,
+        "plan",
+        _plan,
+        summary="print queries, noise, ε, δ and the forecast of model calls as JSON",
+        description="Print, as JSON and before anything private is touched, every query, its sensitivity and noise, ε "
+        "and δ in total, and the expected model calls.",
+        example="caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
+    )
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
+    parser.add_argument("--folder", type=Path, help="a coordinator's folder: plan for the hospitals enrolled there")
+
+
+def _plan(chosen: argparse.Namespace) -> Iterator[str]:
+    overrides = list(chosen.overrides)
+    config = runs.settled(Settings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
+    parts = Parts(config)
+    privacy = describe(parts.plan)
+    del privacy["spent"]
+    facts = privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.providers)}
+    yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)

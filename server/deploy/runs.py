@@ -1,0 +1,218 @@
+"""`caucus-coordinator run`, `resume`, `status` and `report`: runs of a deployment, each a folder under `runs/`.
+
+`run` writes the configuration into the folder and has Flower start the ServerApp; from then on the folder tells how it
+stands, and this process only reads its log aloud. Whether a run has ended well is what `run.json` says, not Flower.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.commands import add_command
+from common.errors import CaucusError, CheckpointError, ConfigError
+from common.files import write_atomic
+from common.messages import Reason
+from server.app import FAILURE, Parts, composed, load, store
+from server.deploy.enrolment import enrolled
+from server.deploy.flower import flwr
+from server.deploy.settings import Settings
+from server.report import write_report
+
+POLL_SECONDS = 1.0
+ASK_FLOWER_EVERY = 10.0
+"""Seconds: one of Flower's commands takes two."""
+ENDED = ("finished:", "finished", "stopped")
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the four."""
+    run = add_command(
+        commands,
+        "run",
+        _run,
+        summary="run a federation with the enrolled hospitals",
+        description="Write the configuration into FOLDER/runs/NAME, start the run, and print its log until it ends.",
+        example="caucus-coordinator run coordinator first method=wasp privacy.epsilon=4",
+    )
+    resume = add_command(
+        commands,
+        "resume",
+        _resume,
+        summary="go on with a run that was interrupted or awaits approval",
+        description="Go on from the last whole step; answers that were paid for are not asked for again.",
+        example="caucus-coordinator resume coordinator first",
+    )
+    status = add_command(
+        commands,
+        "status",
+        _status,
+        summary="hospitals, nodes and runs",
+        description="Print who is enrolled, whose node is connected, and how each run stands.",
+        example="caucus-coordinator status coordinator --json",
+    )
+    status.add_argument("--json", action="store_true", help="print JSON")
+    report = add_command(
+        commands,
+        "report",
+        _report,
+        summary="write a run's report anew and print its path",
+        description="Write report.html from the run's folder, complete or partial.",
+        example="caucus-coordinator report coordinator first",
+    )
+    for parser in (run, resume, status, report):
+        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+    for parser in (run, resume, report):
+        parser.add_argument("name", metavar="NAME", help="of the run")
+    run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
+
+
+def settled(settings: Settings, overrides: list[str]) -> Any:  # noqa: ANN401 Hydra's configuration
+    """The configuration of a run with all enrolled hospitals and their roster.
+
+    Raises:
+        ConfigError: Nobody is enrolled.
+    """
+    count = len(enrolled(settings))
+    if not count:
+        raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
+    own = [f"federation.parties={count}"]
+    config = composed([*own, *overrides], "server")
+    if config.secagg.mode == "malicious" and not config.secagg.roster:
+        config.secagg.roster = str(settings.folder / "roster.json")
+    return config
+
+
+def _run(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    folder = _folder(settings, chosen.name)
+    if folder.exists():
+        raise CheckpointError(
+            "run folder", expected="a new name", got="a run of that name", where=folder, do="caucus-coordinator resume"
+        )
+    config = settled(settings, chosen.overrides)
+    parts = Parts(config)  # a wrong setting fails here and not in Flower's process
+    yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.plan.epsilon:g}"
+    store(config, folder)
+    yield from _started(settings, folder, chosen)
+
+
+def _resume(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    folder = _folder(settings, chosen.name)
+    if not (folder / "config.yaml").exists():
+        raise CheckpointError("run folder", expected="a run that was started", got="none", where=folder)
+    running = _last(settings, folder)
+    if running and not _ended(running):
+        raise CheckpointError("run", expected="one that has ended", got=running["status"], where=folder)
+    load(folder)
+    yield from _started(settings, folder, chosen)
+
+
+def _started(settings: Settings, folder: Path, chosen: argparse.Namespace) -> Iterator[str]:
+    (folder / FAILURE).unlink(missing_ok=True)
+    log = folder / "run.log"
+    at = log.stat().st_size if log.exists() else 0
+    write_atomic(folder / "flower.json", json.dumps({"run-id": _submit(settings, folder)}).encode())
+    go_on = f"caucus-coordinator resume {chosen.folder} {chosen.name} goes on"
+    asked, ended = time.monotonic(), None
+    while not _complete(folder):
+        failed = _text(folder / FAILURE)
+        if failed:
+            raise CaucusError(_advised(failed), do=go_on)
+        if ended:
+            where = settings.folder / "logs" / "executor.log"
+            raise CaucusError("run", expected="its end", got=ended, where=where, do=go_on)
+        if time.monotonic() - asked > ASK_FLOWER_EVERY:
+            asked, flower = time.monotonic(), _last(settings, folder)
+            # Looked at again before it counts: the folder is written before Flower knows.
+            ended = flower["status"] if flower and _ended(flower) else None
+        else:
+            time.sleep(POLL_SECONDS)
+        lines, at = _new_lines(log, at)
+        yield from lines
+    yield f"done: {folder / 'report.html'}"
+
+
+def _submit(settings: Settings, folder: Path) -> str:
+    answer = flwr(settings, "run", "--run-config", f'run-folder="{folder}"', str(settings.folder / "bundle"))
+    return str(answer["run-id"])
+
+
+def _advised(failed: str) -> str:
+    if Reason.AWAITING.name in failed:
+        return f"{failed} The hospitals named AWAITING have yet to approve the plan (caucus-party approve)"
+    return failed
+
+
+def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
+    if not log.exists():
+        return [], at
+    with log.open("rb") as file:
+        file.seek(at)
+        data = file.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    return whole.decode(errors="replace").splitlines(), at + len(whole)
+
+
+def _complete(folder: Path) -> bool:
+    held = _text(folder / "run.json")
+    return bool(held) and json.loads(held)["status"] == "complete" and (folder / "report.html").exists()
+
+
+def _last(settings: Settings, folder: Path) -> dict[str, Any] | None:
+    """What Flower says of the folder's last run."""
+    held = _text(folder / "flower.json")
+    if not held:
+        return None
+    try:
+        (run,) = flwr(settings, "list", "--run-id", json.loads(held)["run-id"])["runs"]
+    except (CaucusError, ValueError):
+        return None
+    return dict(run)
+
+
+def _ended(run: dict[str, Any]) -> bool:
+    return str(run["status"]).startswith(ENDED)
+
+
+def _status(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    nodes = {str(node["node-id"]): node["status"] for node in flwr(settings, "supernode", "list")["nodes"]}
+    parties = [
+        {"number": number, "name": each.party.name, "node": nodes.get(each.node, "unknown")}
+        for number, each in enumerate(enrolled(settings))
+    ]
+    runs = [_standing(folder) for folder in sorted((settings.folder / "runs").iterdir())]
+    if chosen.json:
+        yield json.dumps({"address": settings.address, "parties": parties, "runs": runs}, indent=2)
+        return
+    yield f"front door: {settings.address}"
+    for party in parties:
+        yield f"party {party['number']}: {party['name']}, {party['node']}"
+    for run in runs:
+        yield f"run {run['name']}: {run['status']}" + (f"; {run['error']}" if run["error"] else "")
+
+
+def _standing(folder: Path) -> dict[str, Any]:
+    held = _text(folder / "run.json")
+    rounds = _text(folder / "rounds.jsonl").count("\n")
+    status = json.loads(held)["status"] if held else "not begun"
+    return {"name": folder.name, "status": status, "rounds": rounds, "error": _text(folder / FAILURE)}
+
+
+def _report(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    yield str(write_report(_folder(settings, chosen.name)))
+
+
+def _folder(settings: Settings, name: str) -> Path:
+    if not name or name != Path(name).name or name.startswith("."):
+        raise ConfigError("name of the run", expected="a file name", got=name)
+    return settings.folder / "runs" / name
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,0 +1,171 @@
+"""The hospital's commands: each bad input is one clear line on the hospital's own side, and an exit code."""
+
+import json
+import subprocess
+
+import pytest
+import yaml
+
+from client.command import main
+from client.deploy import host
+from client.deploy.settings import Settings
+from common.deployment import PartyFile
+from common.secagg.identity import Roster
+from server.deploy.authority import make_authority
+from tests.federations import CANARY
+
+
+@pytest.fixture
+def made(tmp_path, capsys):
+    """A hospital's folder, on the roster as party 1."""
+    make_authority(tmp_path)
+    invitation = {"address": "localhost:1", "certificate": (tmp_path / "ca.crt").read_text(), "bundle": "ab" * 32}
+    (tmp_path / "invitation.json").write_text(json.dumps(invitation))
+    records = tmp_path / "notes.csv"
+    records.write_text(f"text,label\n{CANARY},a\nanother,b\n")
+    records.chmod(0o600)
+    folder = tmp_path / "hospital"
+    assert main(["init", str(folder), "--name", "St. Mary: #1", "--records", str(records),
+                 "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
+    own = PartyFile.load(folder / "party.json")
+    roster = Roster({0: b"\1" * 32, 1: bytes.fromhex(own.identity)})
+    (tmp_path / "roster.json").write_text(roster.to_json())
+    assert main(["roster", str(folder), str(tmp_path / "roster.json")]) == 0
+    capsys.readouterr()
+    return folder
+
+
+def said(capsys, *arguments, code=2):
+    assert main(list(map(str, arguments))) == code
+    error = capsys.readouterr().err
+    assert error.startswith("caucus-party: ")
+    assert error.count("\n") == 1
+    assert CANARY not in error
+    return error
+
+
+def change(folder, **values):
+    path = folder / "client.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))
+
+
+def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
+    for name in ("client.yaml", "private/identity.key", "node/node.key", "node/superexec.secret"):
+        assert (made / name).stat().st_mode & 0o077 == 0
+    for name in (".", "private", "node", "logs"):
+        assert (made / name).stat().st_mode & 0o077 == 0
+    public = json.loads((made / "party.json").read_text())
+    assert set(public) == {"name", "identity", "node_key"}
+    assert (made / "private" / "identity.key").read_bytes().hex() not in (made / "party.json").read_text()
+    assert Settings.load(made).name == "St. Mary: #1"
+    assert (Settings.load(made).approval, Settings.load(made).limits.min_survivors) == ("manual", 2)
+
+
+def test_check_says_what_leaves_and_what_never_does(made, capsys):
+    assert main(["check", str(made), "--offline"]) == 0
+    out = capsys.readouterr().out
+    assert "party 1 of 2" in out
+    assert "records: 2 (known here alone)" in out
+    assert "never leaves: texts" in out
+    assert CANARY not in out
+    assert main(["check", str(made), "--offline", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["number"] == 1
+
+
+def test_a_coordinator_that_does_not_answer(made, capsys):
+    assert "coordinator; expected an answer; got Connection refused; at localhost:1" in said(
+        capsys, "check", made, code=1
+    )
+
+
+def test_records_that_are_missing_open_to_others_or_malformed(made, capsys):
+    records = Settings.load(made).records
+    records.chmod(0o644)
+    for command in ("check", "start"):
+        assert "file of records; expected mode 0600; got 0644" in said(capsys, command, made, code=1)
+    records.chmod(0o600)
+    records.write_text("text\nx\n")
+    assert "missing column" in said(capsys, "check", made, code=1)
+    records.unlink()
+    for command in ("check", "start"):
+        assert "file of records; expected an existing file; got none" in said(capsys, command, made, code=1)
+
+
+def test_a_hospital_without_a_record_takes_part(made, capsys):
+    Settings.load(made).records.write_text("text,label\n")
+    assert main(["check", str(made), "--offline"]) == 0
+    assert "records: 0 (known here alone); it contributes noise" in capsys.readouterr().out
+    assert host.service(Settings.load(made))._private == []
+
+
+@pytest.mark.parametrize("name", ["private/identity.key", "node/node.key", "node/superexec.secret", "client.yaml"])
+def test_a_secret_that_others_can_read(name, made, capsys):
+    (made / name).chmod(0o644)
+    for command in (["check", made, "--offline"], ["start", made]):
+        assert "secret file; expected mode 0600; got 0644" in said(capsys, *command)
+
+
+def test_a_roster_without_this_hospital(made, tmp_path, capsys):
+    (tmp_path / "other.json").write_text(Roster({0: b"\1" * 32}).to_json())
+    assert "expected one with this hospital's key" in said(capsys, "roster", made, tmp_path / "other.json")
+    assert len(json.loads((made / "roster.json").read_text())) == 2
+    (made / "roster.json").unlink()
+    assert "roster; expected roster.json, from the coordinator" in said(capsys, "start", made)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({"bundle": "short"}, "bundle; at "),
+        ({"coordinator": "nowhere"}, "coordinator; at "),
+        ({"limits": {"max_epsilon": -1}}, "max_epsilon; at "),
+        ({"limits": {"max_epsilom": 1}}, "client.yaml; expected known limits"),
+        ({"aproval": "auto"}, "got ['aproval']"),
+    ],
+)
+def test_a_setting_that_is_wrong(values, line, made, capsys):
+    change(made, **values)
+    assert line in said(capsys, "status", made)
+
+
+def test_a_folder_that_is_none(tmp_path, capsys):
+    for command in ("check", "start", "status", "approve"):
+        assert "party's folder; expected client.yaml; got none" in said(capsys, command, tmp_path)
+
+
+def test_status_and_approve_where_nothing_has_happened(made, capsys):
+    assert main(["status", str(made)]) == 0
+    assert "nothing runs: caucus-party start" in capsys.readouterr().out
+    assert main(["approve", str(made)]) == 0
+    assert capsys.readouterr().out == "no plan awaits approval\n"
+    assert main(["stop", str(made)]) == 0
+    assert capsys.readouterr().out == "nothing was running\n"
+
+
+def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
+    import os
+    import pwd
+    import tempfile
+    from pathlib import Path
+
+    if os.geteuid() != 0:
+        pytest.skip("only root can give the relay an account of its own")
+    account = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory() as reachable:
+        Path(reachable).chmod(0o711)
+        folder = Path(reachable) / "hospital"
+        assert main(["init", str(folder), "--name", "x", "--records", str(Settings.load(made).records),
+                     "--invitation", str(tmp_path / "invitation.json"), "--relay-user", "nobody"]) == 0  # fmt: skip
+        (folder / "private" / "ledger.db").touch()
+
+        def read(path):
+            tried = subprocess.run(
+                ["/bin/cat", path], user=account.pw_uid, group=account.pw_gid, extra_groups=[],
+                capture_output=True, check=False,
+            )  # fmt: skip
+            return tried.returncode == 0
+
+        assert read(folder / "node" / "node.key")
+        for closed in ("client.yaml", "private/identity.key", "private/ledger.db", "private"):
+            assert not read(folder / closed)
+        assert not read(Settings.load(made).records)

@@ -1,0 +1,38 @@
+import stat
+
+import pytest
+
+from common.errors import ConfigError, DataError
+from common.files import SECRET, check_records, check_secret, new_folder, write_atomic
+
+
+def test_a_secret_is_born_closed(tmp_path):
+    write_atomic(tmp_path / "key", b"k", mode=SECRET)
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    check_secret(tmp_path / "key")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_what_others_can_read_is_refused_with_the_command_that_closes_it(mode, tmp_path):
+    path = tmp_path / "key"
+    path.write_bytes(b"k")
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match=f"expected mode 0600; got {mode:04o}; at .*chmod 600"):
+        check_secret(path)
+    with pytest.raises(DataError, match="file of records; expected mode 0600"):
+        check_records(path)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="secret file; expected an existing file"):
+        check_secret(tmp_path / "key")
+    with pytest.raises(DataError, match="file of records; expected an existing file"):
+        check_records(tmp_path / "notes.csv")
+
+
+def test_a_folder_in_use_is_never_taken(tmp_path):
+    new_folder(tmp_path / "new")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    (tmp_path / "new" / "file").touch()
+    with pytest.raises(ConfigError, match="expected a new or empty one"):
+        new_folder(tmp_path / "new")

@@ -1,0 +1,206 @@
+"""A coordinator and hospitals as real processes on loopback, by the commands that an operator types."""
+
+import contextlib
+import csv
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+from common.data import demo_notes
+from tests.e2e.runs import read
+
+BIN = Path(sys.executable).parent
+ROOT = Path(__file__).parents[2]
+SMALL = (
+    *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4"),
+    *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120"),
+)
+"""As `tests.e2e.runs.SMALL`, so that the same run can be made in process."""
+
+PATIENCE = 300.0
+
+
+def environment():
+    kept = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG", "COVERAGE_FILE"}}
+    return kept | {"PATH": f"{BIN}:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def command(name, *arguments, timeout=PATIENCE, code=0):
+    """One command to its end; what it said."""
+    ended = subprocess.run(
+        [BIN / name, *map(str, arguments)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )
+    assert ended.returncode == code, f"{ended.returncode}: {ended.stdout}{ended.stderr}"
+    return ended.stdout + ended.stderr
+
+
+def party(*arguments, **how):
+    return command("caucus-party", *arguments, **how)
+
+
+def coordinator(*arguments, **how):
+    return command("caucus-coordinator", *arguments, **how)
+
+
+def wait(condition, what, patience=PATIENCE):
+    deadline = time.monotonic() + patience
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {patience:g} s: {what}"
+        time.sleep(0.1)
+    return found
+
+
+def text(path):
+    return path.read_text("utf-8", errors="replace") if path.exists() else ""
+
+
+def write_records(path, notes):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
+    path.chmod(0o600)
+    return path
+
+
+class Deployment:
+    """One coordinator and so many hospitals; everything lies in one folder and ends with it."""
+
+    def __init__(self, folder, count=3, *, relay_user=None, records=16):
+        self.folder, self.count = folder, count
+        self.here = folder / "coordinator"
+        self.port = free_port()
+        self._running = {}
+        try:
+            self._make(relay_user, records)
+        except BaseException:
+            self.ended()
+            raise
+
+    def _make(self, relay_user, records):
+        coordinator(
+            *("init", self.here, "--address", f"127.0.0.1:{self.port}", "--listen", "127.0.0.1"),
+            *("--superlink-port", free_port()),
+        )
+        self.serve()
+        for number in range(self.count):
+            notes = demo_notes.private_notes(number, records, 0)
+            self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
+            coordinator("enrol", self.here, self.at(number) / "party.json")
+        for number in range(self.count):
+            party("roster", self.at(number), self.here / "roster.json")
+
+    def at(self, number):
+        return self.folder / f"h{number}"
+
+    def make(self, number, records, relay_user=None):
+        account = ("--relay-user", relay_user) if relay_user else ()
+        invitation = self.here / "invitation.json"
+        name = f"Hospital {number}"
+        party("init", self.at(number), "--name", name, "--records", records, "--invitation", invitation, *account)
+        self.set(number, approval="auto")
+
+    def set(self, number, **values):
+        """Change settings and limits in a hospital's YAML."""
+        path = self.at(number) / "client.yaml"
+        lines = path.read_text().splitlines()
+        for name, value in values.items():
+            (at,) = (i for i, line in enumerate(lines) if line.strip().startswith(f"{name}:"))
+            lines[at] = lines[at][: lines[at].index(":")] + f": {value}"
+        path.write_text("\n".join(lines) + "\n")
+
+    def start(self, key, *arguments):
+        with (self.folder / f"{key}.out").open("ab") as out:
+            self._running[key] = subprocess.Popen(
+                [BIN / arguments[0], *map(str, arguments[1:])],
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.folder,
+            )
+        return self._running[key]
+
+    def serve(self):
+        self.start("coordinator", "caucus-coordinator", "serve", self.here)
+        wait(self._answers, "the front door answers")
+
+    def _answers(self):
+        with contextlib.suppress(httpx.HTTPError):
+            return self.ask("GET", "/health").status_code == 200
+
+    def trust(self):
+        return ssl.create_default_context(cafile=self.here / "ca.crt")
+
+    def ask(self, method, path):
+        """What a stranger gets who sends an empty request."""
+        return httpx.request(method, f"https://127.0.0.1:{self.port}{path}", verify=self.trust(), content=b"")
+
+    def up(self, *numbers):
+        for number in numbers or range(self.count):
+            self.start(f"h{number}", "caucus-party", "start", self.at(number))
+        for number in numbers or range(self.count):
+            ready = self.at(number) / "logs" / "service.log"
+            wait(lambda at=ready: "party service ready" in text(at), f"hospital {number} is ready")
+        wait(lambda: self.online() >= len(numbers or range(self.count)), "the nodes are online")
+
+    def online(self):
+        facts = json.loads(coordinator("status", self.here, "--json"))
+        return sum(each["node"] == "online" for each in facts["parties"])
+
+    def down(self, key):
+        process = self._running.pop(key)
+        process.terminate()
+        process.wait(60)
+
+    def child(self, key, name):
+        """Process number of one supervised child."""
+        folder = self.here if key == "coordinator" else self.folder / key
+        held = json.loads((folder / "run" / "both.json").read_text())
+        return held["children"][name]["process"]
+
+    def kill(self, key, name, number=signal.SIGKILL):
+        os.kill(self.child(key, name), number)
+
+    def run(self, name, *overrides, code=0, timeout=400):
+        return coordinator("run", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
+
+    def begin(self, name, *overrides):
+        """A run in the background; its process."""
+        return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *SMALL, *overrides)
+
+    def resume(self, name, code=0):
+        return coordinator("resume", self.here, name, code=code, timeout=400)
+
+    def result(self, name):
+        folder = self.here / "runs" / name
+        assert read(folder, "run.json")["status"] == "complete"
+        return folder
+
+    def audit(self, number):
+        return [json.loads(line) for line in text(self.at(number) / "private" / "audit.jsonl").splitlines()]
+
+    def ended(self):
+        for key in reversed(list(self._running)):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.down(key)
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,226 @@
+"""Real nodes: one guarded SuperLink, three SuperNodes, TLS, on loopback, by the commands that an operator types."""
+
+import hashlib
+import itertools
+import json
+import os
+import pwd
+import re
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from common.privacy.ledger import Ledger
+from server.deploy.flower import flwr
+from server.deploy.settings import Settings
+from tests.e2e.deployed import Deployment, coordinator, party, text, wait
+from tests.e2e.runs import SMALL, texts, tiny
+
+pytestmark = pytest.mark.deployment
+
+
+def relay_user():
+    """An account for the relays, where we may give them one and it can run this Python."""
+    if os.geteuid() != 0:
+        return None
+    account = pwd.getpwnam("nobody")
+    try:
+        ran = subprocess.run([sys.executable, "-c", ""], user=account.pw_uid, group=account.pw_gid, check=False)
+    except PermissionError:
+        return None
+    return account.pw_name if ran.returncode == 0 else None
+
+
+RELAY_USER = relay_user()
+
+
+@pytest.fixture(scope="module")
+def deployed():
+    """Hospitals whose relays run as another user, where we may do that."""
+    folder = Path(tempfile.mkdtemp(prefix="caucus-"))
+    folder.chmod(0o711)
+    made = Deployment(folder, relay_user=RELAY_USER)
+    try:
+        made.up()
+        yield made
+    finally:
+        made.ended()
+
+
+def test_the_result_is_that_of_the_engine_in_process(deployed, tmp_path):
+    for number in range(3):
+        deployed.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
+    for number in range(3):
+        deployed.kill(f"h{number}", "service")  # it reads its settings anew
+    time.sleep(3)
+    started = time.monotonic()
+    said = deployed.run("exact", "privacy.epsilon=.inf")
+    took = time.monotonic() - started
+    assert texts(deployed.result("exact")) == texts(tiny(tmp_path, *SMALL, "privacy.epsilon=.inf"))
+    assert "round 3 of 3" in said
+    lines = deployed.audit(0)
+    assert [line["request"] for line in lines] == [
+        "Open", "AskShares", "Ask", "AskUnmask", "Ask", "AskUnmask", "Close"
+    ]  # fmt: skip
+    times = [datetime.fromisoformat(line["when"]) for line in lines]
+    phases = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
+    sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases}\n")
+
+
+def test_strangers_reach_nothing_but_the_fleet_api(deployed):
+    paths = ["/v1/control/start-run", "/v1/control/list-runs", "/v1/runtime/acquire-task", "/docs", "/openapi.json"]
+    tricks = ["/v1/fleet/../control/start-run", "/v1/fleet/%2e%2e/control/start-run", "//v1/control/start-run"]
+    for path in [*paths, *tricks, "/v1/fleet/register-node", "/v1/fleet/unregister-node", "/health?x=1"]:
+        for method in ("POST", "GET"):
+            assert deployed.ask(method, path).status_code == 404, path
+    smuggled = (
+        "POST /v1/fleet/get-run HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "0\r\n\r\nPOST /v1/control/list-runs HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    )
+    with (
+        socket.create_connection(("127.0.0.1", deployed.port)) as plain,
+        deployed.trust().wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+    ):
+        secure.sendall(smuggled.encode())
+        secure.settimeout(5)
+        answer = b""
+        try:
+            while part := secure.recv(4096):
+                answer += part
+        except TimeoutError:
+            pass
+    assert b" 200 " not in answer
+    # A Fleet call without a node's signature.
+    assert deployed.ask("POST", "/v1/fleet/pull-messages").status_code in {400, 401, 403}
+    settings = Settings.load(deployed.here)
+    listening = subprocess.run(["ss", "-tlnH"], capture_output=True, text=True, check=True).stdout
+    assert f"127.0.0.1:{settings.superlink_port} " in listening
+    assert f"0.0.0.0:{settings.superlink_port} " not in listening
+
+
+def test_a_stranger_with_a_key_of_its_own_is_not_let_in(deployed, tmp_path):
+    stranger = tmp_path / "stranger"
+    (tmp_path / "n.csv").write_text("text,label\nx,y\n")
+    (tmp_path / "n.csv").chmod(0o600)
+    party("init", stranger, "--name", "S", "--records", tmp_path / "n.csv",
+          "--invitation", deployed.here / "invitation.json")  # fmt: skip
+    said = party("roster", stranger, deployed.here / "roster.json", code=2)
+    assert "expected one with this hospital's key" in said
+    deployed.start("stranger", "caucus-party", "start", stranger, "--only", "relay")
+    wait(lambda: "Failed to initialize" in text(stranger / "logs" / "supernode.log"), "the stranger is refused")
+    deployed.down("stranger")
+    assert deployed.online() == 3
+
+
+def test_a_hostile_bundle_is_not_run_and_could_read_nothing(deployed, tmp_path):
+    secrets = [deployed.at(0) / "private" / name for name in ("identity.key", "ledger.db", "audit.jsonl")]
+    secrets += [deployed.folder / "notes0.csv", deployed.at(0) / "client.yaml"]
+    marker = deployed.at(0) / "run" / "hostile-ran"
+    bundle = tmp_path / "hostile"
+    bundle.mkdir()
+    honest = (deployed.here / "bundle" / "pyproject.toml").read_text()
+    (bundle / "pyproject.toml").write_text(honest)
+    (bundle / "caucus_bundle.py").write_text(f"""
+import pathlib
+pathlib.Path({str(marker)!r}).write_text("ran")
+from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+client, server = ClientApp(), ServerApp()
+
+@server.main()
+def main(grid, context):
+    nodes = list(grid.get_node_ids())
+    asked = [Message(RecordDict({{"c": ConfigRecord({{"x": 1}})}}), dst_node_id=n, message_type="query") for n in nodes]
+    replies = grid.send_and_receive(asked, timeout=60)
+    seen = [str(r.error) if r.has_error() else "ran" for r in replies]
+    pathlib.Path({str(tmp_path / "saw")!r}).write_text(repr(seen))
+""")
+    flwr(Settings.load(deployed.here), "run", str(bundle))
+    saw = wait(lambda: text(tmp_path / "saw"), "the hostile run ends")
+    assert "ran" not in saw
+    assert saw.count("code") == 3 or saw.count("Error") == 3
+    assert "bundle" in text(deployed.at(0) / "logs" / "relay.log")
+    assert not marker.exists()
+    if RELAY_USER is None:
+        pytest.skip("only root can give the relay an account of its own")
+    # And if it did run: as the relay's account, with the relay's environment.
+    account = pwd.getpwnam(RELAY_USER)
+    attack = (
+        "import sys\nfor p in sys.argv[1:]:\n try:\n  open(p,'rb').read(1); print('READ', p)\n except OSError: pass"
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", attack, *map(str, secrets)],
+        user=account.pw_uid, group=account.pw_gid, extra_groups=[], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert tried.returncode == 0, tried.stderr
+    assert not tried.stdout
+    relay = deployed.child("h0", "relay")
+    assert f"Uid:\t{account.pw_uid}" in Path(f"/proc/{relay}/status").read_text()
+    variables = Path(f"/proc/{relay}/environ").read_bytes().decode().split("\0")
+    names = {variable.split("=")[0] for variable in variables if variable}
+    assert names <= {
+        *("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ", "PATH", "HOME", "FLWR_HOME", "FLWR_TELEMETRY_ENABLED"),
+        *("FLWR_DISABLE_UPDATE_CHECK", "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION", "HF_HUB_OFFLINE"),
+        *("HF_HUB_DISABLE_TELEMETRY", "CAUCUS_PARTY_SOCKET"),
+    }
+
+
+def test_secrets_are_closed_and_in_no_argument_or_log(deployed):
+    for path in [*deployed.here.rglob("*"), *(p for n in range(3) for p in deployed.at(n).rglob("*"))]:
+        if path.suffix in {".key", ".secret", ".db"} and "runs" not in path.parts:
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 or path.parent.stat().st_mode & 0o077 == 0, path
+    key = (deployed.at(0) / "private" / "identity.key").read_bytes()
+    secret = (deployed.at(0) / "node" / "superexec.secret").read_bytes()
+    for key_name in ("coordinator", "h0"):
+        folder = deployed.folder / key_name
+        for log in (folder / "logs").glob("*.log"):
+            assert secret not in log.read_bytes()
+            assert key.hex().encode() not in log.read_bytes()
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert secret not in process.read_bytes()
+        except OSError:
+            continue
+    note = (deployed.folder / "notes0.csv").read_text().splitlines()[1].split(",")[0][:40]
+    for log in deployed.folder.rglob("*.log"):
+        assert note not in text(log)
+    assert note not in text(deployed.at(0) / "private" / "audit.jsonl")
+
+
+def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
+    deployed.set(1, approval="manual")
+    deployed.kill("h1", "service")
+    time.sleep(3)
+    said = deployed.run("waits", "privacy.epsilon=.inf", code=1)
+    assert "AWAITING" in said
+    assert "caucus-party approve" in said
+    assert deployed.audit(1)[-1]["reason"] == "AWAITING"
+    shown = party("approve", deployed.at(1), "--list")
+    assert "wasp with 3 hospitals" in shown
+    assert "expected a terminal, --yes or --no" in party("approve", deployed.at(1), code=2)
+    assert "approved: run" in party("approve", deployed.at(1), "--yes")
+    deployed.resume("waits")
+    deployed.result("waits")
+    assert not any(entry.committed is False for entry in Ledger(deployed.at(1) / "private" / "ledger.db").entries())
+    deployed.set(1, approval="auto")
+    deployed.kill("h1", "service")
+
+
+def test_status_and_report_in_plain_lines_and_json(deployed):
+    facts = json.loads(coordinator("status", deployed.here, "--json"))
+    assert [each["name"] for each in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
+    assert "run exact: complete" in coordinator("status", deployed.here)
+    assert coordinator("report", deployed.here, "exact").strip().endswith("report.html")
+    assert re.search("supernode: process [0-9]+", party("status", deployed.at(0)))
+    assert json.loads(party("status", deployed.at(0), "--json"))["processes"]["relay"]["process"]
+    pinned = json.loads((deployed.here / "invitation.json").read_text())["bundle"]
+    assert len(bytes.fromhex(pinned)) == hashlib.sha256().digest_size
+    assert sys.version_info[:2] == (3, 11)

@@ -1,0 +1,202 @@
+"""Failures of real nodes: what the operator reads, how long it takes, and that nothing is lost, shown or paid twice.
+
+All runs are without noise, so that "nothing is lost" can be said to the byte: whatever happened on the way, the texts
+are those of an undisturbed run. What was paid stands in the hospitals' ledgers: one closed charge for each query.
+"""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from common.privacy.ledger import Ledger
+from tests.e2e.deployed import Deployment, coordinator, text, wait
+from tests.e2e.runs import SMALL, read, texts, tiny
+
+pytestmark = pytest.mark.deployment
+
+EXACT = "privacy.epsilon=.inf"
+QUERIES = 2
+
+
+@pytest.fixture(scope="module")
+def deployed():
+    folder = Path(tempfile.mkdtemp(prefix="caucus-"))
+    made = Deployment(folder)
+    try:
+        for number in range(3):
+            made.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
+        made.up()
+        yield made
+    finally:
+        made.ended()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return texts(tiny(tmp_path_factory.mktemp("run"), *SMALL, EXACT))
+
+
+def measured(what, started, said=""):
+    sys.stdout.write(f"\nmeasured | {what} | {time.monotonic() - started:.0f} s | {said.strip()}\n")
+
+
+def asked(deployed, number, run, request):
+    """Wait until that hospital has answered that request of a run."""
+    identity = read_run(deployed, run)
+    wait(
+        lambda: any(line["run"] == identity and line["request"] == request for line in deployed.audit(number)),
+        f"{request} is answered",
+    )
+
+
+def read_run(deployed, run):
+    config = deployed.here / "runs" / run / "config.yaml"
+    return wait(
+        lambda: next((line.split()[1] for line in text(config).splitlines() if line.startswith("run:")), None), "a run"
+    )
+
+
+def whole(deployed, run, undisturbed):
+    """The run is complete, its texts are the undisturbed ones, and every query was paid once."""
+    folder = deployed.result(run)
+    assert texts(folder) == undisturbed
+    identity = read(folder, "run.json")["run"]
+    ledgers = [deployed.at(number) / "private" / "ledger.db" for number in range(3)]
+    for ledger in (folder / "state" / "ledger.db", *ledgers):
+        entries = Ledger(ledger, read_only=True).entries(identity)
+        assert [(entry.index, entry.committed) for entry in entries] == [(0, True), (1, True)]
+
+
+def finished(deployed, run):
+    """The end of a run in the background: its code and what it said."""
+    process = deployed._running.pop(f"run-{run}")
+    return process.wait(400), text(deployed.folder / f"run-{run}.out")
+
+
+@pytest.mark.parametrize("after", ["Open", "AskShares", "Ask"], ids=["before keys", "after shares", "after its vector"])
+def test_a_party_service_killed_in_the_round(after, deployed, undisturbed):
+    name = f"killed-{after}"
+    deployed.begin(name, EXACT)
+    asked(deployed, 2, name, after)
+    deployed.kill("h2", "service")
+    killed = time.monotonic()
+    code, said = finished(deployed, name)
+    line = said.splitlines()[-1]
+    if code:
+        assert "too few parties take part" in line
+        assert "resume" in line
+        measured(f"party service killed after {after}: noticed", killed, line)
+        deployed.resume(name)
+    measured(f"party service killed after {after}: whole again", killed)
+    whole(deployed, name, undisturbed)
+
+
+def test_a_supernode_killed_in_the_round_comes_back(deployed, undisturbed):
+    deployed.begin("node", EXACT)
+    asked(deployed, 1, "node", "AskShares")
+    deployed.kill("h1", "supernode")
+    killed = time.monotonic()
+    code, said = finished(deployed, "node")
+    measured("SuperNode killed: run ends", killed, said.splitlines()[-1])
+    wait(lambda: deployed.online() == 3, "the node is let in again")
+    measured("SuperNode killed: online again", killed)
+    if code:
+        assert "too few parties take part" in said.splitlines()[-1]
+        deployed.resume("node")
+    whole(deployed, "node", undisturbed)
+
+
+@pytest.mark.parametrize("after", ["Open", "AskShares", "Ask", "AskUnmask"])
+def test_a_coordinator_killed_in_each_phase_and_resumed(after, deployed, undisturbed):
+    name = f"coordinator-{after}"
+    deployed.begin(name, EXACT)
+    asked(deployed, 0, name, after)
+    os.kill(deployed._running["coordinator"].pid, signal.SIGKILL)  # its children die with it
+    deployed._running.pop("coordinator").wait()
+    watching = deployed._running.pop(f"run-{name}")
+    watching.kill()
+    watching.wait()
+    killed = time.monotonic()
+    deployed.serve()
+    wait(lambda: deployed.online() == 3, "the nodes are back")
+    measured(f"coordinator killed after {after}: nodes back", killed)
+    deployed.resume(name)
+    measured(f"coordinator killed after {after}: whole again", killed)
+    whole(deployed, name, undisturbed)
+
+
+@pytest.mark.parametrize("which", ["network cut", "slow party"])
+def test_thirty_seconds_of_silence_cost_thirty_seconds(which, deployed, undisturbed):
+    name = which.replace(" ", "-")
+    deployed.begin(name, EXACT)
+    asked(deployed, 0, name, "AskShares")
+    key, child = ("coordinator", "front_door") if which == "network cut" else ("h0", "service")
+    deployed.kill(key, child, signal.SIGSTOP)
+    stopped = time.monotonic()
+    time.sleep(30)
+    deployed.kill(key, child, signal.SIGCONT)
+    code, said = finished(deployed, name)
+    measured(f"{which} for 30 s", stopped, said.splitlines()[-1])
+    if code:
+        deployed.resume(name)
+    whole(deployed, name, undisturbed)
+
+
+def refused(deployed, name, *overrides):
+    """What the operator reads of a run that a hospital does not take part in."""
+    started = time.monotonic()
+    line = deployed.run(name, EXACT, "federation.timeout=60", *overrides, code=1).splitlines()[-1]
+    measured(name, started, line)
+    assert "too few parties take part" in line
+    return line
+
+
+def restarted(deployed, number):
+    deployed.down(f"h{number}")
+    deployed.start(f"h{number}", "caucus-party", "start", deployed.at(number))
+    log = deployed.at(number) / "logs" / "service.log"
+    ready = text(log).count("party service ready")
+    wait(lambda: text(log).count("party service ready") > ready, "the hospital is ready")
+    wait(lambda: deployed.online() == 3, "the node is online")
+
+
+def test_another_bundle(deployed):
+    honest = next(
+        line.split()[1] for line in text(deployed.at(2) / "client.yaml").splitlines() if line.startswith("bundle:")
+    )
+    deployed.set(2, bundle="ab" * 32)
+    restarted(deployed, 2)
+    refused(deployed, "another bundle")
+    assert f"client.yaml allows {'ab' * 32} alone: refused" in text(deployed.at(2) / "logs" / "relay.log")
+    assert not any(line["run"] == read_run(deployed, "another bundle") for line in deployed.audit(2))
+    deployed.set(2, bundle=honest)
+    restarted(deployed, 2)
+
+
+def test_records_that_change_between_rounds(deployed):
+    deployed.begin("changed", EXACT, "federation.timeout=60")
+    asked(deployed, 1, "changed", "AskUnmask")
+    with (deployed.folder / "notes1.csv").open("a") as file:
+        file.write("one more,asthma\n")
+    code, said = finished(deployed, "changed")
+    assert code == 1
+    assert "party 1 refused: INTERNAL" in said.splitlines()[-1]
+    assert "file of records; expected as it was when this service started" in text(
+        deployed.at(1) / "logs" / "service.log"
+    )
+
+
+def test_a_revoked_key_opens_nothing(deployed):
+    coordinator("remove", deployed.here, "Hospital 2")
+    started = time.monotonic()
+    deployed.kill("h2", "supernode")
+    log = deployed.at(2) / "logs" / "supernode.log"
+    before = text(log).count("Failed to initialize")
+    wait(lambda: text(log).count("Failed to initialize") > before, "the revoked node is refused")
+    measured("revoked key refused", started)
+    assert deployed.online() == 2

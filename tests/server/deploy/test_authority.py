@@ -1,0 +1,76 @@
+"""A TLS handshake with each certificate: the right one is accepted, every other is refused with its reason."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from common.errors import ConfigError
+from server.deploy.authority import VALID, check_certificate, make_authority, make_certificate
+
+NOW = datetime.now(UTC)
+
+
+def handshake(folder, trusted, host="localhost"):
+    """Both sides of TLS in memory, with no socket."""
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(folder / "server.crt", folder / "server.key")
+    client_context = ssl.create_default_context(cafile=trusted / "ca.crt")
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
+    server = server_context.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(5):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    return client.version()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make_authority(tmp_path)
+    make_certificate(tmp_path, "caucus.example.org")
+    return tmp_path
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "caucus.example.org"])
+def test_the_right_certificate_is_accepted(host, folder):
+    assert handshake(folder, folder, host) == "TLSv1.3"
+    check_certificate(folder)
+    assert all((folder / name).stat().st_mode & 0o077 == 0 for name in ("ca.key", "server.key"))
+
+
+def test_another_host_is_refused(folder):
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        handshake(folder, folder, "other.example.org")
+
+
+def test_another_authority_is_refused(folder, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    make_authority(other)
+    with pytest.raises(ssl.SSLCertVerificationError, match="certificate verify failed"):
+        handshake(folder, other)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"), [(NOW - VALID - timedelta(days=1), "expired"), (NOW + timedelta(days=1), "not yet valid")]
+)
+def test_a_certificate_of_another_time_is_refused_on_both_sides(made, said, folder):
+    make_certificate(folder, "localhost", now=made)
+    with pytest.raises(ssl.SSLCertVerificationError, match=said):
+        handshake(folder, folder)
+    with pytest.raises(ConfigError, match=r"server's certificate; expected a time from .*Set the clock, or run"):
+        check_certificate(folder)
+
+
+def test_keys_that_are_open_or_foreign_are_refused(folder, tmp_path_factory):
+    (folder / "server.key").chmod(0o644)
+    with pytest.raises(ConfigError, match="expected mode 0600; got 0644"):
+        check_certificate(folder)
+    other = tmp_path_factory.mktemp("other")
+    make_authority(other)
+    (folder / "ca.key").write_bytes((other / "ca.key").read_bytes())
+    with pytest.raises(ConfigError, match=r"authority's key; expected the one of ca\.crt"):
+        make_certificate(folder, "localhost")

@@ -1,0 +1,95 @@
+"""The coordinator's commands without Flower: each bad input is one clear line and an exit code."""
+
+import json
+import socket
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from server.command import main
+from server.deploy import create, enrolment
+from tests.common.test_deployment import GOOD, openssh
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, capsys):
+    """A coordinator's folder; Flower agrees to everything."""
+    monkeypatch.setattr(create, "write_bundle", lambda *_: "ab" * 32)
+    monkeypatch.setattr(enrolment, "flwr", lambda *_: {"node-id": 7})
+    folder = tmp_path / "coordinator"
+    assert main(["init", str(folder), "--address", "localhost:9443"]) == 0
+    capsys.readouterr()
+    return folder
+
+
+def said(capsys, *arguments, code=2):
+    assert main(list(map(str, arguments))) == code
+    error = capsys.readouterr().err
+    assert error.startswith("caucus-coordinator: ")
+    assert error.count("\n") == 1
+    return error
+
+
+def party(path, **change):
+    path.write_text(json.dumps(GOOD | change))
+    return path
+
+
+def test_init_leaves_closed_secrets_and_an_invitation_and_never_overwrites(folder, capsys):
+    for name in ("ca.key", "server.key", "superexec.secret"):
+        assert (folder / name).stat().st_mode & 0o077 == 0
+    invitation = json.loads((folder / "invitation.json").read_text())
+    assert invitation["address"] == "localhost:9443"
+    assert "PRIVATE" not in json.dumps(invitation)
+    assert "expected a new or empty one" in said(capsys, "init", folder, "--address", "localhost:9443")
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost:", ":9443", "localhost:x"])
+def test_an_address_without_host_or_port(address, tmp_path, capsys):
+    assert "address; expected host:port" in said(capsys, "init", tmp_path / "new", "--address", address)
+
+
+def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsys):
+    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    other = {"name": "B", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+    assert main(["enrol", str(folder), str(party(tmp_path / "b.json", **other))]) == 0
+    assert json.loads((folder / "roster.json").read_text()) == {"0": "ab" * 32, "1": "cd" * 32}
+    assert main(["remove", str(folder), "St. Mary"]) == 0
+    assert json.loads((folder / "roster.json").read_text()) == {"0": "cd" * 32}
+    capsys.readouterr()
+    assert "hospital; expected one of B; got St. Mary" in said(capsys, "remove", folder, "St. Mary")
+
+
+@pytest.mark.parametrize("same", ["name", "identity", "node_key"])
+def test_two_hospitals_with_one_name_or_key(same, folder, tmp_path, capsys):
+    other = {"name": "B", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    second = party(tmp_path / "b.json", **other | {same: GOOD[same]})
+    capsys.readouterr()
+    assert f"hospital's {same.replace('_', ' ')}; expected one that no other hospital has" in said(
+        capsys, "enrol", folder, second
+    )
+    assert len(json.loads((folder / "parties.json").read_text())) == 1
+
+
+def test_a_port_in_use(folder, capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        (folder / "coordinator.yaml").write_text(f"address: localhost:{port}\nlisten: 127.0.0.1\n")
+        line = said(capsys, "serve", folder)
+    assert (
+        f"port; expected a free one; got Address already in use; at 127.0.0.1:{port}. Change coordinator.yaml" in line
+    )
+
+
+def test_a_run_without_hospitals_a_bad_name_and_a_run_that_is_none(folder, capsys):
+    assert "hospitals; expected at least one; got none" in said(capsys, "run", folder, "first")
+    assert "name of the run; expected a file name" in said(capsys, "resume", folder, "../x")
+    assert "run folder; expected a run that was started; got none" in said(capsys, "resume", folder, "first", code=1)
+
+
+def test_a_folder_that_is_none(tmp_path, capsys):
+    for command in ("serve", "status", "renew"):
+        assert "coordinator's folder; expected coordinator.yaml" in said(capsys, command, tmp_path)
