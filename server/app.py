@@ -23,6 +23,7 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.llm.base import Provider
 from common.llm.spending import Spending
 from common.privacy.plan import Plan
+from common.remembered import Remembered
 from common.secagg.identity import Roster
 from server import models
 from server.checkpoint import write_atomic
@@ -95,6 +96,9 @@ class Parts:
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")
         self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
+        if config.get("embedding_cache"):
+            run_folder = folder / "vectors.db" if folder and config.embedding_cache == "run" else None
+            self.encoder = Remembered(self.encoder, run_folder or config.embedding_cache)
         self.method: Method = instantiate(config.method, _convert_="all")
         self.evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
         self.plan: Plan = make_plan(
