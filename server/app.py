@@ -96,9 +96,6 @@ class Parts:
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = instantiate(config.task, _convert_="all")
         self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
-        if config.get("embedding_cache"):
-            run_folder = folder / "vectors.db" if folder and config.embedding_cache == "run" else None
-            self.encoder = Remembered(self.encoder, run_folder or config.embedding_cache)
         self.method: Method = instantiate(config.method, _convert_="all")
         self.evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
         self.plan: Plan = make_plan(
@@ -116,6 +113,9 @@ class Parts:
             max_attempts=config.federation.max_attempts,
             calibration=config.privacy.calibration,
         )
+        cache = config.get("embedding_cache")
+        if path := (folder and folder / "vectors.db") if cache == "run" else cache:
+            self.encoder = Remembered(self.encoder, path)
         self.spending = Spending(
             path=folder / models.SPENDING if folder else None,
             max_cost=config.llm.get("max_cost"),

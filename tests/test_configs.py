@@ -49,6 +49,7 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
 def test_each_choice_composes_under_each_primary_configuration(path, primary):
     needed = {"pretrained": ["embedding.name_or_path=somewhere"], "aug_pe_plus": ["method.vocabulary=somewhere"]}
     needed |= {"dp_kps": needed["aug_pe_plus"], "transformer": needed["pretrained"]}
+    needed["local"] = ["llm.models.local.model=somewhere"]
     config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
     assert isinstance(config, DictConfig)
     assert ("engine" in config) == (primary == "simulation")
