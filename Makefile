@@ -1,6 +1,7 @@
 # make demo      the main job on the embedded defaults
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
+# make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
 # make audit     the noise of the whole pipeline: structure, variance, Laplace, canaries (minutes)
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
@@ -17,7 +18,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
+.PHONY: demo test check test-slow test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -32,6 +33,9 @@ check: $(INSTALLED)
 
 test-slow: $(INSTALLED)
 	$(BIN)/pytest -m slow
+
+test-live: $(INSTALLED)
+	$(BIN)/pytest -m live
 
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py

@@ -52,7 +52,8 @@ def _plan(overrides: Sequence[str]) -> dict[str, object]:
     parts = Parts(composed(list(overrides)))
     privacy = describe(parts.plan)
     del privacy["spent"]
-    return privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.providers)}
+    prices = parts.spending.prices
+    return privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.plan, parts.providers, prices)}
 
 
 def _check(overrides: Sequence[str], *, as_json: bool) -> int:

@@ -129,12 +129,16 @@ def _why_partial(ended: Row | None, privacy: Row | None) -> str | None:
     return why
 
 
-def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, float]:
-    """Model calls, tokens and seconds (wall time of a run that ended, else the sum over its rounds)."""
+def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
+    """Model calls, tokens, what was paid (None: at an unknown price) and seconds.
+
+    Seconds are the wall time of a run that ended, else the sum over its rounds.
+    """
     return {
         "calls": sum(entry["calls"] for entry in rounds),
         "input": sum(entry["tokens"]["input"] for entry in rounds),
         "output": sum(entry["tokens"]["output"] for entry in rounds),
+        "money": [part["cost"] for entry in rounds for part in entry.get("paid", {}).values()],
         "seconds": ended["seconds"] if ended else sum(sum(entry["seconds"].values()) for entry in rounds),
     }
 

@@ -250,6 +250,8 @@ a private text.</p>
 <dt>Model calls</dt><dd>{{ cost.calls | number }}</dd>
 <dt>Tokens read</dt><dd>{{ cost.input | number }}</dd>
 <dt>Tokens written</dt><dd>{{ cost.output | number }}</dd>
+{% if cost.money %}<dt>Paid to models, in the currency of their prices</dt>
+<dd>{{ cost.money | select("number") | sum | number }}{% if none in cost.money %}, and some at unknown prices{% endif %}</dd>{% endif %}
 <dt>Time</dt><dd>{{ cost.seconds | duration }}</dd>
 {% if privacy %}<dt>Private queries</dt><dd>{{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }}</dd>{% endif %}
 </dl>
