@@ -3,6 +3,7 @@
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
+# make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
 # make audit     the noise of the whole pipeline: structure, variance, Laplace, canaries (minutes)
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
@@ -19,7 +20,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow test-browser test-deployment audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
+.PHONY: demo test check test-slow test-browser test-deployment test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -40,6 +41,9 @@ test-browser: $(INSTALLED)
 
 test-deployment: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -s -p no:cacheprovider
+
+test-live: $(INSTALLED)
+	$(BIN)/pytest -m live
 
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py

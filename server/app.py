@@ -5,6 +5,7 @@ run configuration; `flwr run` alone gives Hydra overrides instead, and a new fol
 """
 
 import contextlib
+import functools
 import logging
 import shlex
 import uuid
@@ -16,8 +17,10 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from common.data.sources import Source
 from common.embedding import Encoder
@@ -26,6 +29,7 @@ from common.files import write_atomic
 from common.llm.base import Provider
 from common.llm.spending import Spending
 from common.privacy.plan import Plan
+from common.remembered import Remembered
 from common.secagg.identity import Roster
 from server import models, tracking
 from server.evaluate import Evaluation
@@ -35,6 +39,12 @@ from server.planning import Secagg, make_plan
 from server.run import Setup, run
 
 app = ServerApp()
+
+build = functools.partial(instantiate, _convert_="all")
+"""A part from its configuration."""
+
+WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
+"""What Hydra raises over them; a missing part is a CaucusError, and anything else a bug with its traceback."""
 
 FAILURE = "error.txt"
 """In the folder of a deployed run that failed: why, in one line."""
@@ -121,10 +131,10 @@ class Parts:
         tracking.check(config.get("tracking"))
         self.roster = _roster(config.secagg.roster)
         (folder or Path()).mkdir(parents=True, exist_ok=True)
-        self.source: Source = instantiate(config.task, _convert_="all")
-        self.encoder: Encoder = instantiate(config.embedding, _convert_="all")
-        self.method: Method = instantiate(config.method, _convert_="all")
-        self.evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
+        self.source: Source = build(config.task)
+        self.encoder: Encoder = build(config.embedding)
+        self.method: Method = build(config.method)
+        self.evaluation: Evaluation = build(config.evaluation)
         self.plan: Plan = make_plan(
             self.method,
             task=self.source.task(),
@@ -140,6 +150,9 @@ class Parts:
             max_attempts=config.federation.max_attempts,
             calibration=config.privacy.calibration,
         )
+        cache = config.get("embedding_cache")
+        if path := (folder and folder / "vectors.db") if cache == "run" else cache:
+            self.encoder = Remembered(self.encoder, path)
         self.spending = Spending(
             path=folder / models.SPENDING if folder else None,
             max_cost=config.llm.get("max_cost"),
@@ -147,7 +160,7 @@ class Parts:
         )
         self.cleaner = models.cleaner(config.llm.get("clean"), self.source.task(), self.source.public_texts)
         self.providers: dict[str, Provider] = models.providers(
-            {name: instantiate(spec, _partial_=True, _convert_="all") for name, spec in config.llm.models.items()},
+            {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
             use=config.llm.use,
             public_texts=self.source.public_texts,
             encoder=self.encoder,

@@ -6,6 +6,7 @@ caucus-coordinator enrol FOLDER PARTY.json             take a hospital in
 caucus-coordinator remove FOLDER NAME                  revoke its key
 caucus-coordinator plan [OVERRIDE ...]                 queries, noise, ε and forecast as JSON, before anything private
                                                        is touched
+caucus-coordinator check [--json] [OVERRIDE ...]       what a run would use, with digests, and what it lacks
 caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
 caucus-coordinator resume FOLDER NAME                  go on after a crash, or after an approval
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
@@ -18,12 +19,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
-
 from common.commands import run
-from server.app import one_line
-from server.deploy import create, enrolment, price, runs, serve
+from server.app import WRONG_SETTINGS, one_line
+from server.deploy import check, create, enrolment, price, runs, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="example: caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for module in (create, serve, enrolment, price, runs):
+    for module in (create, serve, enrolment, price, check, runs):
         module.register(commands)
-    return run(parser, arguments, wrong=(HydraException, OmegaConfBaseException), one_line=one_line)
+    return run(parser, arguments, wrong=WRONG_SETTINGS, one_line=one_line)
 
 
 if __name__ == "__main__":

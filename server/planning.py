@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from common import validate
 from common.domain import Task
 from common.fourier import noise_error
 from common.llm.base import Provider
+from common.llm.spending import Price, Usage
 from common.privacy import accountant, gaussian_max, guarantee
 from common.privacy.budget import calibrate
 from common.privacy.gaussian import gaussian_mu
@@ -21,8 +20,8 @@ from common.privacy.planned import PlannedQuery
 from common.queries import SketchSpec, spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
 from common.text_queries import AbstractedSeedsSpec, FineTunedSpec
-from server import prompts
 from server.methods.base import Method
+from server.rehearsal import rehearse
 from server.statement import not_covered, statement
 
 log = logging.getLogger("caucus.planning")
@@ -279,16 +278,39 @@ def _aggregation(plan: Plan) -> str:
     return "secure, malicious coordinator" if plan.malicious else "secure, semi-honest coordinator"
 
 
-def forecast(method: Method, task: Task, providers: Mapping[str, Provider]) -> dict[str, int]:
-    """Calls and tokens that the language models will need, about; exemplars make later prompts longer."""
-    texts = method.orders(task, tuple(providers))
-    label = next(iter(task.labels))
-    calls = input_tokens = output_tokens = 0
-    for provider in providers.values():
-        request = prompts.by_example(task, label, texts=method.texts_per_request, rng=np.random.default_rng(0))
-        per_call = provider.estimate(request)
-        share = -(-texts // (method.texts_per_request * len(providers)))
-        calls += share
-        input_tokens += share * per_call[0]
-        output_tokens += share * per_call[1]
-    return {"texts": texts, "model_calls": calls, "input_tokens": input_tokens, "output_tokens": output_tokens}
+def forecast(
+    method: Method,
+    task: Task,
+    plan: Plan,
+    providers: Mapping[str, Provider],
+    prices: Mapping[str, Price | None],
+) -> dict[str, Any]:
+    """Calls, tokens and money that the language models will need, about, if no text is lost; by model and in total.
+
+    Args:
+        method: Played through once.
+        task: What is public about the data.
+        plan: Of its queries.
+        providers: Language models by name.
+        prices: Of the remote ones among them; None: unknown.
+
+    Returns:
+        With `texts`, as many as the run asks for at most; `cost` of a model is None where its price is unknown, and in
+        total the sum of those that are known.
+    """
+    models = {}
+    for name, expected in rehearse(method, task, plan, providers).items():
+        use = Usage(input=round(expected.input_tokens), output=round(expected.output_tokens))
+        price = prices.get(name)
+        cost = (price.of(use) if price else None) if providers[name].remote else 0.0
+        models[name] = {
+            "calls": expected.calls, "input_tokens": use.input, "output_tokens": use.output, "cost": cost
+        }  # fmt: skip
+    totals = {
+        total: sum(model[kind] or 0 for model in models.values())
+        for total, kind in (
+            ("model_calls", "calls"), ("input_tokens", "input_tokens"), ("output_tokens", "output_tokens"),
+            ("cost", "cost"),
+        )
+    }  # fmt: skip
+    return {"texts": method.orders(task, tuple(providers)), **totals, "models": models}

@@ -117,6 +117,9 @@ class Spending:
         path: Where it is kept, JSON Lines; None keeps it in memory.
         max_cost: Cap in money; None for none.
         max_tokens: Cap in tokens, read and written; None for none.
+
+    Attributes:
+        prices: Of the models that spend from it, by name.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Spending:
             if cap is not None:
                 positive(**{name: cap})
         self.max_cost, self.max_tokens = max_cost, max_tokens
+        self.prices: dict[str, Price | None] = {}
         self._path = path
         self._whole = path is None or not path.exists()
         self._lock = threading.Lock()
@@ -133,11 +137,12 @@ class Spending:
         self._paid: dict[str, Paid] = _read(path) if path is not None and path.exists() else {}
 
     def admits(self, model: str, price: Price | None) -> None:
-        """See that a cap in money can be kept.
+        """Note a model's price, and see that a cap in money can be kept.
 
         Raises:
             ConfigError: It cannot, for a model whose price is unknown.
         """
+        self.prices[model] = price
         if self.max_cost is not None and price is None:
             raise ConfigError(
                 "llm.max_cost",

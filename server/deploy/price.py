@@ -34,5 +34,6 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     parts = Parts(config)
     privacy = describe(parts.plan)
     del privacy["spent"]
-    facts = privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.providers)}
+    prices = parts.spending.prices
+    facts = privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.plan, parts.providers, prices)}
     yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)

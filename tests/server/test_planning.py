@@ -6,6 +6,7 @@ import pytest
 from common.domain import Task
 from common.errors import PlanError
 from common.llm.base import Request
+from common.llm.spending import Price
 from common.privacy.guarantee import verify
 from common.privacy.ledger import Ledger
 from common.privacy.planned import PlannedQuery
@@ -164,13 +165,34 @@ def test_the_facts_are_json_and_hold_the_statement():
 
 
 class Model:
-    """Says that each request reads 10 tokens and writes 20 for each text."""
+    """Says that each request reads 10 tokens and one more for each word it shows, and writes 20 for each text."""
+
+    def __init__(self, *, remote=True):
+        self.remote = remote
 
     def estimate(self, request):
         assert isinstance(request, Request)
-        return 10, 20 * request.n
+        return 10 + sum(len(text.split()) for text in request.shown), 20 * request.n
 
 
-def test_the_forecast_counts_calls_and_tokens_of_all_models():
-    told = forecast(Wasp(samples=100, rounds=2, texts_per_request=5), TASK, {"x": Model(), "y": Model()})
-    assert told == {"texts": 100, "model_calls": 20, "input_tokens": 200, "output_tokens": 2000}
+def test_the_forecast_counts_calls_tokens_and_money_of_each_model_and_of_all():
+    method = Wasp(samples=100, rounds=2, texts_per_request=5, shots=2, weighting=False)
+    models = {"x": Model(), "y": Model(), "here": Model(remote=False)}
+    price = Price(as_of="today", input=1.0, output=10.0)
+    told = forecast(method, TASK, planned(method=method), models, {"x": price, "y": None})
+    one = told["models"]["x"]
+    assert told["texts"] == 100
+    assert told["model_calls"] == 3 * one["calls"] == 24
+    # Later prompts show a good and a bad text of 15 words (20 tokens) each.
+    assert one["input_tokens"] == 4 * 10 + 4 * (10 + 2 * 15)
+    assert 600 <= one["output_tokens"] <= 700
+    assert one["cost"] == pytest.approx((one["input_tokens"] + 10 * one["output_tokens"]) / 1e6)
+    assert (told["models"]["y"]["cost"], told["models"]["here"]["cost"]) == (None, 0.0)
+    assert told["cost"] == one["cost"]
+
+
+def test_of_very_many_requests_a_part_stands_for_all():
+    method = Wasp(samples=4000, rounds=2, texts_per_request=1, shots=2)
+    told = forecast(method, TASK, planned(method=method), {"x": Model()}, {})
+    assert told["model_calls"] == 4000
+    assert told["output_tokens"] == pytest.approx(20 * 4000, rel=0.01)

@@ -1,0 +1,132 @@
+"""What a run will ask of its language models, found out by playing it through: the real method with stand-in parts.
+
+Models write placeholders of the length that is to be expected of them, parties answer as if the records were of that
+length too and liked some texts better than others, and nothing is sent to anybody. So the forecast has the prompts of
+later rounds, with their exemplars, in whatever way a method asks. Of very many requests to one model a part is looked
+at and stands for all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from common.asked import asked
+from common.domain import Task
+from common.llm.base import Arrived, Provider, Reply, Request
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.queries import LengthRangeSpec
+from server import prompts
+from server.generate import Order, Writer, Yield, generate, write
+from server.methods.base import Method, Tools
+
+_TOKENS_PER_WORD = 1.35
+_DIMENSIONS = 64
+_EVERY = 8  # of later requests one in so many stands for them
+_FIRST = 200  # requests to each model that are all looked at
+
+
+@dataclass(slots=True, kw_only=True)
+class Forecast:
+    """What one model is to expect.
+
+    Attributes:
+        calls: Requests.
+        input_tokens: To read.
+        output_tokens: To write.
+    """
+
+    calls: int = 0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+
+
+def rehearse(method: Method, task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
+    """Play a run through.
+
+    Returns:
+        By model, what is asked of it if no text is lost.
+    """
+    actors = {name: _Actor(name, provider) for name, provider in providers.items()}
+    planned = {query.name: query for query in plan.queries}
+    request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
+    words = round(np.mean([_words(actor.estimate(request)[1], request) for actor in actors.values()]))
+
+    def ordered(orders: Sequence[Order], writer: Writer, *, round_number: int) -> Yield:
+        size = method.texts_per_request
+        return generate(actors, orders, writer, round_number=round_number, texts_per_request=size, experiment_seed=0)
+
+    tools = Tools(
+        task=task,
+        models=tuple(providers),
+        experiment_seed=0,
+        generate=ordered,
+        write=lambda requests: write(actors, requests),
+        embed=_vectors,
+        ask=lambda name, nth, **arrays: _answer(planned[name], nth, arrays, plan.parties, words),
+    )
+    state = method.start(tools)
+    while state.round < method.rounds:
+        state = method.step(state, tools)
+    return {name: actor.forecast for name, actor in actors.items()}
+
+
+class _Actor:
+    """A model that writes placeholders, each unlike the others, and adds up what the real one would be asked."""
+
+    remote = False
+
+    def __init__(self, name: str, provider: Provider) -> None:
+        self.name = self.identity = name
+        self.forecast = Forecast()
+        self._provider = provider
+        self._words = 1
+
+    def check(self) -> None:
+        """Nothing is sent."""
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """The real model's."""
+        return self._provider.estimate(request)
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """Placeholders, as many as were asked for."""
+        del arrived
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        self.forecast.calls += 1
+        if self.forecast.calls <= _FIRST or self.forecast.calls % _EVERY == 0:
+            stands_for = 1 if self.forecast.calls <= _FIRST else _EVERY
+            read, written = self._provider.estimate(request)
+            self.forecast.input_tokens += stands_for * read
+            self.forecast.output_tokens += stands_for * written
+            self._words = _words(written, request)
+        filler = " word" * ((request.words or self._words) - 1)
+        texts = (f"{self.name}-{self.forecast.calls}-{number}{filler}" for number in range(request.n))
+        return Reply(texts=tuple(texts), input_tokens=0, output_tokens=0)
+
+
+def _words(tokens: int, request: Request) -> int:
+    return max(1, round(tokens / _TOKENS_PER_WORD / request.n))
+
+
+def _vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Directions drawn at random."""
+    drawn = rng.experiment(0, "rehearsal", len(texts)).normal(size=(len(texts), _DIMENSIONS)).astype(np.float32)
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _answer(
+    planned: PlannedQuery, nth: int, arrays: Mapping[str, NDArray[Any]], parties: int, words: int
+) -> NDArray[np.float64]:
+    """Counts above zero, no two alike; lengths around those of a model's texts."""
+    if isinstance(planned.spec, LengthRangeSpec):
+        return np.tile([0.5 * words, 1.5 * words], (parties, 1))
+    length = asked(planned.spec, arrays).length
+    shape = (length,) if planned.summed else (parties, length)
+    return np.abs(rng.experiment(0, "rehearsal", planned.name, nth).normal(3, 1, shape)) + 0.1

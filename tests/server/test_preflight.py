@@ -1,0 +1,108 @@
+"""`caucus-coordinator check`: what a run would use and what it lacks, before anything private is touched."""
+
+import json
+
+import pytest
+
+from client import records
+from common.data import load
+from server.command import main
+from tests.common.tiny_models import tiny_bert, tiny_transformer, tiny_writer
+
+SMALL = ["task.public_notes=60"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_private(monkeypatch):
+    """Whoever reads a record here fails the test."""
+
+    def forbidden(*_args, **_kwargs):
+        raise AssertionError("a private record was asked for")
+
+    monkeypatch.setattr(load, "read_records", forbidden)
+    monkeypatch.setattr("common.data.sources.read_records", forbidden)
+    monkeypatch.setattr(records, "read_records", forbidden)
+
+
+def check(capsys, *overrides):
+    code = main(["check", *overrides])
+    return code, capsys.readouterr().out.splitlines()
+
+
+def test_the_defaults_lack_nothing(capsys):
+    code, lines = check(capsys, *SMALL)
+    assert code == 0
+    assert all(line.startswith("ok  ") for line in lines)
+    said = "\n".join(lines)
+    for word in ("encoder", "broad (Embedded)", "noisy (Embedded)", "wasp", "tfidf", "plan"):
+        assert word in said
+
+
+def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    code, lines = check(
+        capsys, *SMALL, "llm=anthropic", "embedding=pretrained", f"embedding.name_or_path={tmp_path}",
+        "evaluation.model=finetuned", "evaluation.checkpoint=nowhere/at-all",
+        f"evaluation.vocabulary={tmp_path}/terms.txt",
+    )  # fmt: skip
+    assert code == 1
+    missing = [line for line in lines if line.startswith("MISSING")]
+    assert any("ANTHROPIC_API_KEY" in line for line in missing)
+    assert any("encoder; expected a folder with config.json" in line for line in missing)
+    assert any("evaluation" in line and "nowhere/at-all" in line for line in missing)
+    assert any("terms.txt" in line and "one that can be read" in line for line in missing)
+    assert not any("  plan  " in line for line in lines)
+
+
+def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monkeypatch, tmp_path):
+    from common.llm.local import Local
+
+    monkeypatch.setattr(Local, "_model", property(lambda _: pytest.fail("weights were loaded")))
+    writer = tiny_writer(tmp_path / "writer", ("a card",))
+    encoder = tiny_transformer(tmp_path / "encoder")
+    chosen = [
+        *SMALL, "llm=local", f"llm.models.local.model={writer}", "embedding=pretrained",
+        f"embedding.name_or_path={encoder}",
+    ]  # fmt: skip
+    code, lines = check(capsys, "--json", *chosen)
+    told = json.loads("\n".join(lines))
+    assert (code, told["ready"]) == (0, True)
+    by_part = {part["part"]: part for part in told["parts"]}
+    assert len(by_part["encoder"]["digest"]) == 64
+    assert by_part["language model"]["digest"].startswith("local/")
+    assert by_part["language model"]["said"] == "on this machine"
+
+    bare = tiny_bert(tmp_path / "bert")
+    code, lines = check(capsys, *SMALL, "llm=local", f"llm.models.local.model={bare}")
+    assert code == 1
+    assert "a causal or sequence-to-sequence head" in "\n".join(lines)
+
+
+def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeypatch):
+    from common.errors import ProviderError
+    from common.llm.embedded import Embedded
+
+    def refuses(self):
+        raise ProviderError("no answer", where=self.name)
+
+    monkeypatch.setattr(Embedded, "check", refuses)
+    code, lines = check(capsys, *SMALL, "llm.use=[broad,nobody]")
+    said = "\n".join(lines)
+    assert code == 1
+    assert "no answer; at broad" in said
+    assert "expected some of broad, narrow, noisy; got ['nobody']" in said
+
+
+def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_error(capsys):
+    code, lines = check(capsys, *SMALL, "privacy.epsilon=-1")
+    assert code == 1
+    assert "epsilon; expected a finite number > 0" in lines[-1]
+    assert main(["check", "no.such=1"]) == 2
+
+
+def test_without_a_task_the_rest_is_told_all_the_same(capsys):
+    code, lines = check(capsys, "task=csv", "+tracking=no_such_package")
+    said = "\n".join(lines)
+    assert code == 1
+    for word in ("task.labels", "task.public_text", "ok       encoder", "caucus[tracking]"):
+        assert word in said
