@@ -150,7 +150,8 @@ def run(setup: Setup) -> State:
         federation.close()
 
     metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
-    metrics["paid"] = rounds.paid(setup.spending)
+    if paid := rounds.paid(setup.spending):
+        metrics["paid"] = paid
     write_json(setup.folder / "metrics.json", metrics)
     track(setup.tracking, setup.folder, state.round + 1, metrics)
     vectors = tools.embed([candidate.text for candidate in state.candidates])

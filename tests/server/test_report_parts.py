@@ -236,11 +236,11 @@ def test_money_is_shown_where_it_is_known(run):
 
 
 def test_an_unproven_query_comes_first(tmp_path):
-    query = {"name": "seeds", "own_candidates": True, "summed": True, "kind": "seed choice", "times": 1, "grid": 1}
+    query = {"name": "seeds", "longest": 2048, "summed": False, "kind": "abstracted seeds", "times": 1, "grid": 1}
     numbers = {"sensitivity_l1": 1, "sensitivity_l2": 1, "scale": 0, "epsilon_alone": "inf", "mechanism": "none"}
-    run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon="inf", queries=[query | numbers])
+    run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon="inf", unproven=["seeds"], queries=[query | numbers])
     page = report(run)
-    assert page.first.startswith("No guarantee for the released texts (ε is infinite):")
+    assert page.first.startswith("The released texts have no end-to-end guarantee (ε is infinite):")
     assert "No model was shown a private text" not in page.text
 
 

@@ -32,8 +32,8 @@ def test_it_trains_on_the_private_records_and_says_so_first(tmp_path):
     assert "nothing about them is protected" in privacy["not_covered"][0]
     assert lines(folder, "synthetic.jsonl") == []
     assert read(folder, "run.json")["status"] == "complete"
-    page = (folder / "report.html").read_text("utf-8").partition("<main>")[2]
-    assert page.index("OnlyPrivate: no privacy") < page.index("What was released")
+    page = (folder / "report.html").read_text("utf-8").partition("<body>")[2]
+    assert page.index("<strong>OnlyPrivate:</strong> no privacy") < page.index("What was released")
     assert "private records" in page.partition('id="utility"')[2]
 
 
