@@ -14,7 +14,7 @@ from common.processes import environment, program
 from server.deploy.settings import Settings
 
 CONNECTION = "caucus"
-TIMEOUT = 60.0
+TIMEOUT = 180.0
 
 BUNDLE = {
     "pyproject.toml": """\

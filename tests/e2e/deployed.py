@@ -153,7 +153,9 @@ class Deployment:
 
     def ask(self, method, path):
         """What a stranger gets who sends an empty request."""
-        return httpx.request(method, f"https://127.0.0.1:{self.port}{path}", verify=self.trust(), content=b"")
+        kind = {"content-type": "application/protobuf"}
+        where = f"https://127.0.0.1:{self.port}{path}"
+        return httpx.request(method, where, verify=self.trust(), content=b"", headers=kind)
 
     def up(self, *numbers):
         for number in numbers or range(self.count):
