@@ -114,36 +114,40 @@ computed from private records without noise and must not leave with the texts.</
 
 <section id="utility">
 <h2>Utility against real data</h2>
+<div class="groups">
 {% for groups in measured %}
 {% set group = groups[0] %}
 {% set words = group.figures | selectattr("definition") | list + group.figures | selectattr("reason") | list %}
+{% set rows = group.figures | selectattr("rows") | list %}
+{% set columns = ["value"] if groups | length == 1 else groups | map(attribute="title") | list %}
+<div>
 <h3>{{ group.title[:1] | upper }}{{ group.title[1:] }}{% if group.private %} <span class="tag">simulation only</span>{% endif %}</h3>
-{% for each in groups %}
-{% if each.definition and (loop.first or each.definition != group.definition) %}
-<p class="soft small">{% if not loop.first %}<strong>{{ each.title }}:</strong> {% endif %}{{ each.definition }}</p>
-{% endif %}
-{% if each.note %}<p>{{ each.title[:1] | upper }}{{ each.title[1:] }}: {{ each.note }}.</p>{% endif %}
-{% endfor %}
-{% call table(group.title, ["figure"] + groups | map(attribute="title") | list + (["rows"] if group.figures | selectattr("rows") | list else [])
-  + (["what it is"] if words else [])) %}
+{% call table(group.title, ["figure"] + columns + (["rows"] if rows else []) + (["what it is"] if words else []), columns[1:]) %}
 {% for figure in group.figures %}
 {% set at = loop.index0 %}
 <tr><th scope="row">{{ figure.name }}{% if figure.private and not group.private %} <span class="tag">simulation only</span>{% endif %}</th>
 {% for each in groups %}
 {% set shown = each.figures[at] %}
 <td>{{ "not measured" if shown.value is none else shown.value | number }}
-{%- if shown.interval %} <span class="soft">({{ shown.interval[0] | number }} to {{ shown.interval[1] | number }})</span>{% endif %}
-{%- if each.private and not loop.first %} <span class="tag">simulation only</span>{% endif %}</td>
+{%- if shown.interval %}<br><span class="soft small">{{ shown.interval[0] | number }} to {{ shown.interval[1] | number }}</span>{% endif %}</td>
 {% endfor %}
-{% if group.figures | selectattr("rows") | list %}<td>{{ figure.rows | number }}</td>{% endif %}
+{% if rows %}<td>{{ figure.rows | number }}</td>{% endif %}
 {% if words %}<td class="text">{{ figure.reason or figure.definition or "" }}</td>{% endif %}</tr>
 {% endfor %}
 {% endcall %}
+{% for each in groups %}
+{% if each.note %}<p>{{ each.title[:1] | upper }}{{ each.title[1:] }}: {{ each.note }}.</p>{% endif %}
+{% if each.definition and (loop.first or each.definition != group.definition) %}
+<p class="soft small">{% if not loop.first %}<strong>{{ each.title[:1] | upper }}{{ each.title[1:] }}:</strong> {% endif %}{{ each.definition }}</p>
+{% endif %}
+{% endfor %}
+</div>
 {% else %}
 <p>Not measured in this run.</p>
 {% endfor %}
+</div>
 {% if measured | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
-<p class="soft">In brackets: 95 % intervals, as each definition says.</p>
+<p class="soft">Below a figure: its 95 % interval, as the definition says.</p>
 {% endif %}
 </section>
 

@@ -59,10 +59,10 @@ def test_the_same_figures_of_private_records_stand_beside():
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     (run / "metrics.json").write_text(json.dumps(METRICS))
     page = report(run)
-    for said in ("0.5 (0.4 to 0.6)", "∞", "there is no record", "not measured", "An attack.", "email"):
+    for said in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
         assert said in page.text
-    # Each private value of the shared table, and the table of its own.
-    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3 + 1
+    # The private column of the shared table, and the table of its own.
+    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 2
 
 
 def test_the_twin_has_the_same_facts_and_is_strict_json(run):
