@@ -37,7 +37,10 @@ computed from private records without noise and must not leave with the texts.</
 {% if total %}
 <p>Written by {{ samples.models | length }} language model{{ "s" if samples.models | length != 1 }}
 {%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} part{{ "y" if privacy.parties == 1 else "ies" }} about private records{% endif %}.
-{%- if not privacy or not privacy.queries | selectattr("own_candidates", "defined") | selectattr("own_candidates") | list %} No model was shown a private text.{% endif %}</p>
+{# Queries of texts, which have a longest one, are answered by models that a party shows its records. #}
+{% set shown = privacy.queries | selectattr("own_candidates", "defined") | selectattr("own_candidates") | list
+  + privacy.queries | selectattr("longest", "defined") | list if privacy else [] %}
+{%- if privacy and not shown %} No model was shown a private text.{% endif %}</p>
 <ul class="tight">
 {% for label, some in examples.items() %}
 {% if loop.index <= 8 %}<li>{{ label }}: {{ some.total | number }}</li>{% endif %}
@@ -72,14 +75,14 @@ computed from private records without noise and must not leave with the texts.</
 <h2>What it cost</h2>
 <dl class="figures">
 {% if cost.money %}
-<dt>Money</dt><dd>{% set known = cost.money.values() | reject("none") | list %}{{ known | sum | number }}
-{%- if known | length < cost.money | length %} and what has no known price{% endif %}</dd>
+<dt>Paid to models</dt><dd>{% set known = cost.money.values() | reject("none") | list %}{{ known | sum | number }}, in the currency of the prices
+{%- if known | length < cost.money | length %}, and some at unknown prices{% endif %}</dd>
 {% for model, money in cost.money.items() %}{% if cost.money | length > 1 and loop.index <= 6 %}
 <dt>{{ model }}</dt><dd>{{ "price unknown" if money is none else money | number }}</dd>
 {% endif %}{% endfor %}
 {% endif %}
 <dt>Model calls</dt><dd>{{ cost.calls | number }}</dd>
-<dt>Tokens read</dt><dd>{{ cost.input_tokens | number }}</dd>
+<dt>Tokens read</dt><dd>{{ cost.input_tokens | number }}{% if cost.cached_tokens %}, {{ cost.cached_tokens | number }} from the provider's cache{% endif %}</dd>
 <dt>Tokens written</dt><dd>{{ cost.output_tokens | number }}</dd>
 <dt>Time</dt><dd>{{ cost.seconds | duration }}</dd>
 {% if privacy %}<dt>Private queries</dt><dd>{{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }}</dd>{% endif %}
