@@ -183,7 +183,7 @@ def _run(folder: Path, row: str) -> Run:
         unprotected=unprotected(privacy),
         traffic=(bytes_["bytes_to_parties"] / each, bytes_["bytes_from_parties"] / each) if each else None,
         fid=tuple(entry.get("fid") for entry in rounds),
-        tokens=sum(sum(entry["tokens"].values()) for entry in rounds),
+        tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
         figures=measured.by_name(metrics),
     )
