@@ -105,6 +105,7 @@ class Parts:
             colluders=config.federation.colluders,
             max_attempts=config.federation.max_attempts,
             calibration=config.privacy.calibration,
+            evaluation_share=self.evaluation.federated,
         )
         self.providers: dict[str, Provider] = models.providers(
             {name: instantiate(spec, _partial_=True, _convert_="all") for name, spec in config.llm.models.items()},

@@ -1,13 +1,12 @@
 """How good the synthetic data is, by texts that are no party's records."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, f1_score
 
 from common import validate
 from common.data.load import read_texts
@@ -19,6 +18,15 @@ from common.metrics.fidelity import fid
 from common.vocabulary import Extractor
 
 log = logging.getLogger("caucus.evaluate")
+
+METRICS = ("utility", "language", "fidelity", "diversity", "privacy", "fidelity_private", "membership")
+DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
+"""Those that need no language model to be trained: seconds."""
+LANGUAGE_MODEL = (
+    *("start", "epochs", "learning_rate", "weight_decay", "batch", "length"),
+    *("device", "width", "layers", "vocabulary"),
+)
+"""Settings of `LanguageModel.train` that a configuration may give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,14 @@ class Evaluation:
         epochs: Of the network.
         vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
+        metrics: What is measured besides, of `METRICS`; see `server/measures.py`.
+        federated: Share of epsilon for asking the parties, after the last round, on how many of their records a
+            classifier of the synthetic texts is right (`server/federated.py`); 0 does not ask.
+        language_model: Settings of `common.metrics.language_model.LanguageModel.train`, for "language" and
+            "membership".
+        texts: Most texts that one language model is trained on or asked about.
+        shadows: Shadow models of the attack LIRA.
+        seeds: Trainings of a model that draws lots, for an interval over them; 1 gives one over test rows.
     """
 
     model: str = "tfidf"
@@ -41,8 +57,21 @@ class Evaluation:
     weight: float = 1.0
     epochs: int = 50
     vocabulary: str | None = None
+    metrics: Sequence[str] = DEFAULT_METRICS
+    federated: float = 0.0
+    language_model: Mapping[str, Any] = field(default_factory=dict)
+    texts: int = 1000
+    shadows: int = 2
+    seeds: int = 1
 
     def __post_init__(self) -> None:
+        for name in self.metrics:
+            validate.one_of(METRICS, **{"evaluation.metrics": name})
+        validate.in_range(0, 0.5, **{"evaluation.federated": self.federated})
+        for name in self.language_model:
+            validate.one_of(LANGUAGE_MODEL, **{"evaluation.language_model": name})
+        counts = {"texts": self.texts, "shadows": self.shadows, "seeds": self.seeds}
+        validate.integers(1, **{f"evaluation.{name}": count for name, count in counts.items()})
         validate.one_of(("tfidf", "network"), **{"evaluation.model": self.model})
         adaptation = {"evaluation.domain_adaptation": self.domain_adaptation}
         validate.one_of(("none", "deep_coral"), **adaptation)
@@ -105,6 +134,29 @@ def score(
     Raises:
         DataError: A target text is a test text.
     """
+    predicted, _ = predictions(train, test, weights=weights, evaluation=evaluation, encoder=encoder)
+    right = [record.label for record in test]
+    return {
+        "records": len(train),
+        "accuracy": utility.accuracy(predicted, right),
+        "macro_f1": utility.macro_f1(predicted, right),
+    }
+
+
+def predictions(
+    train: Sequence[Record],
+    test: Sequence[Record],
+    *,
+    weights: Sequence[float] | None = None,
+    evaluation: Evaluation | None = None,
+    encoder: Encoder | None = None,
+    experiment_seed: int = 0,
+) -> tuple[list[str], str | None]:
+    """Labels of the test texts by that model, and why there was nothing to fit, if there was not.
+
+    Raises:
+        DataError: As `score`.
+    """
     settings = evaluation or Evaluation()
     target = _target(settings, test)
     if settings.vocabulary:
@@ -116,16 +168,14 @@ def score(
     if settings.model == "network":
         if encoder is None:
             raise InternalError("encoder", expected="one, for the network", got="none")
-        accuracy, macro_f1 = _by_network(train, test, weights, settings, encoder, target=target)
-        return {"records": len(train), "accuracy": accuracy, "macro_f1": macro_f1}
-    figures = utility.train_and_test(
+        labels = _by_network(train, test, weights, settings, encoder, target=target, experiment_seed=experiment_seed)
+        return labels, None
+    return utility.predict(
         [record.text for record in train],
         [record.label for record in train],
         [record.text for record in test],
-        [record.label for record in test],
         train_weights=weights,
     )
-    return {"records": len(train), "accuracy": figures.accuracy, "macro_f1": figures.macro_f1}
 
 
 def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> float | None:
@@ -158,7 +208,8 @@ def _by_network(
     encoder: Encoder,
     *,
     target: Sequence[Record],
-) -> tuple[float, float]:
+    experiment_seed: int,
+) -> list[str]:
     from common.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
 
     names = sorted({record.label for record in train})
@@ -171,11 +222,9 @@ def _by_network(
         weight=settings.weight,
         weights=None if weights is None else np.array(weights),
         epochs=settings.epochs,
+        experiment_seed=experiment_seed,
     )
-    right, said = [record.label for record in test], [names[label] for label in predicted]
-    present = sorted(set(right))
-    macro_f1 = f1_score(right, said, labels=present, average="macro", zero_division=0.0)
-    return float(accuracy_score(right, said)), float(macro_f1)
+    return [names[label] for label in predicted]
 
 
 def _as_terms(record: Record, terms: Sequence[str], extractor: Extractor) -> Record:
