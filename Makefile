@@ -10,6 +10,7 @@
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
 # make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
+# make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -20,7 +21,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow test-browser test-deployment test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases protos
+.PHONY: demo test check test-slow test-browser test-deployment test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -63,6 +64,9 @@ bench-suppression: $(INSTALLED)
 
 bench-keyphrases: $(INSTALLED)
 	$(BIN)/python -m simulations.bench_keyphrases
+
+bench-metrics: $(INSTALLED)
+	$(BIN)/python -m simulations.bench_metrics
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

@@ -8,6 +8,7 @@ title and no places: those need a model for named entities. What is masked is a 
 Nothing here opens a connection or writes a log.
 """
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -150,6 +151,7 @@ def _analyzer() -> "AnalyzerEngine":
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry  # noqa: PLC0415
     from presidio_analyzer.nlp_engine import SpacyNlpEngine  # noqa: PLC0415
 
+    logging.getLogger("presidio-analyzer").setLevel(logging.WARNING)  # it tells of every text
     engine = SpacyNlpEngine()
     engine.nlp = {"en": spacy.blank("en")}  # type: ignore[assignment] # `load` would download one
     registry = RecognizerRegistry(recognizers=_recognizers(), supported_languages=["en"])

@@ -149,6 +149,7 @@ class Parts:
             colluders=config.federation.colluders,
             max_attempts=config.federation.max_attempts,
             calibration=config.privacy.calibration,
+            evaluation_share=self.evaluation.federated,
         )
         cache = config.get("embedding_cache")
         if path := (folder and folder / "vectors.db") if cache == "run" else cache:

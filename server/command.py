@@ -10,7 +10,8 @@ caucus-coordinator check [--json] [OVERRIDE ...]       what a run would use, wit
 caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
 caucus-coordinator resume FOLDER NAME                  go on after a crash, or after an approval
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
-caucus-coordinator report FOLDER NAME                  write the report anew
+caucus-coordinator evaluate RUN --test FILE            figures of a run by texts that are no party's
+caucus-coordinator report RUN                          write a run's report anew
 caucus-coordinator renew FOLDER                        a new server certificate
 caucus-coordinator stop FOLDER
 """
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 
 from common.commands import run
 from server.app import WRONG_SETTINGS, one_line
-from server.deploy import check, create, enrolment, price, runs, serve
+from server.deploy import check, create, enrolment, price, results, runs, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="example: caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for module in (create, serve, enrolment, price, check, runs):
+    for module in (create, serve, enrolment, price, check, runs, results):
         module.register(commands)
     return run(parser, arguments, wrong=WRONG_SETTINGS, one_line=one_line)
 

@@ -1,13 +1,12 @@
 """How good the synthetic data is, by texts that are no party's records."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, f1_score
 
 from common import checkpoints, validate
 from common.data.load import read_texts
@@ -22,9 +21,18 @@ from server.remote_encoder import RemoteEncoder
 if TYPE_CHECKING:
     from common.metrics.finetuned import Training
 
-MODELS = ("tfidf", "encoder", "network", "finetuned", "causal")
+MODELS = ("tfidf", "encoder", "network", "finetuned")
 
 log = logging.getLogger("caucus.evaluate")
+
+METRICS = ("utility", "language", "fidelity", "diversity", "privacy", "fidelity_private", "membership")
+DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
+"""Those that need no language model to be trained: seconds."""
+LANGUAGE_MODEL = (
+    *("start", "epochs", "learning_rate", "weight_decay", "batch", "length"),
+    *("device", "width", "layers", "vocabulary"),
+)
+"""Settings of `LanguageModel.train` that a configuration may give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +41,24 @@ class Evaluation:
 
     Attributes:
         model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
-            layers over them; "finetuned": a transformer, all of whose weights are trained; "causal": a language model
-            trained on the texts, whose accuracy is that of the next token.
+            layers over them; "finetuned": a transformer, all of whose weights are trained.
         domain_adaptation: "none", or "deep_coral" (`common.metrics.adaptation`), for the network.
         target: A file of unlabelled texts of the recipient's, to adapt to; none of them may be a test text.
         weight: lambda of the adaptation's loss.
-        epochs: Of the network (50 if None), of fine-tuning at most (10), or of the language model (5).
-        checkpoint: What is fine-tuned, such as "bert-base-uncased", or what the language model starts from, which is
-            made from nothing, tokenizer included, if None: a folder, or a name in the local cache.
-        device: Where a checkpoint is trained, as torch names it.
+        epochs: Of the network (50 if None), or of fine-tuning at most (10).
+        checkpoint: What is fine-tuned, such as "bert-base-uncased": a folder, or a name in the local cache.
+        device: Where it is trained, as torch names it.
         embedding: An encoder for the model alone; None takes the run's. May be an endpoint (`server.remote_encoder`).
         vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
+        metrics: What is measured besides, of `METRICS`; see `server/measures.py`.
+        federated: Share of epsilon for asking the parties, after the last round, on how many of their records a
+            classifier of the synthetic texts is right (`server/federated.py`); 0 does not ask.
+        language_model: Settings of `common.metrics.language_model.LanguageModel.train`, for "language" and
+            "membership".
+        texts: Most texts that one language model is trained on or asked about.
+        shadows: Shadow models of the attack LIRA.
+        seeds: Trainings of a model that draws lots, for an interval over them; 1 gives one over test rows.
     """
 
     model: str = "tfidf"
@@ -56,8 +70,21 @@ class Evaluation:
     checkpoint: str | None = None
     device: str = "cpu"
     embedding: Encoder | RemoteEncoder | None = None
+    metrics: Sequence[str] = DEFAULT_METRICS
+    federated: float = 0.0
+    language_model: Mapping[str, Any] = field(default_factory=dict)
+    texts: int = 1000
+    shadows: int = 2
+    seeds: int = 1
 
     def __post_init__(self) -> None:
+        for name in self.metrics:
+            validate.one_of(METRICS, **{"evaluation.metrics": name})
+        validate.in_range(0, 0.5, **{"evaluation.federated": self.federated})
+        for name in self.language_model:
+            validate.one_of(LANGUAGE_MODEL, **{"evaluation.language_model": name})
+        counts = {"texts": self.texts, "shadows": self.shadows, "seeds": self.seeds}
+        validate.integers(1, **{f"evaluation.{name}": count for name, count in counts.items()})
         validate.one_of(MODELS, **{"evaluation.model": self.model})
         adaptation = {"evaluation.domain_adaptation": self.domain_adaptation}
         validate.one_of(("none", "deep_coral"), **adaptation)
@@ -70,13 +97,10 @@ class Evaluation:
                 got=f"model {self.model}, target {self.target}",
                 do="Set evaluation.model=network evaluation.target=PATH",
             )  # fmt: skip
-
         if self.model == "finetuned":
             self._training().look()
-        elif self.model == "causal" and self.checkpoint:
-            checkpoints.configuration(
-                checkpoints.with_tokenizer(checkpoints.found(self.checkpoint)), "masked", "causal"
-            )
+        if start := self.language_model.get("start"):
+            checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.found(start)), "masked", "causal")
 
     def _training(self) -> "Training":
         from common.metrics.finetuned import Training  # noqa: PLC0415 — torch takes seconds to import
@@ -134,6 +158,29 @@ def score(
     Raises:
         DataError: A target text is a test text.
     """
+    predicted, _ = predictions(train, test, weights=weights, evaluation=evaluation, encoder=encoder)
+    right = [record.label for record in test]
+    return {
+        "records": len(train),
+        "accuracy": utility.accuracy(predicted, right),
+        "macro_f1": utility.macro_f1(predicted, right),
+    }
+
+
+def predictions(
+    train: Sequence[Record],
+    test: Sequence[Record],
+    *,
+    weights: Sequence[float] | None = None,
+    evaluation: Evaluation | None = None,
+    encoder: Encoder | None = None,
+    experiment_seed: int = 0,
+) -> tuple[list[str], str | None]:
+    """Labels of the test texts by that model, and why there was nothing to fit, if there was not.
+
+    Raises:
+        DataError: As `score`.
+    """
     settings = evaluation or Evaluation()
     target = _target(settings, test)
     if settings.vocabulary:
@@ -142,8 +189,6 @@ def score(
         train, test, target = (
             [_as_terms(record, terms, extractor) for record in records] for records in (train, test, target)
         )
-    if settings.model == "causal":
-        return {"records": len(train)} | _next_token(train, test, settings)
     by = settings.embedding or encoder
     if settings.model in {"encoder", "network"} and by is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
@@ -152,19 +197,19 @@ def score(
         labels = np.array([names.index(record.label) for record in train])
         each = None if weights is None else np.array(weights)
         if settings.model == "network" and by is not None:
-            predicted = _by_network(train, labels, test, settings, by, target=target, weights=each)
+            at = _by_network(
+                train, labels, test, settings, by, target=target, weights=each, experiment_seed=experiment_seed
+            )
         else:
-            predicted = _by_finetuning(train, labels, each, test, settings)
-        return {"records": len(train)} | _figures([record.label for record in test], [names[at] for at in predicted])
-    figures = utility.train_and_test(
+            at = _by_finetuning(train, labels, test, settings, weights=each, experiment_seed=experiment_seed)
+        return [names[label] for label in at], None
+    return utility.predict(
         [record.text for record in train],
         [record.label for record in train],
         [record.text for record in test],
-        [record.label for record in test],
         train_weights=weights,
         encoder=by if settings.model == "encoder" else None,
     )
-    return {"records": len(train), "accuracy": figures.accuracy, "macro_f1": figures.macro_f1}
 
 
 def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> float | None:
@@ -198,6 +243,7 @@ def _by_network(
     *,
     target: Sequence[Record],
     weights: NDArray[np.float64] | None,
+    experiment_seed: int,
 ) -> NDArray[np.int64]:
     from common.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
 
@@ -209,39 +255,24 @@ def _by_network(
         weight=settings.weight,
         weights=weights,
         epochs=settings.epochs or 50,
+        experiment_seed=experiment_seed,
     )
 
 
 def _by_finetuning(
     train: Sequence[Record],
     labels: NDArray[np.int64],
-    weights: NDArray[np.float64] | None,
     test: Sequence[Record],
     settings: Evaluation,
+    *,
+    weights: NDArray[np.float64] | None,
+    experiment_seed: int,
 ) -> NDArray[np.int64]:
     from common.metrics.finetuned import train_and_predict  # noqa: PLC0415 — as above
 
     texts, asked = [record.text for record in train], [record.text for record in test]
-    return train_and_predict(texts, labels, asked, settings._training(), weights=weights)  # noqa: SLF001 — its own page
-
-
-def _next_token(train: Sequence[Record], test: Sequence[Record], settings: Evaluation) -> dict[str, float]:
-    """Weights and labels have no part in it."""
-    from common.metrics.language_model import LanguageModel  # noqa: PLC0415 — as above
-
-    asked = [record.text for record in test]
-    model = LanguageModel.train(
-        [record.text for record in train],
-        start=settings.checkpoint,
-        epochs=settings.epochs or 5,
-        device=settings.device,
-    )
-    return {"accuracy": model.accuracy(asked), "perplexity": model.perplexity(asked)}
-
-
-def _figures(right: Sequence[str], said: Sequence[str]) -> dict[str, float]:
-    macro_f1 = f1_score(right, said, labels=sorted(set(right)), average="macro", zero_division=0.0)
-    return {"accuracy": float(accuracy_score(right, said)), "macro_f1": float(macro_f1)}
+    training = settings._training()  # noqa: SLF001 — its own page
+    return train_and_predict(texts, labels, asked, training, weights=weights, experiment_seed=experiment_seed)
 
 
 def _definition(model: str) -> str:
@@ -250,8 +281,6 @@ def _definition(model: str) -> str:
             from common.metrics.adaptation import DEFINITION  # noqa: PLC0415 — torch takes seconds to import
         case "finetuned":
             from common.metrics.finetuned import DEFINITION  # noqa: PLC0415
-        case "causal":
-            from common.metrics.language_model import DEFINITION  # noqa: PLC0415
         case "encoder":
             return utility.BY_ENCODER
         case _:

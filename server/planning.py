@@ -20,6 +20,7 @@ from common.privacy.planned import PlannedQuery
 from common.queries import SketchSpec, spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
 from common.text_queries import AbstractedSeedsSpec, FineTunedSpec
+from server.federated import with_evaluation
 from server.methods.base import Method
 from server.rehearsal import rehearse
 from server.statement import not_covered, statement
@@ -79,8 +80,9 @@ def make_plan(
     max_records: int,
     max_attempts: int = 1,
     calibration: str = "tight",
+    evaluation_share: float = 0.0,
 ) -> Plan:
-    """Price and calibrate all that `method` can ask, at worst.
+    """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
 
     One party alone has nobody to hide among: it adds all the noise itself and no masks are made.
 
@@ -107,7 +109,7 @@ def make_plan(
         epsilon=math.inf,
         delta=delta,
         unit=unit,
-        queries=method.plan(task, max_records),
+        queries=with_evaluation(method.plan(task, max_records), evaluation_share, max_records),
         max_attempts=max_attempts,
     )
     return calibrate(draft, epsilon, calibration=calibration)

@@ -9,7 +9,7 @@ step: texts that models have written come from the reply cache, answers that par
     synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
     rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
     privacy.json      the guarantee and what it does not cover
-    metrics.json      the small model trained on synthetic texts, tested on real ones
+    metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
     map.json          two coordinates of each synthetic text
     report.html       all of it on one page; report.json: the same for programs
     tensorboard/      figures by round, with `tracking: tensorboard`
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from common.asked import asked
-from common.domain import Record, Task
+from common.domain import Candidate, Record, Task
 from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.files import write_atomic
@@ -43,7 +43,7 @@ from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from common.text_queries import TextSpec
-from server import evaluate, projection, rounds
+from server import evaluate, federated, measures, projection, rounds
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint
 from server.generate import PLAIN, generate, write
@@ -146,10 +146,21 @@ def run(setup: Setup) -> State:
         save(status="partial")
         track(setup.tracking, setup.folder, state.round, report)
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
+    counted = _federated(setup, federation, tools, state) if federated.planned(setup.plan) else {}
     if asks:
         federation.close()
 
-    metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
+    metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder) | counted
+    metrics |= measures.of_texts(
+        measures.Measured(
+            candidates=state.candidates,
+            test=setup.held_out,
+            evaluation=setup.evaluation,
+            encoder=setup.encoder,
+            experiment_seed=setup.experiment_seed,
+            embed=tools.embed,
+        )
+    )
     if paid := rounds.paid(setup.spending):
         metrics["paid"] = paid
     write_json(setup.folder / "metrics.json", metrics)
@@ -166,6 +177,13 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     write_atomic(path, json.dumps(for_json(value), ensure_ascii=False, indent=2).encode())
 
 
+def read_candidates(folder: Path) -> list[Candidate]:
+    """The texts of a run folder; none where there is no `synthetic.jsonl`."""
+    path = folder / "synthetic.jsonl"
+    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+    return [Candidate(**json.loads(line)) for line in lines if line]
+
+
 def for_json(value: Any) -> Any:  # noqa: ANN401
     """The value with each infinity, which JSON lacks, as the string "inf"."""
     match value:
@@ -177,6 +195,12 @@ def for_json(value: Any) -> Any:  # noqa: ANN401
             return [for_json(inner) for inner in value]
         case _:
             return value
+
+
+def _federated(setup: Setup, federation: Federation, tools: Tools, state: State) -> dict[str, Any]:
+    vectors = tools.embed([candidate.text for candidate in state.candidates])
+    question = federated.question(vectors, state.candidates, setup.plan)
+    return {"federated": federated.measured(setup.plan, federation.ask(federated.NAME, 0, question))}
 
 
 def _identity(setup: Setup) -> dict[str, Any]:

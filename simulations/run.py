@@ -39,11 +39,11 @@ from common import validate
 from common.domain import Record
 from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError
-from server import projection
+from server import measures, projection
 from server.app import app as server_app
 from server.app import identified, one_line, reloaded, store
 from server.report import write_report
-from server.run import write_json
+from server.run import read_candidates, write_json
 from simulations import federation, only_private, tables
 from simulations.local_grid import LocalGrid
 
@@ -186,6 +186,16 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
         return
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     metrics["real_private"] = only_private.score(config, private, held_out)
+    metrics |= measures.of_records(
+        measures.Measured(
+            candidates=read_candidates(folder),
+            test=held_out,
+            evaluation=instantiate(config.evaluation, _convert_="all"),
+            encoder=instantiate(config.embedding, _convert_="all"),
+            experiment_seed=config.experiment_seed,
+            private=private,
+        )
+    )
     write_json(folder / "metrics.json", metrics)
     _map_private(config, folder, private)
     write_report(folder)

@@ -8,9 +8,12 @@
 A sweep makes its table and a page, `report.html`, when it ends; `python -m` makes them again, after a run was resumed,
 and prints the table. An experiment (`configs/experiment/`) names its rows: the overrides that each sets, and what the
 paper reports for it. Of any other sweep a row is a combination of its overrides without the experiment seed.
+`experiment.columns` names figures of `metrics.json` to show besides, such as [fidelity.mauve, membership.PPL], as they
+are and not in percent; in a sweep that is no experiment `+experiment.columns=[...]`.
 """
 
 import json
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -100,6 +103,7 @@ def table(folder: Path) -> Table:
         ),
         runs=tuple(runs),
         traffic=experiment.get("traffic", False),
+        columns=tuple(_column(name) for name in experiment.get("columns", [])),
     )
 
 
@@ -129,12 +133,14 @@ def _cells(made: Table) -> list[list[str]]:
     """Head and rows."""
     data_sets = _data_sets(made)
     head = ["row", "runs", "accuracy", "ε"]
+    head += list(made.columns)
     head += ["KiB to a party", "KiB from a party"] * made.traffic + [f"paper: {name}" for name in data_sets]
     lines = [head]
     for row in made.rows:
         traffic = row.traffic or (None, None)
         lines.append(
             [row.row, _runs(row), _accuracy(row), ", ".join(f"{value:g}" for value in row.epsilons) or "–"]
+            + [_measured(row, name) for name in made.columns]
             + [_number(value and value / 1024, 1) for value in traffic] * made.traffic
             + [_number(row.paper.get(name), 2) for name in data_sets]
         )
@@ -183,7 +189,7 @@ def _run(folder: Path, row: str) -> Run:
         unprotected=unprotected(privacy),
         traffic=(bytes_["bytes_to_parties"] / each, bytes_["bytes_from_parties"] / each) if each else None,
         fid=tuple(entry.get("fid") for entry in rounds),
-        tokens=sum(sum(entry["tokens"].values()) for entry in rounds),
+        tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
         figures=measured.by_name(metrics),
     )
@@ -214,6 +220,19 @@ def _accuracy(row: Row) -> str:
         return "failed" if row.failed else "–"
     spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
     return f"{100 * row.mean:.1f}{spread}"
+
+
+def _column(name: str) -> str:
+    """The report's name of a figure that `metrics.json` has at this place: "fidelity.fid" is "fidelity: fid"."""
+    return name.replace(".", ": ").replace("_", " ")
+
+
+def _measured(row: Row, name: str) -> str:
+    """Mean and, of two or more, standard deviation of a figure over the runs that have it."""
+    values = [run.figures[name] for run in row.runs if name in run.figures]
+    if not values:
+        return "–"
+    return f"{statistics.fmean(values):.4g}" + (f" ± {statistics.stdev(values):.2g}" if len(values) > 1 else "")
 
 
 def _number(value: float | None, decimals: int) -> str:

@@ -61,4 +61,4 @@ def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]
     below = 1 - (ranks[m:] - stats.rankdata(others)) / m
     area = float(above.mean())
     half = stats.norm.ppf((1 + LEVEL) / 2) * math.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n)
-    return area, (max(0.0, area - half), min(1.0, area + half))
+    return area, (max(0.0, float(area - half)), min(1.0, float(area + half)))

@@ -66,6 +66,7 @@ class LanguageModel:
         width: int = 64,
         layers: int = 2,
         vocabulary: int = 1000,
+        tokens_of: Sequence[str] | None = None,
     ) -> Self:
         """Train on `texts`; on the CPU the same arguments give the same model.
 
@@ -73,7 +74,7 @@ class LanguageModel:
             texts: At least one.
             start: A causal language model to go on from: a folder, or a name in the local cache; nothing is
                 downloaded. BERT's kind gets a causal mask. None starts from random weights, GPT-2's architecture and
-                a byte-level tokenizer of these texts, for which nothing is unknown.
+                a byte-level tokenizer, for which nothing is unknown.
             epochs: Over the texts.
             learning_rate: Of AdamW at its start. None: 4e-4, as in the papers' evaluations, for a checkpoint, and ten
                 times as much for a model from nothing, which would not learn in so few steps.
@@ -85,6 +86,8 @@ class LanguageModel:
             width: Of a model from nothing, a multiple of 16.
             layers: Of a model from nothing.
             vocabulary: Tokens of a model from nothing, at most; 257 are bytes and the end sign.
+            tokens_of: Texts that the tokenizer of a model from nothing is made of; None: `texts`. Figures of models
+                with different tokenizers cannot be compared.
 
         Raises:
             DataError: There is no text.
@@ -102,7 +105,8 @@ class LanguageModel:
         positive(learning_rate=rate)
         with _seeded(seed, device):
             if start is None:
-                model, tokenizer = _untrained(texts, width=width, layers=layers, vocabulary=vocabulary, length=length)
+                made_of = tokens_of or texts
+                model, tokenizer = _untrained(made_of, width=width, layers=layers, vocabulary=vocabulary, length=length)
             else:
                 model, tokenizer = _loaded(start)
                 positions = getattr(model.config, "max_position_embeddings", length)
@@ -113,18 +117,38 @@ class LanguageModel:
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(texts,) mean negative log likelihood of each text's tokens, in nats a token (RPSG, equation 3)."""
-        losses, tokens, _ = self._sums(texts)
+        losses, tokens, _ = self.totals(texts)
         return losses / tokens
 
     def perplexity(self, texts: Sequence[str]) -> float:
         """Exponential of the mean negative log likelihood over all tokens of at least one text."""
-        losses, tokens, _ = self._sums(texts)
+        losses, tokens, _ = self.totals(texts)
         return float(np.exp(losses.sum() / tokens.sum()))
 
     def accuracy(self, texts: Sequence[str]) -> float:
         """Share of all tokens of at least one text that are the model's first guess, 0 to 1."""
-        _, tokens, right = self._sums(texts)
+        _, tokens, right = self.totals(texts)
         return float(right.sum() / tokens.sum())
+
+    def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """(texts,) each: negative log likelihood in nats, tokens, and how many of them are the first guess.
+
+        Raises:
+            DataError: There is no text; so for all figures above.
+        """
+        if not texts:
+            raise DataError("texts to ask a language model about", expected="at least one", got="none")
+        import torch  # noqa: PLC0415 — seconds to import
+
+        ids = self._ids(texts)
+        sums = np.zeros((3, len(ids)))
+        # Texts of one length together need little padding.
+        by_length = sorted(range(len(ids)), key=lambda at: len(ids[at]))
+        with torch.no_grad():
+            for first in range(0, len(ids), self._batch):
+                at = by_length[first : first + self._batch]
+                sums[:, at] = [each.sum(dim=1).cpu().numpy() for each in self._read([ids[one] for one in at])]
+        return sums[0], sums[1], sums[2]
 
     def _fit(self, texts: Sequence[str], *, epochs: int, rate: float, weight_decay: float, seed: int) -> None:
         import torch  # noqa: PLC0415 — seconds to import
@@ -145,22 +169,6 @@ class LanguageModel:
                 optimizer.step()
                 decay.step()
         self._model.eval()
-
-    def _sums(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(texts,) each: negative log likelihood in nats, tokens, and how many of them are the first guess."""
-        if not texts:
-            raise DataError("texts to ask a language model about", expected="at least one", got="none")
-        import torch  # noqa: PLC0415 — seconds to import
-
-        ids = self._ids(texts)
-        sums = np.zeros((3, len(ids)))
-        # Texts of one length together need little padding.
-        by_length = sorted(range(len(ids)), key=lambda at: len(ids[at]))
-        with torch.no_grad():
-            for first in range(0, len(ids), self._batch):
-                at = by_length[first : first + self._batch]
-                sums[:, at] = [each.sum(dim=1).cpu().numpy() for each in self._read([ids[one] for one in at])]
-        return sums[0], sums[1], sums[2]
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
         """(batch, tokens) each: negative log likelihood, 1 if it is a token, 1 if the first guess; 0 at padding."""

@@ -126,7 +126,7 @@ def attacks(
     integers(1, shadows=shadows)
     if min(len(members), len(others), len(reference)) < 2:
         raise DataError("membership attack", expected="at least two members, others and reference texts", got="fewer")
-    settings = dict(training or {})
+    settings = dict(training or {}) | {"tokens_of": reference}  # one tokenizer, or likelihoods could not be compared
     half = (len(reference) + 1) // 2
     halves = [np.random.default_rng([seed, shadow]).permutation(len(reference))[:half] for shadow in range(shadows)]
     target = LanguageModel.train(synthetic, seed=seed, **settings)

@@ -75,20 +75,26 @@ def train_and_test(
     Raises:
         DataError: A set is empty, or texts and labels (or weights) differ in number.
     """
-    _check("training set", train_texts, train_labels)
+    predicted, note = predict(train_texts, train_labels, test_texts, train_weights=train_weights, encoder=encoder)
     _check("test set", test_texts, test_labels)
-    if train_weights is not None:
-        _check("weights of the training set", train_texts, train_weights)
-    predicted, note = _predict(train_texts, train_labels, test_texts, train_weights, encoder)
-    right = [one == other for one, other in zip(predicted, test_labels, strict=True)]
-    present = sorted(set(test_labels))
     return Score(
-        accuracy=float(np.mean(right)),
-        macro_f1=float(f1_score(list(test_labels), predicted, labels=present, average="macro", zero_division=0.0)),
+        accuracy=accuracy(predicted, test_labels),
+        macro_f1=macro_f1(predicted, test_labels),
         train_records=len(train_texts),
         test_records=len(test_texts),
         note=note,
     )
+
+
+def accuracy(predicted: Sequence[str], right: Sequence[str]) -> float:
+    """Share of predictions that are right, 0 to 1."""
+    return float(np.mean([one == other for one, other in zip(predicted, right, strict=True)]))
+
+
+def macro_f1(predicted: Sequence[str], right: Sequence[str]) -> float:
+    """Mean F1 over the classes among the right answers, 0 to 1; 0 for one that is never predicted."""
+    present = sorted(set(right))
+    return float(f1_score(list(right), list(predicted), labels=present, average="macro", zero_division=0.0))
 
 
 def _check(what: str, texts: Sequence[str], one_each: Sequence[object]) -> None:
@@ -98,13 +104,23 @@ def _check(what: str, texts: Sequence[str], one_each: Sequence[object]) -> None:
         raise DataError(what, expected="one for each text", got="another number of them")
 
 
-def _predict(
+def predict(
     train_texts: Sequence[str],
     train_labels: Sequence[str],
     test_texts: Sequence[str],
-    train_weights: Sequence[float] | None,
-    encoder: TextEncoder | None,
+    *,
+    train_weights: Sequence[float] | None = None,
+    encoder: TextEncoder | None = None,
 ) -> tuple[list[str], str | None]:
+    """Labels of the test texts by `DEFINITION`'s pipeline, and why there was nothing to fit, if there was not.
+
+    Raises:
+        DataError: As `train_and_test`.
+    """
+    _check("training set", train_texts, train_labels)
+    _check("test set", test_texts, test_texts)
+    if train_weights is not None:
+        _check("weights of the training set", train_texts, train_weights)
     sizes = Counter(train_labels)
     constant = [min(sizes, key=lambda label: (-sizes[label], label))] * len(test_texts)
     if len(sizes) == 1:

@@ -19,7 +19,6 @@ from server.app import FAILURE, Parts, composed, load, store
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
-from server.report import write_report
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
@@ -28,7 +27,7 @@ ENDED = ("finished:", "finished", "stopped")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the four."""
+    """Add the three."""
     run = add_command(
         commands,
         "run",
@@ -54,17 +53,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-coordinator status coordinator --json",
     )
     status.add_argument("--json", action="store_true", help="print JSON")
-    report = add_command(
-        commands,
-        "report",
-        _report,
-        summary="write a run's report anew and print its path",
-        description="Write report.html from the run's folder, complete or partial.",
-        example="caucus-coordinator report coordinator first",
-    )
-    for parser in (run, resume, status, report):
+    for parser in (run, resume, status):
         parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
-    for parser in (run, resume, report):
+    for parser in (run, resume):
         parser.add_argument("name", metavar="NAME", help="of the run")
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
@@ -201,11 +192,6 @@ def _standing(folder: Path) -> dict[str, Any]:
     rounds = _text(folder / "rounds.jsonl").count("\n")
     status = json.loads(held)["status"] if held else "not begun"
     return {"name": folder.name, "status": status, "rounds": rounds, "error": _text(folder / FAILURE)}
-
-
-def _report(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
-    yield str(write_report(_folder(settings, chosen.name)))
 
 
 def _folder(settings: Settings, name: str) -> Path:

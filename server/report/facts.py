@@ -13,6 +13,15 @@ from server.report import measured, votes
 from server.report.reading import Row, as_object, read, read_lines
 from server.statement import not_covered, statement
 
+_PROMISED = (
+    *("epsilon", "delta", "planned_epsilon", "calibration", "adjacency", "mechanism", "aggregation", "parties"),
+    *("max_dropouts", "assumed_colluders", "against_colluders", "queries", "spent", "simulation"),
+)
+_PLANNED = (
+    *("name", "kind", "times", "mechanism", "summed", "grid"),
+    *("sensitivity_l1", "sensitivity_l2", "scale", "epsilon_alone"),
+)
+
 Places = Mapping[str, Sequence[Sequence[float]]]
 """By label, points on the map."""
 
@@ -72,17 +81,30 @@ def gather(run: Path) -> Gathered:
 
 
 def _ended(text: str) -> dict[str, Any]:
-    return {"versions": {}, "reason": None} | _having(as_object(text), "status", "method", "task", "parties", "seconds")
+    ended = _having(as_object(text), "status", "method", "task", "parties", "seconds")
+    return {"versions": {}, "reason": None} | ended | {"seconds": float(ended["seconds"])}
 
 
 def _privacy(text: str) -> dict[str, Any]:
-    privacy = as_object(text)
+    privacy = _having(as_object(text), *_PROMISED)
+    for query in privacy["queries"]:
+        _having(query, *_PLANNED)
+    _having(privacy["spent"], "epsilon", "queries_asked", "queries_planned")
     return {"statement": statement(privacy), "not_covered": not_covered(privacy)} | privacy
 
 
 def _round(line: Any) -> Row:  # noqa: ANN401 — from JSON
+    """A line with numbers where the page adds up."""
     needed = ("round", "requested", "generated", "lost", "candidates", "tokens", "calls", "seconds")
-    return {"queries": [], "notes": [], "fid": None} | _having(line, *needed)
+    entry = {"queries": [], "notes": [], "fid": None, "paid": {}} | _having(line, *needed)
+    entry["seconds"] = dict.fromkeys(("generate", "embed", "ask"), 0.0) | entry["seconds"]
+    for part in ("requested", "generated", "lost", "tokens", "seconds"):
+        sum(entry[part].values(), entry["candidates"] + entry["calls"])
+    _having(entry["tokens"], "input", "output")
+    sum(paid["cost"] or 0 for paid in entry["paid"].values())
+    for query in entry["queries"]:
+        _having(query, "index", "name", "mechanism", "scale", "survivors", "parties")
+    return entry
 
 
 def _text(line: Any) -> Row:  # noqa: ANN401
@@ -160,7 +182,7 @@ def _warning(privacy: Row | None) -> str | None:
 def unprotected(privacy: Row) -> bool:
     """Whether nothing is guaranteed. Where nothing was asked, there is nothing to guarantee."""
     asked = privacy["queries"] or math.isinf(float(privacy["planned_epsilon"]))
-    return bool(asked) and math.isinf(float(privacy["epsilon"]))
+    return bool(asked and math.isinf(float(privacy["epsilon"]))) or bool(privacy.get("unproven"))
 
 
 def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
@@ -168,6 +190,7 @@ def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
     return {
         "calls": sum(entry["calls"] for entry in rounds),
         "input_tokens": sum(entry["tokens"]["input"] for entry in rounds),
+        "cached_tokens": sum(entry["tokens"].get("cached", 0) for entry in rounds),
         "output_tokens": sum(entry["tokens"]["output"] for entry in rounds),
         "seconds": ended["seconds"] if ended else sum(sum(entry["seconds"].values()) for entry in rounds),
         "money": _money(rounds),
@@ -175,14 +198,13 @@ def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
 
 
 def _money(rounds: Sequence[Row]) -> dict[str, float | None]:
-    """By model, what all rounds cost; None for one whose price is unknown, nothing where none has a price."""
-    paid: dict[str, float | None] = {}
+    """By model, what all rounds cost, in the currency of the prices; None for one whose price is unknown."""
+    sums: dict[str, float | None] = {}
     for entry in rounds:
-        for model, amount in (entry.get("paid") or {}).items():
-            money = amount["cost"]
-            before = paid.get(model, 0.0)
-            paid[model] = None if money is None or before is None else before + money
-    return paid
+        for model, paid in entry["paid"].items():
+            before = sums.get(model, 0.0)
+            sums[model] = None if paid["cost"] is None or before is None else before + paid["cost"]
+    return sums
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401

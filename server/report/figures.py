@@ -32,8 +32,8 @@ _KNOWN = {
 }
 """Title and note of figures that rounds have; any other number is drawn under its own name."""
 
-_BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens", "paid", "losses", "cleaned"}
-_BOOKKEEPING |= {"requested", "generated", "lost", "metadata", "queries", "notes"}
+_BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens", "paid", "queries", "notes"}
+_BOOKKEEPING |= {"requested", "generated", "lost", "losses", "cleaned", "metadata"}
 
 
 def of_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:

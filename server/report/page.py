@@ -37,7 +37,8 @@ computed from private records without noise and must not leave with the texts.</
 {% if total %}
 <p>Written by {{ samples.models | length }} language model{{ "s" if samples.models | length != 1 }}
 {%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} part{{ "y" if privacy.parties == 1 else "ies" }} about private records{% endif %}.
-{%- if not privacy or not privacy.queries | selectattr("longest", "defined") | list %} No model was shown a private text.{% endif %}</p>
+{# Queries of texts, which have a longest one, are answered by models that a party shows its records. #}
+{%- if privacy and not privacy.queries | selectattr("longest", "defined") | list %} No model was shown a private text.{% endif %}</p>
 <ul class="tight">
 {% for label, some in examples.items() %}
 {% if loop.index <= 8 %}<li>{{ label }}: {{ some.total | number }}</li>{% endif %}
@@ -72,14 +73,14 @@ computed from private records without noise and must not leave with the texts.</
 <h2>What it cost</h2>
 <dl class="figures">
 {% if cost.money %}
-<dt>Money</dt><dd>{% set known = cost.money.values() | reject("none") | list %}{{ known | sum | number }}
-{%- if known | length < cost.money | length %} and what has no known price{% endif %}</dd>
+<dt>Paid to models</dt><dd>{% set known = cost.money.values() | reject("none") | list %}{{ known | sum | number }}, in the currency of the prices
+{%- if known | length < cost.money | length %}, and some at unknown prices{% endif %}</dd>
 {% for model, money in cost.money.items() %}{% if cost.money | length > 1 and loop.index <= 6 %}
 <dt>{{ model }}</dt><dd>{{ "price unknown" if money is none else money | number }}</dd>
 {% endif %}{% endfor %}
 {% endif %}
 <dt>Model calls</dt><dd>{{ cost.calls | number }}</dd>
-<dt>Tokens read</dt><dd>{{ cost.input_tokens | number }}</dd>
+<dt>Tokens read</dt><dd>{{ cost.input_tokens | number }}{% if cost.cached_tokens %}, {{ cost.cached_tokens | number }} from the provider's cache{% endif %}</dd>
 <dt>Tokens written</dt><dd>{{ cost.output_tokens | number }}</dd>
 <dt>Time</dt><dd>{{ cost.seconds | duration }}</dd>
 {% if privacy %}<dt>Private queries</dt><dd>{{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }}</dd>{% endif %}
@@ -114,36 +115,40 @@ computed from private records without noise and must not leave with the texts.</
 
 <section id="utility">
 <h2>Utility against real data</h2>
+<div class="groups">
 {% for groups in measured %}
 {% set group = groups[0] %}
 {% set words = group.figures | selectattr("definition") | list + group.figures | selectattr("reason") | list %}
+{% set rows = group.figures | selectattr("rows") | list %}
+{% set columns = ["value"] if groups | length == 1 else groups | map(attribute="title") | list %}
+<div>
 <h3>{{ group.title[:1] | upper }}{{ group.title[1:] }}{% if group.private %} <span class="tag">simulation only</span>{% endif %}</h3>
-{% for each in groups %}
-{% if each.definition and (loop.first or each.definition != group.definition) %}
-<p class="soft small">{% if not loop.first %}<strong>{{ each.title }}:</strong> {% endif %}{{ each.definition }}</p>
-{% endif %}
-{% if each.note %}<p>{{ each.title[:1] | upper }}{{ each.title[1:] }}: {{ each.note }}.</p>{% endif %}
-{% endfor %}
-{% call table(group.title, ["figure"] + groups | map(attribute="title") | list + (["rows"] if group.figures | selectattr("rows") | list else [])
-  + (["what it is"] if words else [])) %}
+{% call table(group.title, ["figure"] + columns + (["rows"] if rows else []) + (["what it is"] if words else []), columns[1:]) %}
 {% for figure in group.figures %}
 {% set at = loop.index0 %}
 <tr><th scope="row">{{ figure.name }}{% if figure.private and not group.private %} <span class="tag">simulation only</span>{% endif %}</th>
 {% for each in groups %}
 {% set shown = each.figures[at] %}
 <td>{{ "not measured" if shown.value is none else shown.value | number }}
-{%- if shown.interval %} <span class="soft">({{ shown.interval[0] | number }} to {{ shown.interval[1] | number }})</span>{% endif %}
-{%- if each.private and not loop.first %} <span class="tag">simulation only</span>{% endif %}</td>
+{%- if shown.interval %}<br><span class="soft small">{{ shown.interval[0] | number }} to {{ shown.interval[1] | number }}</span>{% endif %}</td>
 {% endfor %}
-{% if group.figures | selectattr("rows") | list %}<td>{{ figure.rows | number }}</td>{% endif %}
+{% if rows %}<td>{{ figure.rows | number }}</td>{% endif %}
 {% if words %}<td class="text">{{ figure.reason or figure.definition or "" }}</td>{% endif %}</tr>
 {% endfor %}
 {% endcall %}
+{% for each in groups %}
+{% if each.note %}<p>{{ each.title[:1] | upper }}{{ each.title[1:] }}: {{ each.note }}.</p>{% endif %}
+{% if each.definition and (loop.first or each.definition != group.definition) %}
+<p class="soft small">{% if not loop.first %}<strong>{{ each.title[:1] | upper }}{{ each.title[1:] }}:</strong> {% endif %}{{ each.definition }}</p>
+{% endif %}
+{% endfor %}
+</div>
 {% else %}
 <p>Not measured in this run.</p>
 {% endfor %}
+</div>
 {% if measured | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
-<p class="soft">In brackets: 95 % intervals, as each definition says.</p>
+<p class="soft">Below a figure: its 95 % interval, as the definition says.</p>
 {% endif %}
 </section>
 

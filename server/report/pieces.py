@@ -14,10 +14,10 @@ PIECES = r"""
 <style>{{ style }}</style>
 </head>
 {% endmacro %}
-{% macro table(caption, head) %}
+{% macro table(caption, head, marked=()) %}
 <div class="scroll" tabindex="0" role="region" aria-label="{{ caption }}">
 <table><caption>{{ caption }}</caption>
-<thead><tr>{% for cell in head %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
+<thead><tr>{% for cell in head %}<th scope="col">{{ cell }}{% if cell in marked %} <span class="tag">simulation only</span>{% endif %}</th>{% endfor %}</tr></thead>
 <tbody>
 {{ caller() }}</tbody></table></div>
 {% endmacro %}

@@ -39,6 +39,8 @@ caption { text-align: left; padding-bottom: .3rem; font-size: .9rem; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: right; border-bottom: 1px solid var(--rule); vertical-align: top; }
 td { white-space: nowrap; } th:first-child { text-align: left; } th { font-weight: 600; }
 tbody th { font-weight: 400; min-width: 5rem; }
+.groups { columns: 2 28rem; column-gap: 2rem; } .groups > * { break-inside: avoid; }
+.groups caption { position: absolute; clip-path: inset(50%); }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem; }
 figure { margin: 0; min-width: 0; } figure > svg { width: 100%; height: auto; } figcaption { font-size: .9rem; margin-bottom: .5rem; } figcaption strong { color: var(--ink); }
 svg text { fill: var(--soft); font-size: 12px; } .grid { stroke: var(--rule); }
@@ -75,6 +77,6 @@ pre { overflow-x: auto; padding: 1rem; border-radius: .5rem; background: var(--c
 footer { margin-top: 3rem; }
 @media print { :root { color-scheme: light; } body { max-width: none; font: 9pt/1.35 system-ui, sans-serif; } html { font-size: 9pt; } table { font-size: 8pt; } nav, .controls, .pick, #state, #results, details { display: none; } #examples[hidden] { display: block; }
   .card, figure, tr, .texts li { break-inside: avoid; } .banner { border: 2px solid var(--red); print-color-adjust: exact; }
-  .cards { grid-template-columns: repeat(3, 1fr); } .card.wide { grid-column: span 2; } .plots { grid-template-columns: 1fr 1fr; }
+  .cards { grid-template-columns: repeat(3, 1fr); } .card.wide { grid-column: span 2; } .plots { grid-template-columns: 1fr 1fr; } .groups { columns: 2; }
   h2, h3 { break-after: avoid; } pre { white-space: pre-wrap; } .scroll { overflow: visible; } }
 """

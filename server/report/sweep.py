@@ -135,12 +135,14 @@ class Table:
         rows: One each.
         runs: All of them, failed ones included.
         traffic: Whether to show it.
+        columns: Figures to show besides, by name, such as "fidelity: mauve".
     """
 
     title: str
     rows: tuple[Row, ...]
     runs: tuple[Run, ...]
     traffic: bool = False
+    columns: tuple[str, ...] = ()
 
     @property
     def failures(self) -> dict[str, str]:

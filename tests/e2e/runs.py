@@ -23,6 +23,7 @@ SMALL = (
     "task.records_per_party=16",
     "task.test_records=24",
     "task.public_notes=120",
+    "evaluation.metrics=[]",  # seconds to import; tests/e2e/test_measured.py has them
 )
 
 

@@ -219,7 +219,7 @@ def test_status_and_report_in_plain_lines_and_json(deployed):
     facts = json.loads(coordinator("status", deployed.here, "--json"))
     assert [each["name"] for each in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
     assert "run exact: complete" in coordinator("status", deployed.here)
-    assert coordinator("report", deployed.here, "exact").strip().endswith("report.html")
+    assert coordinator("report", deployed.here / "runs" / "exact").strip().endswith("report.html")
     assert re.search("supernode: process [0-9]+", party("status", deployed.at(0)))
     assert json.loads(party("status", deployed.at(0), "--json"))["processes"]["relay"]["process"]
     pinned = json.loads((deployed.here / "invitation.json").read_text())["bundle"]

@@ -8,6 +8,7 @@ import pytest
 from client import records
 from common.data import demo_notes, load
 from server.command import main
+from tests.server.test_report import write_run
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +116,14 @@ def test_without_a_command_it_says_how(capsys):
         main([])
     assert ended.value.code == 2
     assert "plan" in capsys.readouterr().err
+
+
+def test_a_report_is_written_again_from_its_folder(capsys, tmp_path):
+    run = write_run(tmp_path / "run")
+    assert main(["report", str(run)]) == 0
+    assert capsys.readouterr().out == f"{run / 'report.html'}\n"
+    assert "40 synthetic texts" in (run / "report.html").read_text("utf-8")
+    assert (run / "report.json").is_file()
+    assert main(["report", str(tmp_path)]) == 2  # a sweep has a page of its own, which must not be lost
+    assert "run folder; expected one with a config.yaml; got none" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()

@@ -6,7 +6,7 @@ import pytest
 from common.domain import Candidate, Record
 from common.errors import ConfigError, DataError
 from server.evaluate import Evaluation, fid_or_none, metrics, score
-from tests.common.tiny_models import tiny_bert, tiny_gpt2
+from tests.common.tiny_models import tiny_bert
 from tests.federations import ENCODER
 
 WORD = {"a": "apple", "b": "berry"}
@@ -130,21 +130,11 @@ def test_a_fine_tuned_transformer_is_scored_like_the_others(bert):
     assert "fine-tuned" in found["definition"]
 
 
-def test_a_language_model_from_nothing_or_from_a_checkpoint(tmp_path):
-    folder = tiny_gpt2(tmp_path / "gpt2")
-    for start in (None, str(folder)):
-        settings = Evaluation(model="causal", checkpoint=start, epochs=2)
-        found = metrics(candidates(), HELD_OUT, settings, ENCODER)
-        assert set(found["synthetic"]) == {"records", "accuracy", "perplexity"}
-        assert 0 <= found["synthetic"]["accuracy"] <= 1 < found["synthetic"]["perplexity"]
-        assert "Perplexity" in found["definition"]
-
-
 def test_a_checkpoint_is_looked_at_before_anything_else(bert, tmp_path):
     with pytest.raises(ConfigError, match=r"evaluation.checkpoint; expected a model to fine-tune"):
         Evaluation(model="finetuned")
-    for model in ("finetuned", "causal"):
+    for settings in ({"model": "finetuned", "checkpoint": str(tmp_path)}, {"language_model": {"start": str(tmp_path)}}):
         with pytest.raises(ConfigError, match="expected a folder"):
-            Evaluation(model=model, checkpoint=str(tmp_path))
+            Evaluation(**settings)
     with pytest.raises(ConfigError, match=r"a masked or causal head; got BertModel"):
-        Evaluation(model="causal", checkpoint=str(bert))
+        Evaluation(language_model={"start": str(bert)})

@@ -59,10 +59,10 @@ def test_the_same_figures_of_private_records_stand_beside():
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     (run / "metrics.json").write_text(json.dumps(METRICS))
     page = report(run)
-    for said in ("0.5 (0.4 to 0.6)", "∞", "there is no record", "not measured", "An attack.", "email"):
+    for said in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
         assert said in page.text
-    # Each private value of the shared table, and the table of its own.
-    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3 + 1
+    # The private column of the shared table, and the table of its own.
+    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 2
 
 
 def test_the_twin_has_the_same_facts_and_is_strict_json(run):
@@ -87,6 +87,7 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
         ("privacy.json", "[1]"),
         ("privacy.json", '{"epsilon": 4}'),
         ("privacy.json", "null"),
+        ("run.json", '{"status": "complete", "method": "m", "task": "t", "parties": 3, "seconds": "long"}'),
         ("metrics.json", '["accuracy"]'),
         ("metrics.json", '{"utility": {"accuracy": {"value": "much"}}}'),
         ("metrics.json", '{"utility": {"accuracy": {"value": 1, "interval": 3}}}'),
@@ -111,6 +112,38 @@ def test_a_line_that_is_not_ours_is_named_and_the_others_are_shown(run, name, li
     count = whole.count("\n") + 1
     assert f"{name}: 1 of {count} lines cannot be read, the first is line {count}." in page.text
     assert "40 synthetic texts" in page.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"requested": [7]},
+        {"tokens": {"input": 3}},
+        {"seconds": {"ask": "long"}},
+        {"calls": None},
+        {"paid": {"urban": 3}},
+        {"queries": [{"index": 0}]},
+        {"queries": [3]},
+    ],
+)
+def test_a_round_without_its_numbers_is_left_out_and_named(run, change):
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    lines[1] |= change
+    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = report(run)
+    assert "rounds.jsonl: 1 of 3 lines cannot be read, the first is line 2." in page.text
+    assert "Each round" in page.text
+
+
+@pytest.mark.parametrize("name", ["spent", "queries", "delta", "against_colluders", "adjacency"])
+def test_half_a_privacy_statement_is_none(run, name):
+    privacy = json.loads((run / "privacy.json").read_text())
+    del privacy[name]
+    (run / "privacy.json").write_text(json.dumps(privacy))
+    page = report(run)
+    assert "privacy.json is not as this program writes it." in page.text
+    assert "Treat these texts as private data." in page.first + page.text
+    assert "ε = 4" not in page.text
 
 
 def test_bytes_that_are_no_text_are_named(run):
@@ -232,13 +265,14 @@ def test_money_is_shown_where_it_is_known(run):
         line["paid"] = {"urban": {"replies": 2, "cost": 0.25}, "rural": {"replies": 1, "cost": None}}
     (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert gather(run).facts["cost"]["money"] == {"urban": 0.75, "rural": None}
-    assert "0.75 and what has no known price" in report(run).text
+    assert "0.75, in the currency of the prices, and some at unknown prices" in report(run).text
 
 
 def test_an_unproven_query_comes_first(tmp_path):
     query = {"name": "seeds", "longest": 2048, "summed": False, "kind": "abstracted seeds", "times": 1, "grid": 1}
     numbers = {"sensitivity_l1": 1, "sensitivity_l2": 1, "scale": 0, "epsilon_alone": "inf", "mechanism": "none"}
-    run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon="inf", unproven=["seeds"], queries=[query | numbers])
+    facts = {"epsilon": "inf", "planned_epsilon": "inf", "unproven": ["seeds"]}
+    run = write_run(tmp_path / "run", **facts, queries=[query | numbers])
     page = report(run)
     assert page.first.startswith("The released texts have no end-to-end guarantee (ε is infinite):")
     assert "No model was shown a private text" not in page.text

@@ -10,6 +10,7 @@ import pytest
 from common.domain import Record
 from common.errors import CheckpointError, ProviderError
 from common.llm.base import Reply
+from server.evaluate import Evaluation
 from server.methods.wasp import Wasp
 from server.run import Setup, for_json, run
 from tests.server.test_ask import TASK, Encoder, World
@@ -51,6 +52,7 @@ def setup(tmp_path):
         held_out=[Record(f"h{i}", "ab"[i % 2]) for i in range(6)],
         experiment_seed=0,
         simulation=True,
+        evaluation=Evaluation(metrics=()),
     )
 
 

@@ -54,6 +54,17 @@ def test_mean_and_deviation_of_each_row_in_the_experiment_order_with_the_paper_b
     assert rows[0]["paper"] == {"IMDb": 81.5, "Banking": 70}
 
 
+def test_any_figure_can_be_a_column(tmp_path):
+    experiment = EXPERIMENT | {"columns": ["fidelity.mean_distance", "membership.PPL"]}
+    for number, distance in enumerate([0.25, 0.75]):
+        path = run(tmp_path, number, "ours", 0.7, experiment=experiment)
+        figures = {"fidelity": {"mean_distance": {"value": distance}}, "membership": {"PPL": {"reason": "too few"}}}
+        (path / "metrics.json").write_text(json.dumps({"synthetic": {"accuracy": 0.7}, **figures}))
+    text = as_markdown(table(tmp_path))
+    assert "| accuracy | ε | fidelity: mean distance | membership: PPL | paper: IMDb |" in text
+    assert "| ours | 2 | 70.0 ± 0.0 | 4 | 0.5 ± 0.35 | – |" in text
+
+
 def test_failed_runs_are_shown_not_left_out(tmp_path):
     run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT)
     run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")

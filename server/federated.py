@@ -1,0 +1,106 @@
+"""How good the synthetic texts are by the parties' own records, without anybody seeing one: a noised count.
+
+After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
+the parties, each of which counts on how many of its records it is right (`common.queries.CorrectCountSpec`). Only the
+noised sums are read. The query is planned with all others and costs its share of epsilon, which the method's own do
+without; whoever has public test texts needs none of this.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from common.asked import CorrectCount
+from common.domain import Candidate
+from common.privacy.plan import Plan
+from common.privacy.planned import PlannedQuery
+from common.queries import CorrectCountSpec
+from server.ask import Answered
+
+NAME = "evaluation"
+DEFINITION = (
+    "Logistic regression (L2, C = 10) over the encoder's vectors of the synthetic texts; of all parties' records it is "
+    "right on a noised number of a noised number. The interval is of the noise alone (95 %, delta method)."
+)
+"""What the figures mean, for reports."""
+
+_NEVER = -1e6
+"""Intercept of a label that no text has; the lowest that a query may hold."""
+
+
+def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
+    """A method's queries with less of epsilon each, and the count after them; as they are where its share is 0.
+
+    Laplace noise, which two counts asked once need least of; pure where all others are.
+    """
+    if share == 0:
+        return tuple(queries)
+    pure = all(query.pure for query in queries)
+    rest = 1 - math.fsum(query.share * (1 - share) for query in queries)
+    spec = CorrectCountSpec(max_records=max_records)
+    counted = PlannedQuery(name=NAME, spec=spec, mechanism="laplace", share=rest, pure=pure)
+    return (*(replace(query, share=query.share * (1 - share)) for query in queries), counted)
+
+
+def planned(plan: Plan) -> bool:
+    """Whether the plan has the count."""
+    return any(query.name == NAME for query in plan.queries)
+
+
+def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan: Plan) -> CorrectCount:
+    """The classifier of the synthetic texts, as the parties are asked about it.
+
+    Args:
+        vectors: (candidates, dim).
+        candidates: At least one.
+        plan: With the count.
+    """
+    labels = plan.labels
+    (spec,) = (query.spec for query in plan.queries if isinstance(query.spec, CorrectCountSpec))
+    weights = np.zeros((len(labels), vectors.shape[1]), dtype=np.float32)
+    intercepts = np.full(len(labels), _NEVER, dtype=np.float32)
+    own = np.array([labels.index(candidate.label) for candidate in candidates])
+    present = np.unique(own)
+    if len(present) == 1:
+        intercepts[present] = 0
+        return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
+    each = [candidate.weight for candidate in candidates]
+    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, own, each)
+    # Of two labels scikit-learn keeps one row, the second's.
+    two = len(present) == 2
+    weights[present] = np.concatenate([0 * model.coef_, model.coef_]) if two else model.coef_
+    intercepts[present] = np.concatenate([0 * model.intercept_, model.intercept_]) if two else model.intercept_
+    return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
+
+
+def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
+    """The group of `metrics.json`: noised counts and their noise's standard deviation, and the accuracy they give."""
+    (query,) = (query for query in plan.queries if query.name == NAME)
+    # b is of U shares; every survivor has added one.
+    sigma = math.sqrt(2 * answered.survivors / plan.shares(query)) * query.scale
+    right, records = (float(value) for value in answered.values)
+    return {
+        "definition": DEFINITION,
+        "accuracy": _accuracy(right, records, sigma),
+        "right": {"value": right, "noise": sigma, "interval": _around(right, sigma)},
+        "records": {"value": records, "noise": sigma, "interval": _around(records, sigma)},
+    }
+
+
+def _accuracy(right: float, records: float, sigma: float) -> dict[str, Any]:
+    if records <= 2 * sigma or records <= 0:
+        reason = f"the noised number of records, {records:.0f}, is not above twice its noise, {sigma:.1f}"
+        return {"value": None, "reason": reason}
+    share = min(1.0, max(0.0, right / records))
+    noise = sigma * math.sqrt(1 + share**2) / records
+    low, high = _around(share, noise)
+    return {"value": share, "noise": noise, "interval": (max(0.0, low), min(1.0, high)), "rows": round(records)}
+
+
+def _around(value: float, sigma: float) -> tuple[float, float]:
+    return value - 1.96 * sigma, value + 1.96 * sigma

@@ -1,0 +1,73 @@
+"""What the metrics of fidelity cost on vectors of the usual size, beside one product of the two matrices.
+
+    python -m simulations.bench_metrics [--rows 10000] [--dim 768]
+
+Both sets are draws of one mixture of Gaussians, so they overlap as good synthetic texts would. Seconds are of this
+process's processors too (`cpu`): on a machine that others use, wall time says little.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.metrics import clusters, diversity, leakage, manifolds, transport
+from common.metrics.fidelity import fid
+
+_PLACES = 40
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each metric and one for all."""
+    parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--dim", type=int, default=768)
+    chosen = parser.parse_args(arguments)
+    a, b = (_vectors(chosen.rows, chosen.dim, seed) for seed in (1, 2))
+    sys.stdout.write(f"{chosen.rows} x {chosen.dim} float32 each; a product is that of the two matrices\n")
+    _, product, _ = _timed(lambda: a @ b.T)
+    measured: dict[str, Callable[[], object]] = {
+        "FID": lambda: fid(a, b),
+        "precision, recall, density, coverage": lambda: manifolds.overlap(a, b),
+        "MAUVE, KL, total variation": lambda: clusters.divergences(a, b),
+        "Wasserstein": lambda: transport.wasserstein(a, b),
+        "Sinkhorn": lambda: transport.sinkhorn(a, b),
+        "self-similarity, near duplicates": lambda: (
+            diversity.self_similarity(a),
+            diversity.duplicates([str(number) for number in range(len(a))], a),
+        ),
+        "nearest records": lambda: leakage.nearest(a, b, b[::-1]),
+    }
+    head = ("metric", "wall s", "cpu s", "products", "peak MiB")
+    sys.stdout.write("{:38}{:>8}{:>8}{:>10}{:>10}\n".format(*head))
+    total = np.zeros(2)
+    for name, compute in measured.items():
+        wall, own, peak = _timed(compute)
+        total += (wall, own)
+        sys.stdout.write(f"{name:38}{wall:8.1f}{own:8.1f}{own / product:10.1f}{peak:10.0f}\n")
+    sys.stdout.write(f"{'all':38}{total[0]:8.1f}{total[1]:8.1f}{total[1] / product:10.1f}\n")
+
+
+def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
+    """Wall and processor seconds, and the most memory that this process has held so far, in MiB."""
+    wall, own = time.perf_counter(), time.process_time()
+    compute()
+    taken = time.perf_counter() - wall, time.process_time() - own
+    return *taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _vectors(rows: int, dim: int, seed: int) -> NDArray[np.float32]:
+    """(rows, dim) unit vectors around forty places, with a spectrum that falls off as that of embeddings does."""
+    places = np.random.default_rng(0).normal(size=(_PLACES, dim))
+    rng = np.random.default_rng(seed)
+    fall = 1.5 * np.exp(-np.arange(dim) / 100)
+    found = places[rng.integers(_PLACES, size=rows)] + fall * rng.normal(size=(rows, dim))
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
+
+
+if __name__ == "__main__":
+    main()

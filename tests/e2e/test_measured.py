@@ -1,0 +1,97 @@
+"""Figures of a whole run: after it, later by a test file, and of one that never ended."""
+
+import json
+import shutil
+
+import pytest
+
+from server.command import main
+from tests.e2e.runs import read, tiny
+
+FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"
+ALL = "evaluation.metrics=[utility,language,fidelity,diversity,privacy,fidelity_private,membership]"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("measured") / "run"
+    return tiny(folder, ALL, FAST, "evaluation.federated=0.1", "evaluation.shadows=1", "task.test_records=48")
+
+
+@pytest.fixture
+def copy(run, tmp_path):
+    return shutil.copytree(run, tmp_path / "run")
+
+
+def evaluate(capsys, *arguments):
+    code = main(["evaluate", *map(str, arguments)])
+    out, error = capsys.readouterr()
+    return code, json.loads(out) if code == 0 else error
+
+
+def test_a_run_measures_what_was_chosen_and_marks_what_looked_at_records(run):
+    metrics = read(run, "metrics.json")
+    marked = {name for name, group in metrics.items() if isinstance(group, dict) and group.get("simulation_only")}
+    assert marked == {"real_private", "utility_real", "language_real", "nearest", "fidelity_private", "membership"}
+    assert metrics["membership"]["PPL"]["rows"] == 48 + 24
+    assert 0 <= metrics["membership"]["LIRA"]["value"] <= 1
+    assert metrics["utility"]["accuracy"]["value"] == metrics["synthetic"]["accuracy"]
+    page = (run / "report.html").read_text("utf-8")
+    assert "MAUVE" in page or "mauve" in page
+
+
+def test_the_parties_were_asked_once_more_within_the_same_epsilon(run):
+    privacy, counted = read(run, "privacy.json"), read(run, "metrics.json")["federated"]
+    assert [query["name"] for query in privacy["queries"]][-1] == "evaluation"
+    assert privacy["spent"]["queries_asked"] == privacy["spent"]["queries_planned"] == 3
+    assert privacy["planned_epsilon"] <= 4
+    sigma = counted["records"]["noise"]
+    assert abs(counted["records"]["value"] - 48) < 8 * sigma
+    assert sigma == pytest.approx(2**0.5 * privacy["queries"][-1]["scale"])
+
+
+def test_later_by_a_test_file(copy, tmp_path, capsys):
+    before = read(copy, "metrics.json")
+    file = tmp_path / "own.csv"
+    file.write_text("text,label\n" + "fever and green sputum,pneumonia\nswollen ankles,heart failure\nodd,other\n" * 4)
+    code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "diversity", "membership")
+    assert code == 0
+    assert made == read(copy, "metrics.json")
+    assert (made["test"], made["test_records"]) == ("own.csv", 12)
+    assert "4 of 12 test texts have labels never learned" in made["utility"]["note"]
+    assert made["utility"]["test"] == "own.csv"
+    assert made["membership"] == before["membership"]  # a simulation's; nothing here could have made it
+    assert made["fidelity"] == before["fidelity"]
+    assert made["real_private"] is None  # it was of other test texts
+    code, made = evaluate(capsys, copy, "--test", file)
+    assert made["fidelity"]["test"] == "own.csv"
+
+
+def test_of_a_run_that_died_what_there_is(copy, tmp_path, capsys):
+    for name in ("metrics.json", "report.html"):
+        (copy / name).unlink()
+    status = read(copy, "run.json") | {"status": "partial"}
+    (copy / "run.json").write_text(json.dumps(status))
+    file = tmp_path / "own.csv"
+    file.write_text("text,label\nfever and green sputum,pneumonia\n")
+    code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "fidelity", "membership")
+    assert code == 0
+    assert "the run is partial" in made["note"]
+    assert made["utility"]["accuracy"]["rows"] == 1
+    assert "at least 2 rows" in made["fidelity"]["fid"]["reason"]
+    assert "private records" in made["membership"]["reason"]
+    assert (copy / "report.html").exists()
+
+
+def test_no_run_no_texts_no_test_file(copy, tmp_path, capsys):
+    code, error = evaluate(capsys, tmp_path / "nothing", "--test", tmp_path / "own.csv")
+    assert (code, "run folder" in error) == (2, True)
+    code, error = evaluate(capsys, copy, "--test", tmp_path / "absent.csv")
+    assert code == 2
+    assert "absent.csv" in error
+    (tmp_path / "own.csv").write_text("text,label\na,b\n")
+    code, error = evaluate(capsys, copy, "--test", tmp_path / "own.csv", "--metrics", "beauty")
+    assert (code, "evaluation.metrics" in error) == (2, True)
+    (copy / "synthetic.jsonl").write_text("")
+    code, error = evaluate(capsys, copy, "--test", tmp_path / "own.csv")
+    assert (code, "none yet" in error) == (2, True)

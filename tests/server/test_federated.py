@@ -1,0 +1,89 @@
+"""A classifier of the synthetic texts is asked about with noise, at its share of epsilon."""
+
+import math
+
+import numpy as np
+import pytest
+
+from common.domain import Candidate
+from common.privacy.guarantee import verify
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, VotesSpec
+from server.app import Parts, composed
+from server.ask import Answered
+from server.federated import NAME, measured, planned, question, with_evaluation
+from tests.federations import plan
+
+
+def votes(**changes):
+    settings = {"name": "votes", "spec": VotesSpec(top=8, furthest=True), "times": 4, "share": 1.0} | changes
+    return PlannedQuery(**settings)
+
+
+def test_its_share_is_taken_from_all_others():
+    parts = [votes(share=0.7), votes(name="labels", spec=LabelHistogramSpec(labels=2), share=0.3)]
+    made = with_evaluation(parts, 0.1, 3)
+    assert [query.share for query in made] == pytest.approx([0.63, 0.27, 0.1])
+    assert math.fsum(query.share for query in made) == pytest.approx(1, abs=1e-12)
+    assert (made[-1].name, made[-1].mechanism, made[-1].spec.max_records, made[-1].pure) == (NAME, "laplace", 3, False)
+    assert with_evaluation(parts, 0.0, 3) == tuple(parts)
+
+
+def test_alone_it_has_all_and_beside_pure_queries_it_is_pure():
+    assert with_evaluation([], 0.05, 1)[0].share == 1
+    pure = votes(name="labels", spec=LabelHistogramSpec(labels=2), times=1, mechanism="laplace", pure=True)
+    assert with_evaluation([pure], 0.05, 1)[-1].pure
+
+
+@pytest.mark.parametrize("method", ["wasp", "fusegen", "pre_text", "dpga"])
+def test_any_method_keeps_its_epsilon_with_it(method):
+    user = ["privacy.unit=user", "privacy.max_records=4"] if method == "pre_text" else []
+    made = Parts(composed([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])).plan
+    assert planned(made)
+    assert made.queries[-1].scale > 0
+    assert verify(made) <= 2
+    assert not planned(Parts(composed([f"method={method}", *user])).plan)
+
+
+def candidates(*labels):
+    return [Candidate(text="t", label=label, model="m", round=0) for label in labels]
+
+
+def predict(asked, vectors):
+    return (vectors @ asked.weights.T + asked.intercepts).argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"), [(["b", "c", "a"], [1, 2, 0]), (["a", "c", "a"], [0, 2, 0]), (["c", "c", "c"], [2, 2, 2])]
+)
+def test_the_classifier_says_the_plans_labels_whichever_are_there(present, expected):
+    vectors = np.eye(3, dtype=np.float32)
+    made = plan(3, queries=with_evaluation([], 0.1, 1), labels=("a", "b", "c"), epsilon=1.0, unit="sample")
+    asked = question(vectors.repeat(4, axis=0), candidates(*np.repeat(present, 4)), made)
+    assert predict(asked, vectors) == expected
+
+
+def test_the_figures_of_an_answer_by_hand():
+    made = plan(3, queries=with_evaluation([], 0.1, 1), epsilon=1.0, unit="sample")
+    (query,) = made.queries
+    sigma = math.sqrt(2) * query.scale  # three survivors, three shares
+    found = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
+    assert found["right"]["noise"] == pytest.approx(sigma)
+    noise = sigma * math.sqrt(1 + 0.75**2) / 600
+    assert found["accuracy"]["value"] == 0.75
+    assert found["accuracy"]["noise"] == pytest.approx(noise)
+    assert found["accuracy"]["interval"] == pytest.approx((0.75 - 1.96 * noise, 0.75 + 1.96 * noise))
+    drowned = measured(made, Answered(index=0, values=np.array([4, 1]), survivors=3))["accuracy"]
+    assert drowned["value"] is None
+    assert "twice its noise" in drowned["reason"]
+
+
+def test_nineteen_of_twenty_intervals_hold_the_truth():
+    made = plan(3, queries=with_evaluation([], 0.1, 1), epsilon=1.0, unit="sample")
+    (query,) = made.queries
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(2000):
+        noisy = np.round(np.array([300, 400]) + rng.laplace(0, query.scale, 2)).astype(np.int64)
+        low, high = measured(made, Answered(index=0, values=noisy, survivors=3))["accuracy"]["interval"]
+        hits += low <= 0.75 <= high
+    assert 0.93 < hits / 2000 < 0.97
