@@ -23,6 +23,8 @@ QUERIES = "tests/common/test_queries.py::"
 LEDGER = "tests/common/privacy/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
 ANSWER = "tests/client/test_answer.py::"
+FINETUNE = "tests/client/test_finetune.py::"
+PRICES = "tests/common/privacy/test_fine_tuning.py::"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,48 @@ def mutation(name, file, old, new, *tests):
 
 
 MUTATIONS = (
+    mutation(
+        "a step of training without its noise where nobody was drawn",
+        "client/finetune.py",
+        "        if scale:\n",
+        "        if scale and batch:\n",
+        FINETUNE + "test_every_step_is_noised_on_every_weight_with_a_key_of_its_own_whoever_was_drawn",
+    ),
+    mutation(
+        "gradients divided by how many were drawn",
+        "client/finetune.py",
+        "total * (unit / spec.batch)",
+        "total * (unit / max(1, len(batch)))",
+        FINETUNE + "test_sums_are_divided_by_the_public_number_whoever_was_drawn",
+    ),
+    mutation(
+        "gradients that are not clipped",
+        "client/finetune.py",
+        "norms.clamp(min=clip)",
+        "clip",
+        FINETUNE + "test_rows_are_clipped_and_rounded_without_bias_and_never_longer_than_the_bound",
+    ),
+    mutation(
+        "rounded gradients that are not looked at again",
+        "client/finetune.py",
+        "<= self._resolution**2)] = 0",
+        "<= torch.inf)] = 0",
+        FINETUNE + "test_a_row_that_rounding_makes_longer_than_the_bound_is_dropped",
+    ),
+    mutation(
+        "the same records in every step of training",
+        "client/finetune.py",
+        "records.sampled(rate, secure_bytes(32))",
+        "records.sampled(rate, bytes(32))",
+        FINETUNE + "test_each_step_draws_records_anew_with_the_rate",
+    ),
+    mutation(
+        "one step of training paid for in place of all",
+        "common/privacy/planned.py",
+        "query.steps * times}",
+        "times}",
+        PRICES + "test_steps_over_all_units_are_gaussians_of_all_units",
+    ),
     mutation(
         "half of sigma, in the plan",
         "common/privacy/plan.py",
@@ -120,7 +164,7 @@ MUTATIONS = (
     ),
     mutation(
         "the l2 sensitivity of a user's m records grows with sqrt(m)",
-        "common/queries.py",
+        "common/sensitivity.py",
         "l2_squared=l2_squared * units**2,",
         "l2_squared=l2_squared * units,",
         QUERIES + "test_sensitivities_of_votes_are_the_derived_ones",

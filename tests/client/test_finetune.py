@@ -132,6 +132,14 @@ def test_rows_are_clipped_and_rounded_without_bias_and_never_longer_than_the_bou
     assert abs(off.mean()) < 5 * 0.5 / off.numel() ** 0.5
 
 
+def test_a_row_that_rounding_makes_longer_than_the_bound_is_dropped():
+    one = tuner()
+    one._resolution = 64  # for more weights than it can bear: rounding adds about a quarter for each
+    assert one.size / 4 > 64**2 * (1 - ROOM**2)
+    rows = torch.ones((20, one.size))
+    assert not one.rounded(rows, clip=1.0).any()
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_gradient_that_is_not_finite_is_dropped_and_spoils_no_other(bad):
     one = tuner()

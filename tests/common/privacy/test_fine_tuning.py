@@ -122,3 +122,10 @@ def test_draws_need_a_name_and_one_count_a_name():
 def test_one_subsample_for_all_steps_is_no_plan(rate, redraw):
     with pytest.raises(ConfigError, match="subsampling"):
         replace(query(), rate=rate, redraw=redraw)
+
+
+def test_a_plan_with_training_travels_as_it_is():
+    made = plan(replace(query(clip=1, top_p=1, learning_rate=1), scale=4096.0), epsilon=4.0)
+    assert Plan.from_dict(made.to_dict()) == made
+    assert Plan.from_dict(made.to_dict()).digest() == made.digest()
+    assert plan(replace(query(clip=1.0, top_p=1.0, learning_rate=1.0), scale=4096.0), epsilon=4.0) == made
