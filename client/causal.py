@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from common import checkpoints
 from common.errors import ConfigError
 from common.rng import secure_bytes
 
@@ -123,41 +124,17 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
 def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
     """A causal language model as it was saved, in single precision and without dropout, and its tokenizer.
 
-    Nothing is downloaded, and code that comes with a model is never run.
-
     Raises:
         ConfigError: There is no such model here, or no such device.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415 — seconds to import
 
-    known = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        config = AutoConfig.from_pretrained(name_or_path, **known)
+    def configure(config: Any) -> None:  # noqa: ANN401 — transformers
         # A record's gradient is to depend on the record and the weights alone.
         config.update({key: 0.0 for key, value in config.to_dict().items() if "drop" in key and type(value) is float})
         config.use_cache = True
-        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **known)
-        model = AutoModelForCausalLM.from_pretrained(name_or_path, config=config, dtype="float32", **known)
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-        raise ConfigError(
-            "the language model cannot be loaded",
-            expected="a transformers folder with a causal language model and its tokenizer, or one in the local cache",
-            got=f"{name_or_path!r} ({type(error).__name__})",
-            do="Correct name_or_path in this party's own file.",
-        ) from error
-    return _on(device, model), tokenizer
 
-
-def _on(device: str, model: Any) -> Any:  # noqa: ANN401 — transformers
-    """The model on a device, as torch names it.
-
-    Raises:
-        ConfigError: This machine has no such device.
-    """
-    try:
-        return model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError("device", expected="a device of this machine", got=device) from error
+    what = "language model of this party's own file (name_or_path)"
+    return checkpoints.load(name_or_path, "AutoModelForCausalLM", what=what, device=device, configure=configure)
 
 
 @contextmanager
@@ -187,4 +164,4 @@ def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
     )  # fmt: skip
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_PUBLIC_SEED)
-        return _on(device, GPT2LMHeadModel(config)), tokenizer
+        return checkpoints.on_device(GPT2LMHeadModel(config), device), tokenizer

@@ -8,7 +8,7 @@ checkpoint is never run. transformers takes seconds to import, so it is imported
 import hashlib
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -132,27 +132,50 @@ def digest(folder: Path, **settings: object) -> str:
     return whole.hexdigest()
 
 
-def load(name_or_path: str, auto: str, *, what: str, device: str = "cpu") -> tuple[Any, Any]:
-    """A model of this machine, ready to be used, and its tokenizer.
+def load(
+    name_or_path: str | Path,
+    auto: str,
+    *,
+    what: str,
+    device: str = "cpu",
+    configure: Callable[[Any], None] = lambda _: None,
+) -> tuple[Any, Any]:
+    """A model of this machine in single precision, ready to be used, and its tokenizer.
 
     Args:
         name_or_path: A folder, or a name in the local cache.
         auto: Class of transformers that knows what to make of it, such as "AutoModelForSeq2SeqLM".
         what: It is for, in errors.
         device: As torch names it.
+        configure: Changes the network's configuration.
 
     Raises:
-        ConfigError: There is no such model here.
+        ConfigError: There is no such model here, or no such device.
     """
     import transformers  # noqa: PLC0415 — seconds to import
 
     folder = found(name_or_path, what=what)
+    known = {"local_files_only": True, "trust_remote_code": False}
     with explained(what, folder):
+        config = transformers.AutoConfig.from_pretrained(folder, **known)
+        configure(config)
         # Without its own word the look for adapters would ask the network.
         model = getattr(transformers, auto).from_pretrained(
-            folder, adapter_kwargs={"local_files_only": True}, local_files_only=True, trust_remote_code=False
+            folder, config=config, dtype="float32", adapter_kwargs={"local_files_only": True}, **known
         )
-        return model.to(device).eval(), tokenizer(folder)
+    return on_device(model, device).eval(), tokenizer(folder)
+
+
+def on_device(model: Any, device: str) -> Any:  # noqa: ANN401 — torch's module
+    """The model on a device, as torch names it.
+
+    Raises:
+        ConfigError: This machine has no such device.
+    """
+    try:
+        return model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError("device", expected="a device of this machine", got=device) from error
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from common import checkpoints
 from common.errors import ConfigError, DataError
 from common.validate import at_least, integers, positive
 
@@ -212,26 +213,11 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
 
 
 def _loaded(start: str | Path) -> tuple[Any, Any]:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
-
-    try:
-        # Of a mere name transformers asks the network for adapters, whatever it is told: so name a folder.
-        folder = str(start) if Path(start).is_dir() else snapshot_download(str(start), local_files_only=True)
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    def configure(config: Any) -> None:  # noqa: ANN401 — transformers
         if hasattr(config, "is_decoder"):
             config.is_decoder = True  # BERT's kind reads both ways otherwise
-        model = AutoModelForCausalLM.from_pretrained(folder, config=config, trust_remote_code=False)
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
-        raise ConfigError(
-            "language model to start from", expected="a causal language model in a folder or the local cache",
-            got=type(error).__name__, where=start, do="Save one there, or leave it out to train one from nothing",
-        ) from error  # fmt: skip
-    # Where its files are missing, transformers makes up a tokenizer of nothing but special tokens.
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):
-        raise ConfigError("language model to start from", expected="its tokenizer beside it", got="none", where=start)
-    return model, tokenizer
+
+    return checkpoints.load(start, "AutoModelForCausalLM", what="language model to start from", configure=configure)
 
 
 def _signs(tokenizer: Any) -> tuple[int, int]:  # noqa: ANN401

@@ -296,7 +296,7 @@ def test_a_checkpoint_is_trained_and_sampled_without_dropout_or_a_token_to_pad_w
 @pytest.mark.parametrize(
     ("settings", "query", "message"),
     [
-        ({"name_or_path": "no-such-model"}, {}, "cannot be loaded"),
+        ({"name_or_path": "no-such-model"}, {}, "name_or_path"),
         ({"device": "abacus"}, {}, "device"),
         ({"max_steps": 1}, {}, "steps"),
         ({}, {"max_tokens": 12}, "at least 15, for labels"),
@@ -309,7 +309,7 @@ def test_what_cannot_be_done_is_said_before_any_record_is_seen(settings, query, 
 
 def test_a_folder_that_is_no_model_a_tokenizer_without_an_end_and_a_short_context_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match=r"cannot be loaded.*name_or_path"):
+    with pytest.raises(ConfigError, match=r"name_or_path.*expected a folder"):
         base(name_or_path=str(tmp_path / "empty"))
     path = folder_of(tmp_path)
     with pytest.raises(ConfigError, match="end-of-text"):
