@@ -283,7 +283,7 @@ a private text.</p>
 
 <section id="utility">
 <h2>Utility against real data</h2>
-{% if metrics and (metrics.synthetic or metrics.real_private) %}
+{% if metrics and (metrics.get("synthetic") or metrics.get("real_private")) %}
 <p>{{ metrics.definition }}</p>
 {% call table("Trained on these, tested on " ~ metrics.test_records | number ~ " real records",
   ["trained on", "records", "accuracy", "macro-F1"]) %}

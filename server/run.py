@@ -140,7 +140,8 @@ def run(setup: Setup) -> State:
         federation.close()
 
     metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder)
-    metrics["paid"] = rounds.paid(setup.spending)
+    if paid := rounds.paid(setup.spending):
+        metrics["paid"] = paid
     write_json(setup.folder / "metrics.json", metrics)
     save(status="complete")
     write_report(setup.folder)

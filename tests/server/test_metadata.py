@@ -137,7 +137,7 @@ def test_each_model_lists_its_part_of_the_keywords_of_each_label():
     (keywords, written, notes), providers = listed(["x", "y"], ["z", "w"])
     assert keywords == {"a": ["x", "y", "z", "w"], "b": ["x", "y", "z", "w"]}
     assert not notes
-    assert written.calls == 4
+    assert written.use.calls == 4
     for provider in providers.values():
         assert [(request.label, request.n, request.phrases) for request in provider.requests] == [
             ("a", 2, True), ("b", 2, True)

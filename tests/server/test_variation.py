@@ -26,7 +26,7 @@ def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
     assert written.texts[0][0].startswith("k wrote")
     assert all(text.startswith("m wrote") for text in written.texts[1])
     assert [request.source for request in world.models["k"].requests] == [("from k",)]
-    assert written.calls == 3
+    assert written.use.calls == 3
     assert [(c.label, c.model, c.round) for c in children(parents, written, 4)] == [("a", "k", 4), *[("a", "m", 4)] * 2]
 
 
@@ -79,13 +79,13 @@ def test_looking_ahead_varies_what_is_new_once_and_forgets_what_is_gone(world):
     assert ahead["old"] == ["kept"]
     assert len(ahead["new"]) == 3
     assert list(ahead) == ["old", "new"]
-    assert written.calls == 3
+    assert written.use.calls == 3
 
 
 def test_without_looking_ahead_nothing_is_written_and_candidates_speak_for_themselves(world):
     some = [candidate("x"), candidate("y")]
     ahead, written = look_ahead(some, world.tools, degree=0, known={}, variation=Variation(), round_number=0)
-    assert (ahead, written.calls, world.requests) == ({}, 0, [])
+    assert (ahead, written.use.calls, world.requests) == ({}, 0, [])
     assert np.array_equal(vectors(some, world.tools, ahead), embed(["x", "y"]))
 
 
