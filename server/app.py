@@ -210,7 +210,7 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
         CheckpointError: There is none, or an override of something else.
     """
     if not (folder / "config.yaml").is_file():
-        raise CheckpointError("--resume", expected="a folder with a config.yaml", got="none there", where=folder)
+        raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
     config = load(folder)
     for override in overrides:
         name, sign, value = override.partition("=")

@@ -82,7 +82,7 @@ def _composed(config: DictConfig) -> None:
 def _resume(arguments: list[str]) -> None:
     try:
         if arguments[0] != "--resume" or len(arguments) < 2:
-            raise CheckpointError("--resume", expected="first, then one folder", got=" ".join(arguments))
+            raise CheckpointError("--resume", expected="one folder with a config.yaml", got=" ".join(arguments))
         folder = Path(arguments[1])
         config = reloaded(folder, arguments[2:])
     except CaucusError as error:

@@ -120,7 +120,7 @@ def test_only_caps_may_change_when_a_run_goes_on(tmp_path):
     assert "no overrides but llm.max_cost and llm.max_tokens" in said
     code, said = command(tmp_path, "--resume", str(tmp_path / "none"), "llm.max_cost=5")
     assert code == 1
-    assert "a folder with a config.yaml" in said
+    assert "one folder with a config.yaml" in said
 
 
 @pytest.mark.parametrize("status", [401, 404])
