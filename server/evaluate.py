@@ -113,6 +113,11 @@ class Evaluation:
         return Training(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether the model's texts go to an endpoint, where no private record may go."""
+        return self.model in {"encoder", "network"} and not getattr(self.embedding, "local", True)
+
+    @property
     def definition(self) -> str:
         """What the figures mean."""
         said = _definition(self.model)

@@ -153,6 +153,9 @@ def _utility(measured: Measured) -> Group:
 
 def _utility_real(measured: Measured) -> Group:
     """The same model trained on equally many private records, or all if there are fewer."""
+    if measured.evaluation.elsewhere:
+        reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
+        return {"value": None, "reason": reason}
     train = measured.drawn(measured.private, "real", len(measured.candidates))
     plain = replace(measured.evaluation, domain_adaptation="none", target=None)
     return _classified(measured, train, None, plain)

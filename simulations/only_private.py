@@ -76,7 +76,16 @@ def only_private(config: DictConfig, folder: Path) -> None:
 
 
 def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """The run's small model, trained on the private records without noise: what only a simulation can measure."""
+    """The run's small model, trained on the private records without noise: what only a simulation can measure.
+
+    Raises:
+        ConfigError: The model would send them to an endpoint.
+    """
     evaluation = replace(instantiate(config.evaluation, _convert_="all"), domain_adaptation="none", target=None)
-    encoder = instantiate(config.embedding, _convert_="all") if evaluation.model == "network" else None
+    if evaluation.elsewhere:
+        raise ConfigError(
+            "evaluation.embedding", expected="an encoder that runs here: private text is never sent anywhere",
+            got="an endpoint", do="Leave it out, or choose an encoder that is computed locally",
+        )  # fmt: skip
+    encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None
     return evaluate.score(private, held_out, evaluation=evaluation, encoder=encoder) | {"simulation_only": True}

@@ -185,12 +185,13 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
     if not held_out or not private:
         return
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    metrics["real_private"] = only_private.score(config, private, held_out)
+    evaluation = instantiate(config.evaluation, _convert_="all")
+    metrics["real_private"] = None if evaluation.elsewhere else only_private.score(config, private, held_out)
     metrics |= measures.of_records(
         measures.Measured(
             candidates=read_candidates(folder),
             test=held_out,
-            evaluation=instantiate(config.evaluation, _convert_="all"),
+            evaluation=evaluation,
             encoder=instantiate(config.embedding, _convert_="all"),
             experiment_seed=config.experiment_seed,
             private=private,

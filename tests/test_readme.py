@@ -27,7 +27,7 @@ def overrides(words):
 
 
 def test_there_are_commands_to_test():
-    assert len(commands()) == 7
+    assert len(commands()) == 11
     assert {Path(words[0]).name for words in commands()} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 
 
@@ -81,7 +81,7 @@ def test_the_first_command_runs_as_written_on_a_small_corpus(tmp_path):
     assert said.rstrip().endswith(f"done: {tmp_path}/run/report.html")
     rows = re.findall(r"^\| ((?:`[a-z./]+`(?:, )?)+) \|", README[README.index("## What a run leaves") :], re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert len(listed) == 11
+    assert len(listed) == 13
     assert all((tmp_path / "run" / name).exists() for name in listed)
 
 

@@ -64,17 +64,21 @@ def _shown(case: Case, settings: Settings) -> Iterator[str]:
     plan = Plan.from_dict(json.loads(case.plan))
     colluders = min(plan.colluders, plan.parties - 1)
     yield f"run {case.run}, first seen {case.first_seen}, plan {case.plan_digest[:16]}"
-    yield f"  {plan.method} with {plan.parties} hospitals, labels: {', '.join(plan.labels)}"
+    yield f"  {plan.method} with {plan.parties} hospitals, labels: {', '.join(map(_plain, plan.labels))}"
     yield f"  epsilon {plan.epsilon:g} at delta {plan.delta:g}, protecting each {plan.unit}"
     against = epsilon_against(plan, colluders)
     yield f"  of the released texts {epsilon_released(plan):.3f}; against the coordinator {against:.3f}"
     sums = (
-        f"only sums over {plan.survivors} or more leave" if plan.secure else "NO masks: it sees this hospital's answer"
+        f"masks open to sums over {plan.survivors} or more alone"
+        if plan.secure
+        else "NO masks: it sees this hospital's answer"
     )
     yield f"  the coordinator: {sums}"
     for query in plan.queries:
         noise = f"{query.mechanism} noise, scale {query.scale / query.spec.grid:.3f}" if query.scale else "NO noise"
-        yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}"
+        own = "" if query.summed or not plan.secure else ", NO masks: it sees this hospital's own answer"
+        proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
+        yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}{own}{proof}"
     ledger = settings.private / "ledger.db"
     try:
         earlier = Ledger(ledger, read_only=True).releases() if ledger.exists() else ()
@@ -82,3 +86,8 @@ def _shown(case: Case, settings: Settings) -> Iterator[str]:
         yield "  within this hospital's limits"
     except RefusalError as error:
         yield f"  BEYOND this hospital's limits, refused even when approved: {error}"
+
+
+def _plain(label: str) -> str:
+    """A label as one line: it is the coordinator's, and must not write over what a person decides by."""
+    return label if label.isprintable() else repr(label)

@@ -20,6 +20,7 @@ from common.secagg.identity import Identity, Roster
 
 LEAVES = (
     "leaves: public keys; for each planned query one vector of counts, noised here, masked so that only a sum is read;",
+    "        of a length range and of seed choices this hospital's own answer, noised here, without a mask;",
     "        coarse reasons of refusals; when this hospital answers and how long it takes",
     "never leaves: texts, labels and embeddings of records, counts without noise, how many records there are,",
     "        secret keys, the ledger",

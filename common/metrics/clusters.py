@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import DataError
+from common.errors import ConfigError, DataError
 from common.metrics.fidelity import comparable, drawn
 
 LARGEST = 5000
@@ -45,12 +45,19 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
 
     Raises:
         DataError: Shapes do not fit, there are too few rows, a value is not finite, or all vectors are the same.
+        ConfigError: mauve-text, which is GPLv3 and so an extra, is not installed.
     """
     comparable("MAUVE", synthetic, real, least=20)
     # mauve-text's principal components divide by the variance.
     if not np.ptp(np.concatenate([synthetic, real]), axis=0).any():
         raise DataError("vectors for MAUVE", expected="different ones", got="one and the same")
-    from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
+    try:
+        from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
+    except ImportError as error:
+        raise ConfigError(
+            "MAUVE, KL and total variation", expected="the package mauve-text (GPLv3)", got="none",
+            do="Install the extra: pip install 'caucus[mauve]'",
+        ) from error  # fmt: skip
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
     found = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)

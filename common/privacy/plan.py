@@ -120,6 +120,10 @@ class Plan:
         for what, names in (("labels", self.labels), ("queries", tuple(query.name for query in self.queries))):
             if len(set(names)) < len(names):
                 raise ConfigError(what, expected="each name once", got=names)
+        drawn = [name for query in self.queries for name, _ in draws(query) if name]
+        if len(set(drawn)) < len(drawn):
+            # "a/0", and the first subsample of "a", would be priced as one.
+            raise ConfigError("names of subsamples", expected="each once", got="queries whose names make the same")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
         _check_parties(self)

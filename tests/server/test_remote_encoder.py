@@ -7,10 +7,15 @@ import pytest
 
 from client.guard import Limits
 from client.service import PartyService
-from common.domain import Record
+from common.domain import Candidate, Record
 from common.errors import ConfigError, ProviderError
 from common.privacy.ledger import Ledger
+from server.app import composed
+from server.evaluate import Evaluation
+from server.measures import Measured, of_records, of_texts
 from server.remote_encoder import RemoteEncoder
+from simulations import only_private
+from tests.federations import ENCODER
 
 
 @pytest.fixture
@@ -81,7 +86,7 @@ def test_without_a_key_nothing_is_made(monkeypatch):
 
 
 def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
-    from server.app import Parts, composed
+    from server.app import Parts
 
     monkeypatch.setenv("OPENAI_API_KEY", "a word")
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
@@ -89,3 +94,28 @@ def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "evaluation.model=encoder", "task.public_notes=60"]
     parts = Parts(composed(chosen))
     assert isinstance(parts.evaluation.embedding, RemoteEncoder)
+
+
+def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpoint):
+    encoder, sent = endpoint(lambda texts: ([[len(text), 1.0] for text in texts], 200))
+    evaluation = Evaluation(model="encoder", embedding=encoder, metrics=["utility"])
+    held_out, private = [Record("held out", "a"), Record("so is this", "b")], [Record("zyxcanary", "a")]
+    measured = Measured(
+        candidates=[Candidate(text=text, label=label, model="m", round=0) for text, label in (("x", "a"), ("yy", "b"))],
+        test=held_out, evaluation=evaluation, encoder=ENCODER, private=private,
+    )  # fmt: skip
+    assert of_texts(measured)["utility"]["accuracy"]["value"] is not None
+    assert sent
+    group = of_records(measured)["utility_real"]
+    assert group["value"] is None
+    assert "private text is never sent anywhere" in group["reason"]
+    assert "zyxcanary" not in str(sent)
+
+
+def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a word")
+    chosen = ["+embedding@evaluation.embedding=openai_compatible", "task.public_notes=60"]
+    private = [Record("zyxcanary", "a"), Record("b", "b")]
+    with pytest.raises(ConfigError, match=r"evaluation\.embedding; expected an encoder that runs here"):
+        only_private.score(composed([*chosen, "evaluation.model=encoder"]), private, private)
+    assert only_private.score(composed(chosen), private, private)["records"] == 2  # TF-IDF asks no encoder

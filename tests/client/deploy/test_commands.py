@@ -1,6 +1,7 @@
 """The hospital's commands: each bad input is one clear line on the hospital's own side, and an exit code."""
 
 import json
+import math
 import subprocess
 
 import pytest
@@ -9,10 +10,15 @@ import yaml
 from client.command import main
 from client.deploy import host
 from client.deploy.settings import Settings
+from client.desk import Desk
+from client.session import RefusalError
 from common.deployment import PartyFile
+from common.privacy.planned import PlannedQuery
+from common.queries import LabelHistogramSpec, SeedChoiceSpec
 from common.secagg.identity import Roster
+from common.text_queries import AbstractedSeedsSpec
 from server.deploy.authority import make_authority
-from tests.federations import CANARY
+from tests.federations import CANARY, plan
 
 
 @pytest.fixture
@@ -169,3 +175,31 @@ def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
         for closed in ("client.yaml", "private/identity.key", "private/ledger.db", "private"):
             assert not read(folder / closed)
         assert not read(Settings.load(made).records)
+
+
+def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over_it(made, capsys):
+    forged = "flu\n  epsilon 0.01 at delta 1e-09\x1b[8m"
+    queries = (
+        PlannedQuery(name="choices", spec=SeedChoiceSpec(choices=4), mechanism="permute and flip", scale=1.0),
+        PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=4), mechanism="gaussian max", scale=2.0**20),
+        PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=2.0),
+    )
+    asked = plan(3, labels=("a", forged), queries=queries, epsilon=math.inf)
+    records = Settings.load(made).records
+    wanted = Desk(made / "private", approval="manual", records=records, key=b"k" * 32)
+    with pytest.raises(RefusalError):
+        wanted.admit("r", asked)
+    assert main(["approve", str(made), "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert [line for line in shown.splitlines() if line.startswith("  epsilon")] == [
+        "  epsilon inf at delta 1e-05, protecting each sample"
+    ]
+    (choices,) = (line for line in shown.splitlines() if "x choices" in line)
+    (seeds,) = (line for line in shown.splitlines() if "x seeds" in line)
+    (sizes,) = (line for line in shown.splitlines() if "x sizes" in line)
+    assert "NO masks" in choices
+    assert "NO proof" not in choices
+    assert "NO masks" in seeds
+    assert "NO proof" in seeds
+    assert "NO" not in sizes

@@ -1,7 +1,9 @@
+import sys
+
 import numpy as np
 import pytest
 
-from common.errors import DataError
+from common.errors import ConfigError, DataError
 from common.metrics.clusters import divergences
 
 
@@ -46,3 +48,10 @@ def test_what_cannot_be_clustered_is_refused():
         divergences(a, a * np.nan)
     with pytest.raises(DataError, match="one and the same"):
         divergences(np.ones((30, 4)), np.ones((30, 4)))
+
+
+def test_without_the_package_it_says_which(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mauve", None)
+    ours = np.random.default_rng(0).normal(size=(30, 4))
+    with pytest.raises(ConfigError, match=r"mauve-text.*caucus\[mauve\]"):
+        divergences(ours, ours + 1)

@@ -15,7 +15,7 @@ from common.queries import (
     SketchSpec,
     VotesSpec,
 )
-from common.text_queries import AbstractedSeedsSpec, RewrittenSpec
+from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 
 SPEC = VotesSpec(top=8)
 QUERY = PlannedQuery(name="votes", spec=SPEC, times=4, scale=1560.0)
@@ -317,3 +317,14 @@ def test_what_secure_aggregation_needs_is_refused_without_it():
         _plan(secure=False, roster=32 * "ab")
     with pytest.raises(PlanError, match="at least the 3 colluders"):
         _plan(corrupt=2)
+
+
+def test_two_subsamples_never_share_a_name():
+    # As one subsample at rate 4e-5 the two would cost 2e-10 at delta 4.1e-5; as the two that they are, 13.
+    trained = FineTunedSpec(texts=4, steps=1)
+    common = {"mechanism": "dp-sgd", "scale": 585.0, "rate": 4e-5, "redraw": True}
+    votes = {"spec": VotesSpec(top=8), "scale": 60.0, "rate": 4e-5}
+    queries = (PlannedQuery(name="a", spec=trained, **common), PlannedQuery(name="a/0", **votes))
+    with pytest.raises(ConfigError, match="names of subsamples"):
+        _plan(queries=queries)
+    _plan(queries=(queries[0], PlannedQuery(name="b", **votes)))

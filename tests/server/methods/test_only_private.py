@@ -1,8 +1,10 @@
 import pytest
 
+from common.domain import Record
 from common.errors import ConfigError
 from server.app import Parts, composed
 from server.command import main
+from simulations import only_private
 from tests.e2e.runs import lines, read, tiny
 
 SMALL = ("method=only_private", "task.records_per_party=16", "task.test_records=24")
@@ -40,3 +42,10 @@ def test_it_trains_on_the_private_records_and_says_so_first(tmp_path):
 def test_without_held_out_records_there_is_nothing_to_say(tmp_path):
     with pytest.raises(ConfigError, match="held-out"):
         small(tmp_path / "run", "task.test_records=0")
+
+
+def test_the_run_s_encoder_stands_in_where_the_model_needs_one():
+    private = [Record(f"a note about {'hearts' if at % 2 else 'lungs'} {at}", "ab"[at % 2]) for at in range(8)]
+    for model in ("encoder", "network"):
+        config = composed([f"evaluation.model={model}", "task.public_notes=60"])
+        assert only_private.score(config, private, private[:2])["records"] == 8
