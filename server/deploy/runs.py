@@ -24,6 +24,8 @@ from server.report import write_report
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
 """Seconds: one of Flower's commands takes two."""
+ENDING_SECONDS = 120.0
+"""After a run has said why it failed, until its process has ended: two must not work in one folder."""
 ENDED = ("finished:", "finished", "stopped")
 
 
@@ -105,6 +107,10 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     if not (folder / "config.yaml").exists():
         raise CheckpointError("run folder", expected="a run that was started", got="none", where=folder)
     running = _last(settings, folder)
+    deadline = time.monotonic() + ENDING_SECONDS
+    while running and not _ended(running) and (folder / FAILURE).exists() and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        running = _last(settings, folder)
     if running and not _ended(running):
         raise CheckpointError("run", expected="one that has ended", got=running["status"], where=folder)
     load(folder)
