@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from server.app import taken
 from server.command import main
 from server.deploy import create, enrolment, runs
 from tests.common.test_deployment import GOOD
@@ -32,7 +33,7 @@ def flower(monkeypatch, folder, *, leaves, says="finished:failed"):
             for name, content in leaves.items():
                 (run / name).write_text(content)
             return {"run-id": "17"}
-        return {"runs": [{"status": says}], "nodes": [{"node-id": 7, "status": "online"}]}
+        return {"runs": [{"run-id": "17", "status": says}], "nodes": [{"node-id": 7, "status": "online"}]}
 
     monkeypatch.setattr(runs, "flwr", flwr)
 
@@ -79,9 +80,13 @@ def test_a_run_whose_process_died_without_a_word(folder, monkeypatch, capsys):
     assert "run; expected its end; got finished:failed; at " in capsys.readouterr().err
 
 
-def test_what_still_runs_is_not_resumed(folder, monkeypatch, capsys):
-    flower(monkeypatch, folder, leaves=DONE, says="running")
+def test_what_still_runs_is_not_resumed_and_what_was_killed_is(folder, monkeypatch, capsys):
+    flower(monkeypatch, folder, leaves=DONE, says="running")  # as Flower says for a while of a killed one, too
     assert start(folder) == 0
     capsys.readouterr()
+    monkeypatch.setattr(runs, "ENDING_SECONDS", 0.1)
+    lock = taken(folder / "runs" / "first")
     assert start(folder, "resume") == 1
-    assert "run; expected one that has ended; got running" in capsys.readouterr().err
+    assert "run; expected one that has ended; got a process at work" in capsys.readouterr().err
+    lock.close()
+    assert start(folder, "resume") == 0
