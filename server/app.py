@@ -5,13 +5,14 @@ run configuration; `flwr run` alone gives Hydra overrides instead, and a new fol
 """
 
 import contextlib
+import fcntl
 import functools
 import logging
 import shlex
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -81,6 +82,9 @@ def main(grid: Grid, context: Context) -> None:
 def _told(folder: Path) -> Iterator[None]:
     """In a deployment this process is Flower's: the run folder is where its log goes, and why it failed."""
     own = logging.getLogger("caucus")
+    lock = taken(folder)
+    if lock is None:
+        raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
     handler = logging.FileHandler(folder / "run.log")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     own.addHandler(handler)
@@ -95,6 +99,18 @@ def _told(folder: Path) -> Iterator[None]:
     finally:
         own.removeHandler(handler)
         handler.close()
+        lock.close()
+
+
+def taken(folder: Path) -> BinaryIO | None:
+    """The folder's lock, held until it is closed or this process ends; None if another process has it."""
+    lock = (folder / "lock").open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
 
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:

@@ -16,7 +16,7 @@ made, if the plan has paid for it (`federation.max_attempts`).
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -110,6 +110,7 @@ class Federation:
         self._refused.clear()
         opening = self._envelope(0, m.Open(self._plan.to_json(), first), index=first)
         replies = self._network.join(wire.pack(opening), self._plan.parties)
+        self._silent(set(range(self._plan.parties)) - replies.keys())
         opened = self._bodies(replies, m.Opened, index=first)
         self._joined = frozenset(opened)
         self._enough("open", self._joined, self._plan.survivors)
@@ -271,9 +272,15 @@ class Federation:
         self, asked: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int
     ) -> dict[PartyId, Body]:
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in asked.items()})
-        bodies = self._bodies(self._network.exchange(parcels), kind, index=index)
+        replies = self._network.exchange(parcels)
+        self._silent(asked.keys() - replies.keys())
+        bodies = self._bodies(replies, kind, index=index)
         self._enough(f"query {index}, {kind.__name__}", bodies, needed)
         return bodies
+
+    def _silent(self, parties: Iterable[PartyId]) -> None:
+        for party in parties:
+            self._refused[party] = "did not answer"
 
     def _bodies(self, replies: Mapping[PartyId, m.Parcel], kind: type[Body], *, index: int) -> dict[PartyId, Body]:
         """The replies of the kind that was asked for; whoever sent another has dropped out, and the log says why."""

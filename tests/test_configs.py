@@ -20,7 +20,7 @@ from simulations.federation import own_settings
 from simulations.tables import in_row
 
 ROOT = Path(configs.__file__).parent
-FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml"))
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if path.parent.name != "deployment")
 EXPERIMENTS = [path for path in FILES if path.parts[0] == "experiment"]
 CHOICES = [path for path in FILES if len(path.parts) == 2 and path not in EXPERIMENTS]
 

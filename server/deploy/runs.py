@@ -5,6 +5,7 @@ stands, and this process only reads its log aloud. Whether a run has ended well 
 """
 
 import argparse
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from common.commands import add_command
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.files import write_atomic
 from common.messages import Reason
-from server.app import FAILURE, Parts, composed, load, store
+from server.app import FAILURE, Parts, composed, load, store, taken
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
@@ -23,6 +24,8 @@ from server.deploy.settings import Settings
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
 """Seconds: one of Flower's commands takes two."""
+ENDING_SECONDS = 60.0
+"""For the process of a run that failed or was killed to end: two must not work in one folder."""
 ENDED = ("finished:", "finished", "stopped")
 
 
@@ -95,9 +98,17 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     folder = _folder(settings, chosen.name)
     if not (folder / "config.yaml").exists():
         raise CheckpointError("run folder", expected="a run that was started", got="none", where=folder)
-    running = _last(settings, folder)
-    if running and not _ended(running):
-        raise CheckpointError("run", expected="one that has ended", got=running["status"], where=folder)
+    # Whether a process is at work the lock says; Flower believes for a while that a killed one is.
+    deadline = time.monotonic() + ENDING_SECONDS
+    while (lock := taken(folder)) is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    if lock is None:
+        raise CheckpointError("run", expected="one that has ended", got="a process at work", where=folder)
+    lock.close()
+    before = _last(settings, folder)
+    if before and not _ended(before):
+        with contextlib.suppress(CaucusError):  # it may have ended just now
+            flwr(settings, "stop", before["run-id"])
     load(folder)
     yield from _started(settings, folder, chosen)
 
