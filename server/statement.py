@@ -179,7 +179,7 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
 
 
 def _how(privacy: Mapping[str, Any]) -> str:
-    if privacy["aggregation"] == "none":
+    if privacy["aggregation"] == "none" or not any(query["summed"] for query in privacy["queries"]):
         return (
             f"How: {privacy['mechanism']}. Each party adds the whole noise to its own answers before they leave it, so "
             "the guarantee also holds against the coordinator and against the other parties."

@@ -124,6 +124,12 @@ def test_answers_of_a_partys_own_are_named():
     assert "Not summed" not in statement(privacy())
 
 
+def test_where_no_answer_is_summed_no_sum_is_spoken_of():
+    said = statement(privacy(queries=[{"name": "choices", "summed": False}]))
+    assert "Each party adds the whole noise to its own answers" in said
+    assert "only the sum" not in said
+
+
 def test_texts_without_proof_are_no_guarantee():
     choice = {"claimed_epsilon": 4.0, "epsilon_among_public_candidates": 1.9549}
     seeds = {"name": "seeds", "summed": False, "candidates": 5, "choice": choice}
