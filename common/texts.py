@@ -72,6 +72,27 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
     return [(int(number), text) for number, text in zip(numbers, read, strict=True) if text]
 
 
+def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> tuple[list[Labelled], list[str]]:
+    """As `decode`, of all parties whose answers can be read, and a note if some cannot.
+
+    One party that answers anything else must not end a run whose other answers are paid for.
+
+    Raises:
+        ProtocolError: None can be read.
+    """
+    read: list[Labelled] = []
+    failed: list[ProtocolError] = []
+    rows = np.atleast_2d(np.asarray(answers))
+    for row in rows:
+        try:
+            read += decode(row, count, longest, labels)
+        except ProtocolError as error:
+            failed.append(error)
+    if failed and len(failed) == len(rows):
+        raise failed[0]
+    return read, [f"{len(failed)} of {len(rows)} parties answered with what is no text: left out"] if failed else []
+
+
 def _cut(content: bytes, longest: int) -> bytes:
     return content.strip()[:longest].decode("utf-8", "ignore").strip().encode()
 

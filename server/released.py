@@ -36,7 +36,7 @@ def state(
         balanced: Whether of each label as many as of the next.
     """
     labels = list(tools.task.labels)
-    read = texts.decode(answers, spec.texts, spec.longest, len(labels))
+    read, odd = texts.readable(answers, spec.texts, spec.longest, len(labels))
     left = selection.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
     candidates: list[Candidate] = []
     for at in rng.experiment(tools.experiment_seed, "released").permutation(len(read)).tolist():
@@ -46,7 +46,9 @@ def state(
             candidates.append(Candidate(text=text, label=labels[number], model=name, round=0))
     missing = samples - len(candidates)
     notes = [f"{missing} of {samples} texts are missing: the parties answered with fewer"] if missing else []
-    notes += [f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}]
+    notes += odd + [
+        f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}
+    ]
     report = rounds.report(
         0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
     )  # fmt: skip

@@ -223,7 +223,7 @@ class Rpsg:
         """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
         labels, longest = list(tools.task.labels), self.longest
         answers = tools.ask(ABSTRACTS, 0)
-        read = texts.decode(answers, answers.shape[-1] // texts.length(1, longest), longest, len(labels))
+        read, odd = texts.readable(answers, answers.shape[-1] // texts.length(1, longest), longest, len(labels))
         abstracts = [
             Candidate(text=text, label=labels[number], model=tools.models[i % len(tools.models)], round=0)
             for i, (number, text) in enumerate(read)
@@ -235,7 +235,7 @@ class Rpsg:
         numbers = rounds.label_numbers(abstracts, tools.task)
         parents = [_dealt(np.flatnonzero(numbers == i), label, tools) for i, label in enumerate(labels)]
         notes = [f"{label}: no party released a seed of it, so its texts start from public ones" for label in missing]
-        return abstracts, parents, public, notes
+        return abstracts, parents, public, [*odd, *notes]
 
     def _pool(self, tools: Tools) -> tuple[Yield, list[str]]:
         pool = self._written(self.pool, tools.task.labels, tools)

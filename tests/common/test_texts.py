@@ -64,3 +64,14 @@ def test_another_length_is_refused():
         texts.decode(np.zeros(11), 2, 5, labels=2)
     with pytest.raises(ProtocolError, match="12 coordinates"):
         texts.decode(np.zeros((1, 2, 12)), 2, 5, labels=2)
+
+
+def test_an_answer_that_is_none_leaves_the_others_readable():
+    good, bad = (texts.encode([(0, "one")], 2, 5) for _ in range(2))
+    bad[0] = 7
+    assert texts.readable(np.stack([bad, good]), 2, 5, labels=2) == (
+        [(0, "one")], ["1 of 2 parties answered with what is no text: left out"]
+    )  # fmt: skip
+    assert texts.readable(np.stack([good, good]), 2, 5, labels=2) == ([(0, "one")] * 2, [])
+    with pytest.raises(ProtocolError, match="labels below 2"):
+        texts.readable(np.stack([bad, bad]), 2, 5, labels=2)
