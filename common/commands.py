@@ -3,14 +3,17 @@
 0  done
 1  it failed; the reason stands in one line on standard error
 2  wrong usage or a wrong setting, likewise
+141  nobody reads the lines any more (`| head`); nothing is said, as of any program that a closed pipe ends
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from common.errors import CaucusError, ConfigError, PlanError
 
+CLOSED = 141
 Lines = Callable[[argparse.Namespace], Iterable[str]]
 
 
@@ -49,8 +52,20 @@ def run(
     expected: tuple[type[Exception], ...] = (CaucusError, OSError, *wrong)
     try:
         for line in chosen.lines(chosen):
-            print(line, flush=True)  # noqa: T201 the command's product
+            if not _printed(line):
+                return CLOSED
     except expected as error:
         print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, settings) else 1
     return 0
+
+
+def _printed(line: str) -> bool:
+    """Print a line, the command's product; False where nobody reads any more."""
+    try:
+        print(line, flush=True)  # noqa: T201
+    except BrokenPipeError:
+        # The line is still buffered: Python would try again on leaving, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

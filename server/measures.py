@@ -140,8 +140,8 @@ def _together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, 
 
 def _none(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
     """The reason in place of each figure: our message, or a library's kind of error, whose message may hold text."""
-    log.info("no %s: %s", ", ".join(names), type(error).__name__)
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
+    log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
 
 

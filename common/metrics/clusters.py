@@ -6,6 +6,7 @@ of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL
 same histograms, as in Aug-PE's program, which puts 1e-8 where a share is 0.
 """
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,8 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     # mauve-text's principal components divide by the variance.
     if not np.ptp(np.concatenate([synthetic, real]), axis=0).any():
         raise DataError("vectors for MAUVE", expected="different ones", got="one and the same")
+    # On its way in faiss tells, with errors, which builds of it are not for this machine.
+    logging.getLogger("faiss.loader").setLevel(logging.WARNING)
     try:
         from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
     except ImportError as error:

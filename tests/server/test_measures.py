@@ -128,17 +128,18 @@ def test_one_class_and_labels_never_seen_are_results_that_say_so():
     assert "5 of 9 test texts have labels never learned" in made["note"]
 
 
-def test_too_few_records_for_an_attack():
+def test_too_few_records_for_an_attack(caplog):
+    caplog.set_level("INFO", "caucus.measures")
     made = of_records(measured(private=records(208, 5), settings={"metrics": ["membership"]}))["membership"]
     assert made["simulation_only"]
     assert [made[name]["value"] for name in ("PPL", "REFER", "LIRA")] == [None] * 3
     assert "20 records and 40 held out" in made["PPL"]["reason"]
+    assert made["PPL"]["reason"] in caplog.text
 
 
-def test_a_language_model_that_is_none_is_a_reason(tmp_path):
-    broken = FAST | {"start": str(tmp_path / "none")}
-    made = of_texts(measured(settings={"metrics": ["language"], "language_model": broken}))["language"]
-    assert "language model to start from" in made["perplexity"]["reason"]
+def test_a_language_model_that_is_none_is_refused_before_the_run(tmp_path):
+    with pytest.raises(ConfigError, match="a folder, or the name of a model"):
+        measured(settings={"metrics": ["language"], "language_model": FAST | {"start": str(tmp_path / "none")}})
 
 
 def test_a_figure_that_is_no_number_says_so_and_a_librarys_words_stay_inside():

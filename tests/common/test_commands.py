@@ -1,0 +1,26 @@
+"""What all command lines share, as a shell sees it."""
+
+import subprocess
+import sys
+
+MANY_LINES = """
+import argparse
+import sys
+from common.commands import add_command, run
+
+parser = argparse.ArgumentParser(prog="many")
+commands = parser.add_subparsers(required=True)
+add_command(commands, "lines", lambda _: map(str, range(1_000_000)), summary="", description="", example="")
+sys.exit(run(parser, ["lines"]))
+"""
+
+
+def test_a_reader_who_has_seen_enough_ends_a_command_in_silence() -> None:
+    command = [sys.executable, "-c", MANY_LINES]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "0\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
