@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng
+from common import rng, texts
 from common.asked import asked
 from common.domain import Task
 from common.llm.base import Arrived, Provider, Reply, Request
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
-from common.queries import LengthRangeSpec
+from common.queries import LengthRangeSpec, SeedChoiceSpec
+from common.text_queries import TextSpec
 from server import prompts
 from server.generate import Order, Writer, Yield, generate, write
 from server.methods.base import Method, Tools
@@ -67,7 +68,9 @@ def rehearse(method: Method, task: Task, plan: Plan, providers: Mapping[str, Pro
         generate=ordered,
         write=lambda requests: write(actors, requests),
         embed=_vectors,
-        ask=lambda name, nth, **arrays: _answer(planned[name], nth, arrays, plan.parties, words),
+        ask=lambda name, nth, **arrays: _answer(
+            planned[name], nth, arrays, parties=plan.parties, words=words, labels=len(task.labels)
+        ),
     )
     state = method.start(tools)
     while state.round < method.rounds:
@@ -107,26 +110,32 @@ class _Actor:
             self.forecast.output_tokens += stands_for * written
             self._words = _words(written, request)
         filler = " word" * ((request.words or self._words) - 1)
-        texts = (f"{self.name}-{self.forecast.calls}-{number}{filler}" for number in range(request.n))
-        return Reply(texts=tuple(texts), input_tokens=0, output_tokens=0)
+        fillers = (f"{self.name}-{self.forecast.calls}-{number}{filler}" for number in range(request.n))
+        return Reply(texts=tuple(fillers), input_tokens=0, output_tokens=0)
 
 
 def _words(tokens: int, request: Request) -> int:
     return max(1, round(tokens / _TOKENS_PER_WORD / request.n))
 
 
-def _vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+def _vectors(some: Sequence[str]) -> NDArray[np.float32]:
     """Directions drawn at random."""
-    drawn = rng.experiment(0, "rehearsal", len(texts)).normal(size=(len(texts), _DIMENSIONS)).astype(np.float32)
+    drawn = rng.experiment(0, "rehearsal", len(some)).normal(size=(len(some), _DIMENSIONS)).astype(np.float32)
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
 
 
 def _answer(
-    planned: PlannedQuery, nth: int, arrays: Mapping[str, NDArray[Any]], parties: int, words: int
+    planned: PlannedQuery, nth: int, arrays: Mapping[str, NDArray[Any]], *, parties: int, words: int, labels: int
 ) -> NDArray[np.float64]:
-    """Counts above zero, no two alike; lengths around those of a model's texts."""
-    if isinstance(planned.spec, LengthRangeSpec):
+    """Counts above zero, no two alike; lengths around those of a model's texts; choices and texts of all labels."""
+    spec, draw = planned.spec, rng.experiment(0, "rehearsal", planned.name, nth)
+    if isinstance(spec, LengthRangeSpec):
         return np.tile([0.5 * words, 1.5 * words], (parties, 1))
+    if isinstance(spec, SeedChoiceSpec):
+        return draw.integers(len(arrays["vectors"]), size=(parties, spec.choices)).astype(np.float64)
+    if isinstance(spec, TextSpec):
+        fillers = [(at % labels, f"{at}{' word' * (words - 1)}") for at in range(spec.texts)]
+        return np.tile(texts.encode(fillers, spec.texts, spec.longest).astype(np.float64), (parties, 1))
     length = asked(planned.spec, arrays).length
     shape = (length,) if planned.summed else (parties, length)
-    return np.abs(rng.experiment(0, "rehearsal", planned.name, nth).normal(3, 1, shape)) + 0.1
+    return np.abs(draw.normal(3, 1, shape)) + 0.1

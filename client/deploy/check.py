@@ -21,6 +21,7 @@ from common.secagg.identity import Identity, Roster
 LEAVES = (
     "leaves: public keys; for each planned query one vector of counts, noised here, masked so that only a sum is read;",
     "        of a length range and of seed choices this hospital's own answer, noised here, without a mask;",
+    "        of fine-tuned samples, where client.yaml sets fine_tuning, texts of a model that learned with noise;",
     "        coarse reasons of refusals; when this hospital answers and how long it takes",
     "never leaves: texts, labels and embeddings of records, counts without noise, how many records there are,",
     "        secret keys, the ledger",
@@ -62,6 +63,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     held = records.read(settings.records, may_be_empty=True)
     facts["records"] = len(held)
     facts["encoder"] = settings.loaded_encoder().digest
+    facts["writes"] = sorted(settings.writers())
     identity = Identity((settings.private / "identity.key").read_bytes())
     roster = host.read_roster(settings)
     facts["number"], facts["parties"] = host.number(identity, roster), len(roster.keys)

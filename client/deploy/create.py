@@ -29,6 +29,7 @@ coordinator: {coordinator}  # outbound connections go here and nowhere else
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide
 relay_user: {relay_user}  # started as root: the unprivileged account of SuperNode and relay
+fine_tuning: null          # {{name_or_path: FOLDER}}: this language model learns under DP-SGD, its texts are released
 
 limits:
   max_epsilon: 8.0           # largest ε of one run
@@ -46,13 +47,14 @@ limits:
     - correct count
     - length range
     - seed choice
+    - fine-tuned samples     # with fine_tuning above
   colluders: 0               # others that might tell the coordinator their noise: max_epsilon must hold even then
   max_top: 16                # largest Q
   min_survivors: 2           # fewest parties that a sum may hold: 2 or more needs secure aggregation
   min_unit_records: 1        # 1: sample level is enough; m: users with up to m records are protected as one
   malicious_coordinator: false  # true: only plans that trust the coordinator with nothing (secagg=malicious)
   security_bits: 40          # a sparse graph must let a mask be lifted with probability below 2^-40
-  unsafe_unproven: false     # true: also queries whose released text has no proof, at ε = infinity
+  unsafe_unproven: false     # queries whose released text has no proof: nothing here would write them
   unsafe_no_noise: false     # true: also plans without noise, for data that is not private
 """
 

@@ -42,6 +42,7 @@ def service(settings: Settings) -> PartyService:
         encoder=settings.loaded_encoder(),
         limits=settings.limits,
         ledger=Ledger(settings.private / "ledger.db"),
+        writers=settings.writers(),
         identity=identity,
         roster=roster,
         desk=desk,

@@ -10,15 +10,19 @@ FOLDER/roster.json              public: everybody's identities, numbered; from t
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
+from client.finetune import FineTuning
 from client.guard import Limits
+from client.writers import Writer
 from common.errors import CaucusError, ConfigError
 from common.files import check_secret
+from common.text_queries import FineTunedSpec
 
 SOCKET = "unix:run/party.sock"
 """Relative to the folder: a Unix socket's path may have 107 characters."""
@@ -39,6 +43,8 @@ class Settings:
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Whom the relay runs as, where we are root.
+        fine_tuning: Settings of `client.finetune.FineTuning`, for "fine-tuned samples"; None answers no such query.
+            Queries without proof have nothing here that would write their texts.
         limits: What may happen to the records.
     """
 
@@ -50,6 +56,7 @@ class Settings:
     bundle: str
     approval: str = "manual"
     relay_user: str | None = None
+    fine_tuning: Mapping[str, Any] | None = None
     limits: Limits = field(default_factory=Limits)
 
     @classmethod
@@ -102,6 +109,20 @@ class Settings:
     def node(self) -> Path:
         """The relay's folder."""
         return self.folder / "node"
+
+    def writers(self) -> dict[str, Writer]:
+        """What writes texts here, by kind of query.
+
+        Raises:
+            ConfigError: A setting is unknown or out of range.
+        """
+        if self.fine_tuning is None:
+            return {}
+        try:
+            return {FineTunedSpec.kind: FineTuning(**self.fine_tuning)}
+        except TypeError as error:
+            known = [each.name for each in fields(FineTuning)]
+            raise ConfigError("fine_tuning", expected=f"settings {known}", got="others", where=self.folder) from error
 
     def loaded_encoder(self) -> Any:  # noqa: ANN401 torch comes with its module
         """The encoder that this hospital runs."""

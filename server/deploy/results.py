@@ -39,22 +39,24 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-coordinator report runs/mine",
     )
     for parser in (later, page):
-        parser.add_argument("run", metavar="RUN", type=_run_folder, help="the run folder; FOLDER/runs/NAME after `run`")
+        parser.add_argument("run", metavar="RUN", type=Path, help="the run folder; FOLDER/runs/NAME after `run`")
 
 
-def _run_folder(path: str) -> Path:
+def _run_folder(chosen: argparse.Namespace) -> Path:
     # A sweep has a page of its own, which must not be lost.
-    if not (Path(path) / "config.yaml").is_file():
-        raise argparse.ArgumentTypeError(f"expected a run folder, with its config.yaml; got {path}")
-    return Path(path)
+    run: Path = chosen.run
+    if not (run / "config.yaml").is_file():
+        raise ConfigError("run folder", expected="one with a config.yaml", got="none", where=run)
+    return run
 
 
 def _report(chosen: argparse.Namespace) -> Iterator[str]:
-    yield str(write_report(chosen.run))
+    yield str(write_report(_run_folder(chosen)))
 
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
-    yield json.dumps(for_json(_measured(chosen.run, chosen.test, chosen.metrics)), indent=2, ensure_ascii=False)
+    made = _measured(_run_folder(chosen), chosen.test, chosen.metrics)
+    yield json.dumps(for_json(made), indent=2, ensure_ascii=False)
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, Any]:

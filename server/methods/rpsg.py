@@ -196,8 +196,13 @@ class Rpsg:
         labels = rounds.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
         answers = tools.ask(CHOICES, 0, vectors=vectors, labels=labels)
-        if not ((answers >= 0) & (answers < len(labels))).all():
+        # What one party answers wrongly must not end a run that all others have paid for.
+        odd = np.asarray(~((answers >= 0) & (answers < len(labels))).all(axis=-1))
+        if odd.all():
             raise ProtocolError("seed choices", expected=f"positions below {len(labels)}", got="others")
+        if odd.any():
+            notes.append(f"{int(odd.sum())} of {len(odd)} parties answered with no choices and are left out")
+        answers = answers[~odd]
         counts = np.bincount(answers.astype(np.int64).reshape(-1), minlength=len(labels))
         parents = []
         for number, label in enumerate(tools.task.labels):

@@ -141,7 +141,7 @@ def test_plans_beyond_the_partys_settings_are_refused():
         write(seeds(Scripted(["a"]), most=2), ["a note"])
     with pytest.raises(ConfigError, match="candidates; expected at most 4, those made; got 5"):
         write(seeds(Scripted(["a"]), oversampled=4), ["a note"])
-    with pytest.raises(ConfigError, match="the model for names"):
+    with pytest.raises(ConfigError, match="model for names"):
         write(seeds(Scripted(["a"]), names="no/such-model"), ["a note"])
     other = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2))
     with pytest.raises(InternalError, match="a query for seeds"):

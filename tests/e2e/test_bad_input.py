@@ -239,7 +239,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["task=csv"], "caucus-simulate: task; expected private records to deal out; got none. Set task.train=PATH"),
         (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
         (["embedding=pretrained"], "embedding.name_or_path"),
-        (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: the encoder cannot be loaded"),
+        (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"),
         (["llm=anthropic"], "ANTHROPIC_API_KEY"),
         (["method.samples=many"], "caucus-simulate: Error in call to target 'server.methods.wasp.Wasp': TypeError"),
         (["no_such_setting=1"], "no_such_setting"),

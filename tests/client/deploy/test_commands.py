@@ -203,3 +203,12 @@ def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over
     assert "NO masks" in seeds
     assert "NO proof" in seeds
     assert "NO" not in sizes
+
+
+def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(made, capsys):
+    assert Settings.load(made).writers() == {}
+    change(made, fine_tuning={"max_steps": 5})
+    (writer,) = Settings.load(made).writers().values()
+    assert writer.max_steps == 5
+    change(made, fine_tuning={"model": "x"})
+    assert "fine_tuning; expected settings" in said(capsys, "check", made)

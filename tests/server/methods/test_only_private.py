@@ -36,7 +36,7 @@ def test_it_trains_on_the_private_records_and_says_so_first(tmp_path):
     assert read(folder, "run.json")["status"] == "complete"
     page = (folder / "report.html").read_text("utf-8").partition("<body>")[2]
     assert page.index("<strong>OnlyPrivate:</strong> no privacy") < page.index("What was released")
-    assert "private records" in page.partition('id="utility"')[2]
+    assert "simulation only" in page.partition('id="utility"')[2].lower()
 
 
 def test_without_held_out_records_there_is_nothing_to_say(tmp_path):

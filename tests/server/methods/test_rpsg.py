@@ -145,6 +145,15 @@ def test_choices_outside_the_pool_are_refused():
             run(method(), World(method(), answers=chosen(0, wrong)))
 
 
+def test_one_party_that_answers_with_no_choices_is_left_out_and_stated():
+    def one_is_odd(name, nth, query):
+        return np.array([[-5] * query.length, *[[0] * query.length] * (PARTIES - 1)])
+
+    state = run(method(), World(method(), answers=one_is_odd))
+    assert len(state.candidates) == 12
+    assert f"1 of {PARTIES} parties answered with no choices and are left out" in state.rounds[0]["notes"]
+
+
 def test_votes_are_what_seeds_are_drawn_by():
     how = method(candidates="histogram")
 
