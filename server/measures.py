@@ -188,12 +188,13 @@ def _classified(
 
 
 def _scored(
-    score: Callable[[Sequence[str], Sequence[str]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
+    score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
 ) -> Figure:
-    values = [score(said, right) for said in answers]
+    first, true = np.array(answers[0]), np.array(right)
+    values = [score(np.array(said), true) for said in answers]
 
     def again(at: NDArray[np.intp]) -> float:
-        return score([answers[0][one] for one in at], [right[one] for one in at])
+        return score(first[at], true[at])
 
     return figure(
         lambda: float(np.mean(values)),

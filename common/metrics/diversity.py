@@ -12,15 +12,15 @@ from common.metrics.fidelity import comparable
 from common.validate import integers
 
 DEFINITION = (
-    "Self-BLEU: mean sentence BLEU-4 (sacrebleu, 0 to 1) of 200 texts drawn with the experiment seed, each against the "
-    "other 199 (Zhu et al. 2018). Distinct-n: different n-grams over all, of lower-cased words, in the whole set. "
+    "Self-BLEU: mean sentence BLEU-4 (sacrebleu, 0 to 1) of 100 texts drawn with the experiment seed, each against the "
+    "other 99 (Zhu et al. 2018). Distinct-n: different n-grams over all, of lower-cased words, in the whole set. "
     "Self-similarity: mean cosine of all pairs of different texts' vectors. Exact duplicates: share of texts that "
     "stand earlier in the set, white space and case apart; near duplicates: share with a cosine of at least 0.95 to "
     "an earlier text."
 )
 """What the figures mean, for reports."""
 
-SAMPLE = 200
+SAMPLE = 100
 NEAR = 0.95
 _ROWS = 1024
 

@@ -1,12 +1,14 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, f1_score
 
 from common.data.load import read_records
 from common.embedding import Encoder
 from common.errors import DataError
-from common.metrics.utility import train_and_test
+from common.metrics.utility import accuracy, macro_f1, train_and_test
 
 TRAIN = (["wet cough fever", "fever and cough", "card lost", "my card is lost"], ["lung", "lung", "bank", "bank"])
 
@@ -28,6 +30,16 @@ def test_macro_f1_is_over_the_classes_in_the_test_texts():
     score = train_and_test(*TRAIN, ["cough", "lost card", "fever"], ["lung", "lung", "other"])
     assert score.accuracy == pytest.approx(1 / 3)
     assert score.macro_f1 == pytest.approx((1 / 2 + 0) / 2)
+
+
+def test_figures_are_those_of_a_library():
+    rng = np.random.default_rng(0)
+    said, true = (
+        rng.choice(["a", "b", "lung", "other"], 60, p=p).tolist() for p in ([0.2, 0, 0.4, 0.4], [0.5, 0.3, 0.2, 0])
+    )
+    assert accuracy(said, true) == pytest.approx(accuracy_score(true, said))
+    expected = f1_score(true, said, labels=sorted(set(true)), average="macro", zero_division=0.0)
+    assert macro_f1(said, true) == pytest.approx(expected)
 
 
 def test_one_class_is_a_result_that_says_so():
