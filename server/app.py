@@ -54,7 +54,7 @@ SETTINGS = {
     "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
     "federation": {
         *("parties", "max_dropouts", "max_attempts", "colluders", "timeout"),
-        *("records", "partition", "alpha"),  # in a simulation
+        *("records", "partition", "alpha", "canaries"),  # in a simulation
     },
     "llm": models.SETTINGS,
 }

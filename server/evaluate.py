@@ -25,7 +25,7 @@ MODELS = ("tfidf", "encoder", "network", "finetuned")
 
 log = logging.getLogger("caucus.evaluate")
 
-METRICS = ("utility", "language", "fidelity", "diversity", "privacy", "fidelity_private", "membership")
+METRICS = ("utility", "language", "fidelity", "diversity", "privacy", "fidelity_private", "membership", "canaries")
 DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
 """Those that need no language model to be trained: seconds."""
 LANGUAGE_MODEL = (

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from common import rng
+from common.data import canaries
 from common.domain import Candidate, Record
 from common.embedding import Encoder
 from common.errors import CaucusError, DataError
@@ -47,6 +48,7 @@ class Measured:
         encoder: The agreed one.
         experiment_seed: Of all that is drawn.
         private: The records of all parties; empty but in a simulation.
+        canaries: Codes that were put among them on purpose.
         embed: As the encoder does; one that remembers what it has embedded saves the most costly part.
     """
 
@@ -56,6 +58,7 @@ class Measured:
     encoder: Encoder
     experiment_seed: int = 0
     private: Sequence[Record] = field(default=(), repr=False)
+    canaries: Sequence[str] = field(default=(), repr=False)
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
 
     @cached_property
@@ -103,7 +106,7 @@ def of_records(measured: Measured) -> dict[str, Group]:
     groups = {
         "utility": ("utility_real", _utility_real), "language": ("language_real", _language_real),
         "privacy": ("nearest", _nearest), "fidelity_private": ("fidelity_private", _fidelity_private),
-        "membership": ("membership", _membership),
+        "membership": ("membership", _membership), "canaries": ("canaries", _canaries),
     }  # fmt: skip
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
     return {name: made(measured) | {"simulation_only": True} for name, made in chosen}
@@ -112,7 +115,7 @@ def of_records(measured: Measured) -> dict[str, Group]:
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
     """Of groups that cannot be had without private records, and are not known from a simulation: why."""
     reason = "it looks at private records, which only a simulation has at hand"
-    names = [name for name in ("fidelity_private", "membership") if name in chosen and name not in known]
+    names = [name for name in ("fidelity_private", "membership", "canaries") if name in chosen and name not in known]
     return {name: {"value": None, "reason": reason} for name in names}
 
 
@@ -343,4 +346,35 @@ def _membership(measured: Measured) -> Group:
         return {"definition": about} | _none(("PPL", "REFER", "LIRA"), error, rows=rows)
     return {"definition": about} | {
         name: {"value": attack.auc, "interval": attack.interval, "rows": rows} for name, attack in found.items()
+    }
+
+
+def _canaries(measured: Measured) -> Group:
+    """Whether records that were put there on purpose come out: word for word, or as what a model finds likely."""
+    from common.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
+
+    about = (
+        f"{len(measured.canaries)} records with codes drawn at random. extracted: share whose code stands in a "
+        "synthetic text. exposure: mean of the bits by which a language model of the synthetic texts prefers a canary "
+        f"to {canaries.ALTERNATIVES} others of its form, about 1.44 where nothing was learned, 8 at most (Carlini et "
+        "al. 2019)."
+    )
+    rows = len(measured.canaries)
+    try:
+        if not measured.canaries:
+            raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=20")
+        model = LanguageModel.train(
+            measured.drawn(measured.texts, "language"),
+            seed=measured.experiment_seed, **measured.evaluation.language_model,
+        )  # fmt: skip
+        others = canaries.alternatives(measured.experiment_seed)
+        bits = [leakage.exposure(model, canaries.FORM.format(code), others) for code in measured.canaries]
+    except CaucusError as error:
+        return {"definition": about} | _none(("extracted", "exposure"), error, rows=rows)
+    found = [any(code in text for text in measured.texts) for code in measured.canaries]
+    between = binomtest(sum(found), rows).proportion_ci(method="wilson")
+    return {
+        "definition": about,
+        "extracted": {"value": float(np.mean(found)), "interval": (between.low, between.high), "rows": rows},
+        "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": rows},
     }

@@ -12,7 +12,7 @@ from client.guard import Limits
 from client.service import PartyService
 from client.writers import SECTIONS, Writer
 from common import rng, validate
-from common.data import demo_notes
+from common.data import canaries, demo_notes
 from common.data.load import duplicates, read_records
 from common.data.partition import dirichlet, iid
 from common.data.sources import DemoNotes, LabelledFiles, Source
@@ -94,11 +94,21 @@ def own_settings(client: DictConfig) -> tuple[Limits, dict[str, Writer]]:
 
 
 def deal(config: DictConfig) -> list[list[Record]]:
-    """The private records of each party, by the configured partition.
+    """The private records of each party, by the configured partition, and canaries, dealt in turn.
 
     Raises:
         ConfigError: More records asked for than there are, or an unknown partition.
     """
+    dealt = _dealt(config)
+    validate.at_least(0, **{"federation.canaries": config.federation.canaries})
+    labels = list(instantiate(config.task, _convert_="all").task().labels)
+    for number, code in enumerate(canaries.codes(config.federation.canaries, config.experiment_seed)):
+        record = Record(canaries.FORM.format(code), labels[number % len(labels)])
+        dealt[number % len(dealt)].append(record)
+    return dealt
+
+
+def _dealt(config: DictConfig) -> list[list[Record]]:
     source: Source = instantiate(config.task, _convert_="all")
     wanted, count = config.federation, config.federation.parties
     validate.at_least(1, **{"federation.parties": count})

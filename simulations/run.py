@@ -36,6 +36,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from client.app import SOCKET, relay
 from common import validate
+from common.data import canaries
 from common.domain import Record
 from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError
@@ -195,6 +196,7 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
             encoder=instantiate(config.embedding, _convert_="all"),
             experiment_seed=config.experiment_seed,
             private=private,
+            canaries=canaries.codes(config.federation.canaries, config.experiment_seed),
         )
     )
     write_json(folder / "metrics.json", metrics)

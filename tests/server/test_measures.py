@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from common.data.canaries import FORM, codes
 from common.domain import Candidate, Record
 from common.errors import ConfigError
 from server.evaluate import METRICS, Evaluation
@@ -37,10 +38,10 @@ def figures(group):
 
 
 def test_every_figure_has_a_value_rows_and_a_definition():
-    made = of_texts(measured()) | of_records(measured())
+    made = of_texts(measured()) | of_records(measured(canaries=codes(4, 0)))
     assert list(made) == [
         *("utility", "language", "fidelity", "diversity", "privacy"),
-        *("utility_real", "language_real", "nearest", "fidelity_private", "membership"),
+        *("utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries"),
     ]
     for group in made.values():
         assert group["definition"]
@@ -51,10 +52,22 @@ def test_every_figure_has_a_value_rows_and_a_definition():
                 low, high = each.get("interval") or (each["value"], each["value"])
                 assert low <= each["value"] <= high
     private = {name for name, group in made.items() if group.get("simulation_only")}
-    assert private == {"utility_real", "language_real", "nearest", "fidelity_private", "membership"}
+    assert private == {"utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries"}
     assert made["utility"]["accuracy"]["value"] == 1.0
     assert made["language"]["perplexity"]["value"] > 1
     json.dumps(for_json(made), allow_nan=False)
+
+
+def test_canaries_that_came_out_are_found_and_others_are_not():
+    known = codes(4, 0)
+    settings = {"metrics": ["canaries"], "language_model": FAST | {"epochs": 12, "length": 32}}
+    parrots = [Candidate(text=FORM.format(known[i % 2]), label="a", model="m", round=0) for i in range(40)]
+    for some, extracted in ((parrots, 1.0), (candidates(), 0.0)):
+        found = of_records(measured(candidates=some, canaries=known[:2], settings=settings))["canaries"]
+        assert found["extracted"]["value"] == extracted
+        assert (found["exposure"]["value"] > 7) is bool(extracted)
+    reason = of_records(measured(settings=settings))["canaries"]["extracted"]["reason"]
+    assert "federation.canaries" in reason
 
 
 def test_nothing_that_was_not_chosen_is_measured():

@@ -20,3 +20,12 @@ def test_at_user_level_a_user_stays_at_one_party(tmp_path):
 def test_labels_from_private_records_are_marked(tmp_path):
     assert with_labels(_config(tmp_path)).labels_from_records
     assert "labels_from_records" not in with_labels(_config(tmp_path, "task.labels={a: null, b: null}"))
+
+
+def test_canaries_are_added_in_turn_and_the_same_each_time(tmp_path):
+    named = "task.labels={a: null, b: null}"
+    dealt, again = (deal(_config(tmp_path, named, "federation.canaries=4")) for _ in range(2))
+    assert dealt == again
+    added = [[record.text for record in private if record.text.startswith("The access code")] for private in dealt]
+    assert [len(some) for some in added] == [2, 1, 1]
+    assert len({text for some in added for text in some}) == 4
