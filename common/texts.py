@@ -12,6 +12,13 @@ import numpy.typing as npt
 
 from common.errors import InternalError, ProtocolError
 
+_UNSHOWN = dict.fromkeys(
+    [code for code in range(0xA0) if not (chr(code).isprintable() or chr(code) in "\t\n")]
+    + [*range(0x202A, 0x202F), *range(0x2066, 0x206A)],
+    " ",
+)
+"""Control characters and changes of direction: a text from elsewhere must not write over what is beside it."""
+
 Labelled = tuple[int, str]
 """The number of a label, and a text."""
 
@@ -44,7 +51,7 @@ def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[n
 
 
 def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> list[Labelled]:
-    """The texts of one answer, or of several, one after the other; blank ones are left out.
+    """The texts of one answer, or of several, one after the other; blank ones and control characters are left out.
 
     Args:
         answers: (count * (1 + longest),) or (parties, the same), of integers or of floating-point numbers.
@@ -66,7 +73,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
     if (rows != np.floor(rows)).any() or ((characters[:, :-1] == 0) & (characters[:, 1:] > 0)).any():
         raise _malformed("integers, zeros only behind the text", "others")
     try:
-        read = [bytes(row[row > 0].astype(np.uint8)).decode() for row in characters]
+        read = [bytes(row[row > 0].astype(np.uint8)).decode().translate(_UNSHOWN).strip() for row in characters]
     except UnicodeDecodeError:
         raise _malformed("UTF-8", "other bytes") from None
     return [(int(number), text) for number, text in zip(numbers, read, strict=True) if text]

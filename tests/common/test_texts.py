@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from common import texts
 from common.errors import InternalError, ProtocolError
 
-TEXTS = st.lists(st.tuples(st.integers(0, 4), st.text(max_size=30)), max_size=6)
+SHOWN = st.characters(exclude_categories=["Cc", "Cf"])
+TEXTS = st.lists(st.tuples(st.integers(0, 4), st.text(SHOWN, max_size=30)), max_size=6)
 
 
 @given(TEXTS, st.integers(4, 40), st.sampled_from([np.int64, np.float64]))
@@ -75,3 +76,9 @@ def test_an_answer_that_is_none_leaves_the_others_readable():
     assert texts.readable(np.stack([good, good]), 2, 5, labels=2) == ([(0, "one")] * 2, [])
     with pytest.raises(ProtocolError, match="labels below 2"):
         texts.readable(np.stack([bad, bad]), 2, 5, labels=2)
+
+
+def test_what_a_terminal_would_obey_is_left_out():
+    (read,) = texts.decode(texts.encode([(0, "a\x1b[8mb\u202ec\td\ne")], 1, 40), 1, 40, 1)
+    assert read == (0, "a [8mb c\td\ne")
+    assert texts.decode(texts.encode([(0, "\x01\x02")], 1, 40), 1, 40, 1) == []
