@@ -316,11 +316,11 @@ def refuse(*args, **kwargs):
     raise OSError("no network")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
 import client.command, client.service, server.command, server.app, simulations.run, simulations.federation
-from common.llm.anthropic import Anthropic
+from common.llm.anthropic import provider
 from tests.e2e.runs import settings
 parts = server.app.Parts(settings())
 assert parts.providers
-Anthropic(name="claude", model="of nobody")
+provider(name="claude", model="of nobody")
 assert not tried, tried
 """
     environment = {"ANTHROPIC_API_KEY": "of-nobody", "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}

@@ -51,7 +51,7 @@ def test_several_parties_train_each_for_itself(tmp_path):
     (query,) = read(run, "privacy.json")["queries"]
     assert (query["texts"], query["summed"]) == (4, False)
     assert len(lines(run, "synthetic.jsonl")) <= 8
-    assert "There each party adds the whole noise itself" in read(run, "privacy.json")["statement"]
+    assert "Each party adds the whole noise to its own answers" in read(run, "privacy.json")["statement"]
 
 
 def test_without_noise_there_is_no_guarantee(tmp_path):
@@ -143,7 +143,7 @@ def test_records_are_rewritten_without_a_guarantee_and_it_says_so(tmp_path):
     assert "no end-to-end guarantee (ε is infinite): rewritten records" in privacy["statement"]
     (entry,) = party(run)
     assert (entry.release.mechanism, entry.release.scale) == ("pure", 0.0)
-    assert "No end-to-end guarantee" in (run / "report.html").read_text("utf-8")
+    assert "have no end-to-end guarantee" in (run / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("parties", [1, 3])

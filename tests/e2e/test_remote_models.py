@@ -27,8 +27,13 @@ SIZES = {
     "dpga": ["method.samples=6", "method.rounds=2", "method.keywords=3", "method.longest=30", "method.bins=5"],
     "fusegen": ["method.samples=12", "method.rounds=2", "method.epochs=1"],
     "pre_text": ["method.samples=8", "method.seeds=8", "method.rounds=2", "method.look_ahead=1"],
+    "rpsg": ["method.samples=8", "method.rounds=2", "method.pool=12", "method.refinement.nll=1.0"],
+    "dp_sgd": ["method.samples=4", "method.rounds=1", "method.steps=2", "method.longest=100", "method.rate=0.5"],
+    "rupta": ["method.samples=4", "method.rounds=1", "method.longest=100"],
     "wasp": ["method.samples=24", "method.rounds=3", "method.top=3", "method.shots=2", "method.texts_per_request=2"],
 }  # fmt: skip
+PARTIES_WRITE = {"dp_sgd", "rupta"}
+"""Ask the parties' own models alone. RPSG takes part with its pool: its unproven seeds are released, and are sent."""
 REMOTE = {"anthropic": ("haiku", ""), "openai": ("small", "/v1")}
 
 
@@ -67,9 +72,11 @@ def small(method, folder):
 def test_no_private_text_reaches_a_model(method, provider, server, tmp_path):
     task = labelled(tmp_path / "data")
     tiny(tmp_path / "run", *task, *small(method, tmp_path), *remote(provider, server))
-    assert server.seen
     sent = b"\n".join(server.raw)
     assert not words_in(sent, private_texts(tmp_path))
+    assert bool(server.seen) is (method not in PARTIES_WRITE)
+    if method in PARTIES_WRITE:
+        return
     assert b"harbour and lantern" in sent or method in {"aug_pe_plus", "dp_kps"}, "the public description was to go out"
     assert {row["model"] for row in lines(tmp_path / "run", "synthetic.jsonl")} == {REMOTE[provider][0]}
 
