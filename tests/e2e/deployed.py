@@ -29,9 +29,11 @@ SMALL = (
 PATIENCE = 300.0
 
 
-def environment():
+def environment(path=()):
+    """For commands; `path` comes before our own code."""
     kept = {name: value for name, value in os.environ.items() if name in {"HOME", "LANG", "COVERAGE_FILE"}}
-    return kept | {"PATH": f"{BIN}:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    python = ":".join(map(str, (*path, ROOT)))
+    return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
 
 
 def free_port():
@@ -40,11 +42,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def command(name, *arguments, timeout=PATIENCE, code=0):
+def command(name, *arguments, timeout=PATIENCE, code=0, within=(), path=()):
     """One command to its end; what it said."""
     ended = subprocess.run(
-        [BIN / name, *map(str, arguments)],
-        env=environment(),
+        [*within, BIN / name, *map(str, arguments)],
+        env=environment(path),
         capture_output=True,
         text=True,
         check=False,
@@ -83,10 +85,21 @@ def write_records(path, notes):
 
 
 class Deployment:
-    """One coordinator and so many hospitals; everything lies in one folder and ends with it."""
+    """One coordinator and so many hospitals; everything lies in one folder and ends with it.
 
-    def __init__(self, folder, count=3, *, relay_user=None, records=16):
-        self.folder, self.count = folder, count
+    Args:
+        folder: A new one; Unix sockets want its path short.
+        count: Hospitals.
+        relay_user: Account of their relays.
+        records: Of each hospital.
+        host: The coordinator's address.
+        within: For "coordinator" or "hN", the words that bring a command to its machine, as `ip netns exec NAME`.
+        path: For the same, folders of Python that come before our own code.
+    """
+
+    def __init__(self, folder, count=3, *, relay_user=None, records=16, host="127.0.0.1", within=None, path=None):
+        self.folder, self.count, self.host = folder, count, host
+        self.within, self.path = within or {}, path or {}
         self.here = folder / "coordinator"
         self.port = free_port()
         self._running = {}
@@ -97,17 +110,21 @@ class Deployment:
             raise
 
     def _make(self, relay_user, records):
-        coordinator(
-            *("init", self.here, "--address", f"127.0.0.1:{self.port}", "--listen", "127.0.0.1"),
+        self.coordinator(
+            *("init", self.here, "--address", f"{self.host}:{self.port}", "--listen", self.host),
             *("--superlink-port", free_port()),
         )
         self.serve()
         for number in range(self.count):
             notes = demo_notes.private_notes(number, records, 0)
             self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
-            coordinator("enrol", self.here, self.at(number) / "party.json")
+            self.coordinator("enrol", self.here, self.at(number) / "party.json")
         for number in range(self.count):
             party("roster", self.at(number), self.here / "roster.json")
+
+    def coordinator(self, *arguments, **how):
+        """One command on the coordinator's machine."""
+        return coordinator(*arguments, within=self.within.get("coordinator", ()), **how)
 
     def at(self, number):
         return self.folder / f"h{number}"
@@ -131,14 +148,17 @@ class Deployment:
     def start(self, key, *arguments):
         with (self.folder / f"{key}.out").open("ab") as out:
             self._running[key] = subprocess.Popen(
-                [BIN / arguments[0], *map(str, arguments[1:])],
-                env=environment(),
+                [*self._machine(key), BIN / arguments[0], *map(str, arguments[1:])],
+                env=environment(self.path.get(key, ())),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 cwd=self.folder,
             )
         return self._running[key]
+
+    def _machine(self, key):
+        return self.within.get("coordinator" if key.startswith("run-") else key, ())
 
     def serve(self):
         self.start("coordinator", "caucus-coordinator", "serve", self.here)
@@ -154,7 +174,7 @@ class Deployment:
     def ask(self, method, path):
         """What a stranger gets who sends an empty request."""
         kind = {"content-type": "application/protobuf"}
-        where = f"https://127.0.0.1:{self.port}{path}"
+        where = f"https://{self.host}:{self.port}{path}"
         return httpx.request(method, where, verify=self.trust(), content=b"", headers=kind)
 
     def up(self, *numbers):
@@ -166,7 +186,7 @@ class Deployment:
         wait(lambda: self.online() >= len(numbers or range(self.count)), "the nodes are online")
 
     def online(self):
-        facts = json.loads(coordinator("status", self.here, "--json"))
+        facts = json.loads(self.coordinator("status", self.here, "--json"))
         return sum(each["node"] == "online" for each in facts["parties"])
 
     def down(self, key):
@@ -184,14 +204,14 @@ class Deployment:
         os.kill(self.child(key, name), number)
 
     def run(self, name, *overrides, code=0, timeout=400):
-        return coordinator("run", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
+        return self.coordinator("run", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
 
     def begin(self, name, *overrides):
         """A run in the background; its process."""
         return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *SMALL, *overrides)
 
     def resume(self, name, code=0):
-        return coordinator("resume", self.here, name, code=code, timeout=400)
+        return self.coordinator("resume", self.here, name, code=code, timeout=400)
 
     def result(self, name):
         folder = self.here / "runs" / name
