@@ -109,16 +109,14 @@ def answer(
         return _words(entry.answer)
 
     units = records.limited(planned.spec.max_records)
-    draw = plan.draw(index)
-    if draw and not isinstance(query, Texts):  # what fine-tunes draws a subsample for each step
-        units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))
-
-    if isinstance(query, Texts):
+    if isinstance(query, Texts):  # what fine-tunes draws a subsample for each step itself
         written = writers[query.spec.kind].write(
             planned, units, labels=plan.labels, encoder=encoder, key=secure_bytes(32)
         )
         noised = texts.encode(written, query.spec.texts, query.spec.longest)
     else:
+        if draw := plan.draw(index):
+            units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))
         noised = _noised(query, plan, planned, units)
     if planned.scale == 0 and planned.summed:
         return noised

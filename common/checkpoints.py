@@ -140,7 +140,7 @@ def load(
     device: str = "cpu",
     configure: Callable[[Any], None] = lambda _: None,
 ) -> tuple[Any, Any]:
-    """A model of this machine in single precision, ready to be used, and its tokenizer.
+    """A model of this machine in single precision, and its tokenizer.
 
     Args:
         name_or_path: A folder, or a name in the local cache.
@@ -152,18 +152,31 @@ def load(
     Raises:
         ConfigError: There is no such model here, or no such device.
     """
+    folder = found(name_or_path, what=what)
+    return network(folder, auto, what=what, device=device, configure=configure), tokenizer(folder)
+
+
+def network(
+    folder: Path,
+    auto: str,
+    *,
+    what: str,
+    device: str,
+    configure: Callable[[Any], None] = lambda _: None,
+    **settings: object,
+) -> Any:  # noqa: ANN401 — transformers
+    """The model in a folder, ready to be used; see `load`. Further settings are `from_pretrained`'s."""
     import transformers  # noqa: PLC0415 — seconds to import
 
-    folder = found(name_or_path, what=what)
     known = {"local_files_only": True, "trust_remote_code": False}
     with explained(what, folder):
         config = transformers.AutoConfig.from_pretrained(folder, **known)
         configure(config)
         # Without its own word the look for adapters would ask the network.
         model = getattr(transformers, auto).from_pretrained(
-            folder, config=config, dtype="float32", adapter_kwargs={"local_files_only": True}, **known
+            folder, config=config, adapter_kwargs={"local_files_only": True}, **known, **{"dtype": "float32"} | settings
         )
-    return on_device(model, device).eval(), tokenizer(folder)
+    return on_device(model, device).eval()
 
 
 def on_device(model: Any, device: str) -> Any:  # noqa: ANN401 — torch's module

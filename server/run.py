@@ -18,7 +18,6 @@ step: texts that models have written come from the reply cache, answers that par
 
 import json
 import logging
-import math
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -49,6 +48,7 @@ from server.checkpoint import Checkpoint
 from server.generate import PLAIN, generate, write
 from server.methods.base import Method, State, Tools
 from server.network import Network
+from server.plain import for_json
 from server.planning import describe
 from server.report import write_report
 from server.tracking import track
@@ -115,8 +115,9 @@ def run(setup: Setup) -> State:
     )
     meter = _Meter()
     held: set[str] = set()
-    tools = _tools(setup, federation, meter, held)
-    held_out = setup.encoder.encode([record.text for record in setup.held_out])
+    embed = _Remembering(setup.encoder)
+    tools = _tools(setup, federation, meter, embed, held)
+    held_out = embed([record.text for record in setup.held_out])
     saved = _saved(checkpoint, setup)
     state = State.from_dict(saved["state"]) if saved else setup.method.start(tools)
     started = time.monotonic() - (saved["seconds"] if saved else 0.0)
@@ -184,19 +185,6 @@ def read_candidates(folder: Path) -> list[Candidate]:
     return [Candidate(**json.loads(line)) for line in lines if line]
 
 
-def for_json(value: Any) -> Any:  # noqa: ANN401
-    """The value with each infinity, which JSON lacks, as the string "inf"."""
-    match value:
-        case float() if math.isinf(value):
-            return "inf"
-        case Mapping():
-            return {key: for_json(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [for_json(inner) for inner in value]
-        case _:
-            return value
-
-
 def _federated(setup: Setup, federation: Federation, tools: Tools, state: State) -> dict[str, Any]:
     vectors = tools.embed([candidate.text for candidate in state.candidates])
     question = federated.question(vectors, state.candidates, setup.plan)
@@ -225,7 +213,7 @@ def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
     return saved
 
 
-def _tools(setup: Setup, federation: Federation, meter: "_Meter", held: Container[str]) -> Tools:
+def _tools(setup: Setup, federation: Federation, meter: "_Meter", embed: "_Remembering", held: Container[str]) -> Tools:
     specs = {query.name: query.spec for query in setup.plan.queries}
 
     def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
@@ -268,7 +256,7 @@ def _tools(setup: Setup, federation: Federation, meter: "_Meter", held: Containe
         experiment_seed=setup.experiment_seed,
         generate=meter.timed("generate", write_texts),
         write=meter.timed("generate", answer_requests),
-        embed=meter.timed("embed", _Remembering(setup.encoder)),
+        embed=meter.timed("embed", embed),
         ask=meter.timed("ask", ask),
     )
 
@@ -309,7 +297,7 @@ def _spent(spending: Spending) -> dict[str, str]:
 
 
 class _Remembering:
-    """An encoder that embeds each text once in a run: all of D is voted on again in each round."""
+    """An encoder that embeds each text once in a run: D is voted on again in each round, held-out texts measured by."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -318,7 +306,7 @@ class _Remembering:
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         new = list(dict.fromkeys(text for text in texts if text not in self._known))
         self._known |= dict(zip(new, self._encoder.encode(new), strict=True))
-        return np.stack([self._known[text] for text in texts])
+        return np.stack([self._known[text] for text in texts]) if texts else self._encoder.encode([])
 
 
 class _Meter:

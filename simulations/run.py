@@ -187,31 +187,31 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
         return
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     evaluation = instantiate(config.evaluation, _convert_="all")
+    encoder: Encoder = instantiate(config.embedding, _convert_="all")
     metrics["real_private"] = None if evaluation.elsewhere else only_private.score(config, private, held_out)
     metrics |= measures.of_records(
         measures.Measured(
             candidates=read_candidates(folder),
             test=held_out,
             evaluation=evaluation,
-            encoder=instantiate(config.embedding, _convert_="all"),
+            encoder=encoder,
             experiment_seed=config.experiment_seed,
             private=private,
             canaries=canaries.codes(config.federation.canaries, config.experiment_seed),
         )
     )
     write_json(folder / "metrics.json", metrics)
-    _map_private(config, folder, private)
+    _map_private(folder, private, encoder)
     write_report(folder)
     log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
 
 
-def _map_private(config: DictConfig, folder: Path, private: Sequence[Record]) -> None:
+def _map_private(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
     """Where private records lie on the map of the synthetic texts, without noise: only a simulation may know."""
     fitted = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
     if not fitted["points"]:
         return
     shown = projection.evenly(private, projection.MOST_PRIVATE)
-    encoder: Encoder = instantiate(config.embedding, _convert_="all")
     placed = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in shown]))
     points: dict[str, list[list[float]]] = {}
     for record, point in zip(shown, placed, strict=True):

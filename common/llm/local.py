@@ -138,14 +138,10 @@ class Local:
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401
         """Loaded at the first request: a run that resumes from its cache never needs it."""
-        from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM  # noqa: PLC0415 — seconds to import
-
-        kind = AutoModelForSeq2SeqLM if self._config.is_encoder_decoder else AutoModelForCausalLM
-        with checkpoints.explained(f"language model {self.name}", self._folder):
-            model: Any = kind.from_pretrained(
-                self._folder, config=self._config, dtype=self._dtype, local_files_only=True, trust_remote_code=False
-            )
-            return model.to(self._device).eval()
+        kind = "AutoModelForSeq2SeqLM" if self._config.is_encoder_decoder else "AutoModelForCausalLM"
+        return checkpoints.network(
+            self._folder, kind, what=f"language model {self.name}", device=self._device, dtype=self._dtype
+        )
 
     @property
     def _begun(self) -> str:

@@ -181,15 +181,14 @@ def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tenso
 
 
 def _model(folder: Path, labels: int, device: str) -> Any:  # noqa: ANN401
-    from transformers import AutoModelForSequenceClassification  # noqa: PLC0415 — seconds to import
+    def configure(config: Any) -> None:  # noqa: ANN401 — transformers
+        config.num_labels = labels
 
-    with checkpoints.explained("model to fine-tune", folder):
-        # A head that the checkpoint brings is for other labels: it goes.
-        model: Any = AutoModelForSequenceClassification.from_pretrained(
-            folder, num_labels=labels, ignore_mismatched_sizes=True, dtype="float32", local_files_only=True,
-            trust_remote_code=False,
-        )  # fmt: skip
-        return model.to(device)
+    # A head that the checkpoint brings is for other labels: it goes.
+    return checkpoints.network(
+        folder, "AutoModelForSequenceClassification", what="model to fine-tune", device=device, configure=configure,
+        ignore_mismatched_sizes=True,
+    )  # fmt: skip
 
 
 @torch.no_grad()

@@ -13,8 +13,9 @@ from common.errors import ConfigError
 from server import evaluate, measures
 from server.app import build, load
 from server.evaluate import METRICS, Evaluation
+from server.plain import for_json
 from server.report import write_report
-from server.run import for_json, read_candidates, write_json
+from server.run import read_candidates, write_json
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from server.plain import for_json
 from server.projection import PRIVATE, SYNTHETIC
 from server.report import measured, votes
 from server.report.reading import Row, as_object, read, read_lines
@@ -207,19 +208,6 @@ def _money(rounds: Sequence[Row]) -> dict[str, float | None]:
     return sums
 
 
-def finite(value: Any) -> Any:  # noqa: ANN401
-    """The value as strict JSON has it: an infinity as "inf" or "-inf", and None for what is no number."""
-    match value:
-        case float() if not math.isfinite(value):
-            return None if math.isnan(value) else str(value)
-        case Mapping():
-            return {str(key): finite(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [finite(inner) for inner in value]
-        case _:
-            return value
-
-
 def as_json(facts: Mapping[str, Any]) -> str:
     """`report.json`."""
-    return json.dumps(finite(facts), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(for_json(facts), ensure_ascii=False, indent=1, allow_nan=False) + "\n"

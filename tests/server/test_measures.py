@@ -8,7 +8,7 @@ from common.domain import Candidate, Record
 from common.errors import ConfigError
 from server.evaluate import METRICS, Evaluation
 from server.measures import Measured, figure, of_records, of_texts, without_records
-from server.run import for_json
+from server.plain import for_json
 from tests.federations import ENCODER
 
 FAST = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "length": 16}

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from server.plain import for_json
 from server.projection import PRIVATE, SYNTHETIC
 from server.report import measured, plots, write_report
-from server.report.facts import finite, gather
+from server.report.facts import gather
 from server.report.votes import distributions, histogram
 from tests.server.test_report import report, write_run
 
@@ -76,7 +77,7 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
     assert twin["privacy"]["statement"].startswith("The parties' records are protected")
     assert twin["cost"]["input_tokens"] == 3000
     assert "Note 7" not in (run / "report.json").read_text("utf-8")  # texts stay in their own file
-    assert finite({1: [-math.inf, (2.0,)]}) == {"1": ["-inf", [2.0]]}
+    assert for_json({1: [-math.inf, (2.0,)]}) == {"1": ["-inf", [2.0]]}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from common.errors import CheckpointError, ProviderError
 from common.llm.base import Reply
 from server.evaluate import Evaluation
 from server.methods.wasp import Wasp
-from server.run import Setup, for_json, run
+from server.plain import for_json
+from server.run import Setup, run
 from tests.server.test_ask import TASK, Encoder, World
 
 
