@@ -23,6 +23,10 @@ log = logging.getLogger("caucus.relay")
 SOCKET = "CAUCUS_PARTY_SOCKET"
 """Environment variable at the party: where its own service listens. Never taken from a message."""
 
+PATIENCE = 60.0
+"""Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
+_RECONNECT = [("grpc.max_reconnect_backoff_ms", 2000)]
+
 
 class Channel:
     """A party service in another process.
@@ -30,11 +34,13 @@ class Channel:
     Args:
         address: `unix:PATH`.
         partition: Which of several simulated parties; 0 in a deployment.
+        patience: Seconds to wait for the service to be there; an answer may take as long as it takes.
     """
 
-    def __init__(self, address: str, partition: int) -> None:
+    def __init__(self, address: str, partition: int, *, patience: float) -> None:
         self._address = address
         self._partition = partition
+        self._patience = patience
 
     def handle(self, parcel: Parcel) -> Parcel:
         """Pass one parcel on and bring the answer back.
@@ -45,9 +51,10 @@ class Channel:
         try:
             # A connection for each call: Flower's client processes serve one message, and a lasting channel would wait
             # up to two minutes before it tried again to reach a service that was restarted.
-            with grpc.insecure_channel(self._address, options=UNLIMITED) as channel:
+            with grpc.insecure_channel(self._address, options=UNLIMITED + _RECONNECT) as channel:
+                grpc.channel_ready_future(channel).result(timeout=self._patience)
                 reply: bytes = channel.unary_unary(METHOD, None, None)(wire.pack_parcel(parcel, self._partition))
-        except grpc.RpcError:
+        except (grpc.RpcError, grpc.FutureTimeoutError):
             raise ProtocolError("party service", expected="an answer", got="none") from None
         return wire.unpack_parcel(reply)[0]
 
@@ -86,7 +93,7 @@ def _own_service(context: Context) -> Party:
     address = os.environ.get(SOCKET)
     if not address:
         raise ConfigError(SOCKET, expected="unix:PATH of this party's service", do="Set it where the node starts")
-    return Channel(address, int(context.node_config.get("partition-id", 0)))
+    return Channel(address, int(context.node_config.get("partition-id", 0)), patience=PATIENCE)
 
 
 app = relay(_own_service)

@@ -23,6 +23,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from common import validate
 from common.data.sources import Source
 from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError, ConfigError
@@ -53,7 +54,7 @@ FAILURE = "error.txt"
 SETTINGS = {
     "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
     "federation": {
-        *("parties", "max_dropouts", "max_attempts", "colluders", "timeout"),
+        *("parties", "max_dropouts", "max_attempts", "colluders", "timeout", "retries"),
         *("records", "partition", "alpha", "canaries"),  # in a simulation
     },
     "llm": models.SETTINGS,
@@ -131,6 +132,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
             simulation="engine" in config,
             labels_from_records=bool(config.get("labels_from_records")),
             roster=parts.roster,
+            retries=config.federation.retries,
             evaluation=parts.evaluation,
             cleaner=parts.cleaner,
             spending=parts.spending,
@@ -144,6 +146,8 @@ class Parts:
 
     def __init__(self, config: DictConfig, *, folder: Path | None = None) -> None:
         _known(config)
+        validate.integers(0, retries=config.federation.retries)
+        validate.at_least(0, timeout=config.federation.timeout)
         tracking.check(config.get("tracking"))
         self.roster = _roster(config.secagg.roster)
         (folder or Path()).mkdir(parents=True, exist_ok=True)

@@ -7,12 +7,12 @@
 4. Commit: the noised total is on disk before anyone uses it.
 
 What this side learns is the noised total over the survivors, and who took part; of a query that is not summed, each
-party's own noised answer. A round that fails raises with its
-cause; it never returns the sum of fewer parties than the noise was planned for. Asked again after a crash or a failure,
-after a new set-up, the parties recognise the same bytes and answer with the same noise, so the second attempt is free;
-once survivors were named for unmasking, only the very same survivors will do, because two sums over different sets
-could be subtracted. Where that cannot be, because one of them is gone for good, a further attempt with fresh noise is
-made, if the plan has paid for it (`federation.max_attempts`).
+party's own noised answer. A round that fails raises with its cause; it never returns the sum of fewer parties than the
+noise was planned for. Asked again after a crash or a failure, after a new set-up, the parties recognise the same bytes
+and answer with the same noise, so it is free to ask again (`federation.retries`, and `resume`); once survivors were
+named for unmasking, only the very same survivors will do, because two sums over different sets could be subtracted.
+Where that cannot be, because one of them is gone for good, a further attempt with fresh noise is made, if the plan has
+paid for it (`federation.max_attempts`).
 """
 
 import logging
@@ -38,6 +38,8 @@ from server.checkpoint import Checkpoint
 from server.network import Network
 
 log = logging.getLogger("caucus.ask")
+
+_SILENT = "did not answer"
 
 Body = TypeVar("Body")
 Aggregated = tuple[NDArray[np.int64], frozenset[PartyId]]
@@ -70,6 +72,7 @@ class Federation:
         checkpoint: Where queries and answers are kept.
         ledger: The coordinator's own ledger.
         roster: The parties' identities, where the plan names their digest.
+        retries: How often an opening, or a query, that failed is made anew before the run ends; free for privacy.
     """
 
     def __init__(
@@ -81,8 +84,10 @@ class Federation:
         checkpoint: Checkpoint,
         ledger: Ledger,
         roster: Roster | None = None,
+        retries: int = 0,
     ) -> None:
         self._network = network
+        self._retries = retries
         self._plan = plan
         self._run = run
         self._checkpoint = checkpoint
@@ -101,6 +106,18 @@ class Federation:
         Raises:
             DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
         """
+        for left in reversed(range(self._retries + 1)):
+            try:
+                self._open()
+            except DropoutError as error:
+                # Who refused would refuse again; who was silent may be starting anew.
+                if not left or _SILENT not in self._refused.values():
+                    raise
+                log.warning("the run is opened again: %s", error)
+            else:
+                return
+
+    def _open(self) -> None:
         self._attempt, self._failed = self._attempt + 1, True  # until it has not
         first = self._first_unanswered()
         if first is None:  # resumed after the last answer: the parties may still keep theirs
@@ -151,12 +168,12 @@ class Federation:
                 self._ledger.commit(self._run, index)  # we may have died between the two commits
                 return self._answered(index)
         index = max((index for index in attempts if index in charged), default=attempts[0])
-        tries = self._plan.max_attempts
+        tries = self._plan.max_attempts + self._retries
         while True:
             tries -= 1
             try:
                 if self._failed:
-                    self.open()
+                    self._open()
                 if index < attempts[-1] and self._lost(index):
                     index += 1
                 return self._attempted(index, query)
@@ -280,7 +297,7 @@ class Federation:
 
     def _silent(self, parties: Iterable[PartyId]) -> None:
         for party in parties:
-            self._refused[party] = "did not answer"
+            self._refused[party] = _SILENT
 
     def _bodies(self, replies: Mapping[PartyId, m.Parcel], kind: type[Body], *, index: int) -> dict[PartyId, Body]:
         """The replies of the kind that was asked for; whoever sent another has dropped out, and the log says why."""

@@ -48,8 +48,11 @@ class FlowerNetwork:
 
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
         """See Network."""
-        deadline = time.monotonic() + self._timeout
+        deadline, told = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
+            if len(nodes) != told:
+                told = len(nodes)
+                log.info("%d of %d nodes connected; waiting up to %g s for the others", told, parties, self._timeout)
             time.sleep(POLL_SECONDS)
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")

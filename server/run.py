@@ -77,6 +77,7 @@ class Setup:
         simulation: Whether parties and coordinator are one machine.
         labels_from_records: Whether the labels were taken from private records, without noise.
         roster: The parties' identities, where the plan names their digest.
+        retries: How often a query that failed is asked anew before the run ends.
         evaluation: Which small model says how good the texts are.
         cleaner: What is done to the models' texts.
         spending: What the models are paid.
@@ -96,6 +97,7 @@ class Setup:
     simulation: bool
     labels_from_records: bool = False
     roster: Roster | None = None
+    retries: int = 0
     evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
     cleaner: Cleaner = PLAIN
     spending: Spending = field(default_factory=Spending)
@@ -111,7 +113,13 @@ def run(setup: Setup) -> State:
     checkpoint = Checkpoint(setup.folder / "state")
     ledger = Ledger(setup.folder / "state" / "ledger.db")
     federation = Federation(
-        network=setup.network, plan=setup.plan, run=setup.run, checkpoint=checkpoint, ledger=ledger, roster=setup.roster
+        network=setup.network,
+        plan=setup.plan,
+        run=setup.run,
+        checkpoint=checkpoint,
+        ledger=ledger,
+        roster=setup.roster,
+        retries=setup.retries,
     )
     meter = _Meter()
     held: set[str] = set()

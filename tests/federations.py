@@ -126,7 +126,7 @@ def service(folder, party, private=None, limits=OPEN, known=None, *, writers=Non
     )
 
 
-def federation(folder, services, agreed, *, run="run", known=None, **faults):
+def federation(folder, services, agreed, *, run="run", known=None, retries=0, **faults):
     grid = LocalGrid(relay(lambda context: services[context.node_config["partition-id"]]), len(services), **faults)
     return Federation(
         network=FlowerNetwork(grid, timeout=0),
@@ -135,6 +135,7 @@ def federation(folder, services, agreed, *, run="run", known=None, **faults):
         checkpoint=Checkpoint(folder / "state"),
         ledger=Ledger(folder / "coordinator.db"),
         roster=known,
+        retries=retries,
     )
 
 

@@ -30,6 +30,7 @@ def join(client_app, parties=1):
 
 def test_a_service_that_is_down_is_a_missing_reply_without_a_word(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv(SOCKET, f"unix:{tmp_path / CANARY}")
+    monkeypatch.setattr("client.app.PATIENCE", 0.1)
     replies, errors = join(app)
     assert not replies
     assert errors == [(2, None)]
@@ -71,7 +72,7 @@ def test_a_service_that_comes_back_is_found_again(tmp_path):
     address = f"unix:{tmp_path / 'socket'}"
     served = {0: service(tmp_path, 0), 1: service(tmp_path, 1), 2: service(tmp_path, 2)}
     server = serve(served, address)
-    channels = [Channel(address, number) for number in range(3)]
+    channels = [Channel(address, number, patience=0.1) for number in range(3)]
     agreed = plan(3)
     parties = federation(tmp_path, channels, agreed)
     parties.open()

@@ -7,8 +7,8 @@ import itertools
 WORDS = ("fever", "and", "cough")
 
 
-def tiny_bert(folder, words=WORDS, *, seed=0):
-    """A BERT checkpoint of one small random layer, with the tokenizer of these words."""
+def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1):
+    """A BERT checkpoint of one small random layer, or of more and larger ones, with the tokenizer of these words."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -17,7 +17,11 @@ def tiny_bert(folder, words=WORDS, *, seed=0):
     (folder / "vocab.txt").write_text("\n".join(pieces))
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+        vocab_size=len(pieces),
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=2 * width,
     )
     with contextlib.redirect_stderr(io.StringIO()):
         BertModel(config).save_pretrained(folder)
@@ -25,13 +29,13 @@ def tiny_bert(folder, words=WORDS, *, seed=0):
     return folder
 
 
-def tiny_transformer(folder, *, prompts=None, normalised=False):
+def tiny_transformer(folder, *, prompts=None, normalised=False, **size):
     """A real SentenceTransformer of one small random BERT layer."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     saved = folder / "saved"
-    transformer = Transformer(str(tiny_bert(folder / "bert")))
+    transformer = Transformer(str(tiny_bert(folder / "bert", **size)))
     modules = [transformer, Pooling(transformer.get_embedding_dimension()), *([Normalize()] if normalised else [])]
     model = SentenceTransformer(modules=modules, prompts=prompts, device="cpu")
     model.save(str(saved), create_model_card=False)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from client.guard import Limits
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
@@ -114,6 +115,36 @@ def test_what_fails_while_everybody_comes_back_is_asked_again_for_free(kind, tmp
     assert np.array_equal(answered.values, expected(range(4), query()))
     for name in ("coordinator", *(f"party-{party}" for party in range(4))):
         assert [index for index, _ in charges(tmp_path, name)] == [0]
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_retry_costs_nothing_and_needs_no_second_attempt(retries, tmp_path):
+    agreed, services, known = world(tmp_path, attempts=1)
+    gone = vanishing(m.AskUnmask, dead=(), absent=(DEAD, ABSENT))
+    parties = federation(tmp_path, services, agreed, known=known, retries=retries, **gone)
+    parties.open()
+    if not retries:
+        with pytest.raises(DropoutError, match="at least 3 of 4; got 2"):
+            parties.ask("votes", 0, query())
+    answered = parties.ask("votes", 0, query())
+    assert (answered.index, answered.survivors) == (0, 4)
+    assert np.array_equal(answered.values, expected(range(4), query()))
+    for name in ("coordinator", *(f"party-{party}" for party in range(4))):
+        assert [index for index, _ in charges(tmp_path, name)] == [0]
+
+
+def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_is_not(tmp_path):
+    agreed, services, known = world(tmp_path, attempts=1)
+    gone = vanishing(m.AskShares, dead=(), absent=(DEAD, ABSENT))
+    parties = federation(tmp_path, services, agreed, known=known, retries=1, **gone)
+    parties.open()
+    assert parties.ask("votes", 0, query()).survivors == 4
+
+    strict = [service(tmp_path, party, limits=Limits(queries=())) for party in range(PARTIES)]
+    parties = federation(tmp_path, strict, agreed, run="refused", retries=1)
+    with pytest.raises(DropoutError, match="OVER_LIMIT"):
+        parties.open()
+    assert parties._attempt == 0
 
 
 def test_a_new_coordinator_goes_on_with_the_next_attempt_and_never_asks_what_was_answered(tmp_path):

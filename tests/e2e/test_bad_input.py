@@ -90,6 +90,8 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
         ("privacy.unit=patient", ConfigError, "unit; expected one of sample, user; got 'patient'"),
         ("privacy.max_records=2", PlanError, "expected 1 at sample level; got 2"),
         ("federation.max_attempts=0", ConfigError, "max_attempts; expected an integer >= 1; got 0"),
+        ("federation.retries=-1", ConfigError, "retries; expected an integer >= 0; got -1"),
+        ("federation.timeout=-1", ConfigError, "timeout; expected a finite number >= 0; got -1"),
         ("federation.max_attempts=20000", ConfigError, "attempts included; expected a number in [0, 10000]; got 40000"),
         ("client.lifetime_epsilon=0", ConfigError, "lifetime_epsilon; expected a number > 0"),
         ("client.queries=[anything]", ConfigError, "queries; expected one of votes, label histogram"),

@@ -1,0 +1,120 @@
+"""Nodes that go, come back, or take their time; and hospitals that write texts of their own."""
+
+import time
+
+import pytest
+
+from common.data import demo_notes
+from common.privacy.ledger import Ledger
+from tests.common.tiny_models import tiny_transformer
+from tests.e2e.deployed import SMALL, text, write_records
+from tests.e2e.runs import lines, read
+from tests.e2e.test_deployment_faults import EXACT, asked, finished, measured, read_run, restarted, whole
+from tests.e2e.test_deployment_faults import deployed as deployed  # noqa: PLC0414 a fixture
+from tests.e2e.test_deployment_faults import undisturbed as undisturbed  # noqa: PLC0414 a fixture
+
+pytestmark = pytest.mark.deployment
+
+PHASES = ("Open", "AskShares", "Ask", "AskUnmask", "Ask", "AskUnmask", "Close")
+
+
+def charges(deployed, number, run):
+    """What that hospital's ledger holds of a run: number of the query, whether it is closed."""
+    identity = read(deployed.here / "runs" / run, "run.json")["run"]
+    entries = Ledger(deployed.at(number) / "private" / "ledger.db", read_only=True).entries(identity)
+    return [(entry.index, entry.committed) for entry in entries]
+
+
+def test_a_hospital_that_restarts_within_the_round_is_waited_for(deployed, undisturbed):
+    deployed.begin("restarted", EXACT)
+    asked(deployed, 1, "restarted", "AskShares")
+    gone = time.monotonic()
+    restarted(deployed, 1)
+    code, said = finished(deployed, "restarted")
+    measured("hospital restarted in the round", gone, said.splitlines()[-1])
+    assert code == 0
+    whole(deployed, "restarted", undisturbed)
+
+
+def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(deployed, undisturbed):
+    deployed.begin("needed", EXACT, "federation.timeout=60")
+    asked(deployed, 2, "needed", "AskShares")
+    deployed.down("h2")
+    gone = time.monotonic()
+    code, said = finished(deployed, "needed")
+    assert code == 1
+    line = said.splitlines()[-1]
+    assert "too few parties take part; expected at least 3 of 3; got 2 (party 2 did not answer)" in line
+    assert "2 of 3 nodes connected; waiting up to 60 s for the others" in said
+    measured("hospital gone for good, the plan needs all", gone, line)
+
+    started = time.monotonic()
+    deployed.run("without", EXACT, "federation.timeout=20", "federation.max_dropouts=1")
+    measured("run that may lose one, begun without it", started)
+    assert read(deployed.result("without"), "run.json")["status"] == "complete"
+    assert charges(deployed, 2, "without") == []
+    for number in (0, 1):
+        assert charges(deployed, number, "without") == [(0, True), (1, True)]
+
+    deployed.up(2)
+    started = time.monotonic()
+    deployed.resume("needed")
+    measured("it came back after all: resumed", started)
+    whole(deployed, "needed", undisturbed)
+
+
+def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(deployed):
+    deployed.begin("spared", EXACT, "federation.timeout=30", "federation.max_dropouts=1")
+    asked(deployed, 2, "spared", "AskShares")
+    deployed.down("h2")
+    gone = time.monotonic()
+    code, said = finished(deployed, "spared")
+    measured("hospital gone for good, the plan can do without", gone, said.splitlines()[-1])
+    assert code == 0
+    assert [query["survivors"] for row in lines(deployed.result("spared"), "rounds.jsonl") for query in row["queries"]]
+    for number in (0, 1):
+        assert charges(deployed, number, "spared") == [(0, True), (1, True)]
+    deployed.up(2)
+
+
+def test_a_hospital_whose_answer_takes_minutes_is_waited_for(deployed, tmp_path):
+    encoder = tiny_transformer(tmp_path, width=384, layers=12)
+    notes = write_records(deployed.folder / "many.csv", demo_notes.private_notes(0, 2000, 0))
+    settings = deployed.at(0) / "client.yaml"
+    before = settings.read_text()
+    deployed.set(0, records=notes)
+    for number in range(3):
+        deployed.set(number, encoder=encoder)
+        restarted(deployed, number)
+    started = time.monotonic()
+    deployed.run("slow", EXACT, "embedding=pretrained", f"embedding.name_or_path={encoder}")
+    measured("a hospital that computes for long", started)
+    requests = [line for line in deployed.audit(0) if line["run"] == read_run(deployed, "slow")]
+    assert len(requests) == len(PHASES)
+    settings.write_text(before)
+    for number in range(3):
+        deployed.set(number, encoder="embedded")
+        restarted(deployed, number)
+
+
+def test_a_hospital_fine_tunes_where_its_own_file_says_so_and_not_elsewhere(deployed):
+    dp_sgd = (
+        *("method=dp_sgd", "method.samples=6", "method.rounds=1", "method.steps=3", "method.rate=1.0"),
+        *("method.batch=16", "method.max_tokens=32", "federation.timeout=60"),
+        *(setting for setting in SMALL if setting.startswith("task.")),
+    )
+    for number in (0, 1):
+        deployed.set(number, fine_tuning="{}")
+        restarted(deployed, number)
+    said = deployed.coordinator("run", deployed.here, "tuned", *dp_sgd, code=1)
+    assert "party 2 refused: UNPLANNED" in said.splitlines()[-1]
+    assert "fine-tuned samples" in text(deployed.at(2) / "logs" / "service.log")
+    deployed.set(2, fine_tuning="{}")
+    restarted(deployed, 2)
+    started = time.monotonic()
+    deployed.resume("tuned")
+    measured("DP-SGD at three hospitals", started)
+    rows = lines(deployed.result("tuned"), "synthetic.jsonl")
+    assert {row["model"] for row in rows} == {"dp_sgd"}
+    for number in range(3):
+        assert charges(deployed, number, "tuned") == [(0, True)]
