@@ -16,16 +16,22 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from client.deploy import approve, check, create, ledger, start
-from common.commands import run
+from common.commands import register, run
+
+MODULES = {
+    "client.deploy.create": ("init",),
+    "client.deploy.check": ("check", "roster"),
+    "client.deploy.start": ("start", "stop", "status"),
+    "client.deploy.approve": ("approve",),
+    "client.deploy.ledger": ("ledger",),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0 done, 1 the reason in one line on standard error, 2 wrong usage."""
     parser = argparse.ArgumentParser(prog="caucus-party", description="What a hospital does from the command line.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (create, check, start, approve, ledger):
-        module.register(commands)
+    register(commands, MODULES, arguments)
     return run(parser, arguments)
 
 

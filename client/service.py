@@ -2,19 +2,15 @@
 
 It holds private records, their embeddings, round keys, limits and ledger, and answers one parcel with one parcel. The
 Flower app (`client/app.py`) is code that the coordinator pushes to the hospital; it only relays parcels and sees
-nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`serve`).
+nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`channel.py`).
 """
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Protocol, TypeVar
-
-import grpc
 
 from client import answer, records, secagg, writers
 from client.guard import Limits
@@ -44,20 +40,11 @@ from common.setup import set_up
 
 log = logging.getLogger("caucus.party")
 
-METHOD = "/caucus.Party/Handle"
-UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Of a run: it is written into logs and the ledger."""
 
 State = TypeVar("State")
-
-
-class Party(Protocol):
-    """Whatever answers parcels: the service itself, or a channel to it."""
-
-    def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Answer one parcel; never raises for what a coordinator can cause."""
 
 
 class Desk(Protocol):
@@ -273,45 +260,6 @@ class PartyService:
         self._ledger.survivors(envelope.run, envelope.index, survivors)
         self._round = agreed
         return signature
-
-
-def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, shared: bool = False) -> grpc.Server:
-    """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
-
-    Args:
-        parties: By partition; a hospital has one, at 0.
-        address: Where to listen. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
-        workers: Threads; a party answers one parcel at a time.
-        shared: Whether the socket's group may connect too, which is the relay's.
-
-    Returns:
-        The started server.
-    """
-    if not address.startswith("unix:"):
-        raise ConfigError("address of the party service", expected="unix:PATH", got=address)
-
-    def handle(data: bytes, context: grpc.ServicerContext) -> bytes:
-        try:
-            parcel, partition = wire.unpack_parcel(data)
-            party = parties[partition]
-        except (ProtocolError, KeyError):
-            # An exception's own text would travel.
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a parcel for a party here")
-        return wire.pack_parcel(party.handle(parcel), partition)
-
-    service, method = METHOD.strip("/").split("/")
-    server = grpc.server(ThreadPoolExecutor(workers), options=UNLIMITED)
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
-    )
-    # The socket is born closed to all other users of the machine.
-    mask = os.umask(0o117 if shared else 0o177)
-    try:
-        server.add_insecure_port(address)
-    finally:
-        os.umask(mask)
-    server.start()
-    return server
 
 
 def _read_plan(data: bytes) -> Plan:

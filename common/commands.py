@@ -9,12 +9,32 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 
 from common.errors import CaucusError, ConfigError, PlanError
 
 CLOSED = 141
 Lines = Callable[[argparse.Namespace], Iterable[str]]
+
+
+def register(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    modules: Mapping[str, Sequence[str]],
+    arguments: Sequence[str] | None,
+) -> None:
+    """Add the command that is asked for, or all of them where none is: one imports torch, another need not wait for it.
+
+    Args:
+        commands: Where to.
+        modules: Their names, by the module whose `register` adds them.
+        arguments: As for `run`.
+    """
+    asked = (sys.argv[1:] if arguments is None else arguments)[:1]
+    known = any(set(asked) & set(names) for names in modules.values())
+    for module, names in modules.items():
+        if not known or set(asked) & set(names):
+            import_module(module).register(commands)
 
 
 def add_command(

@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from client.service import serve
+from client.channel import serve
 from server.app import composed, load, store
 from simulations.federation import parties, with_absolute_paths, with_identities, with_labels
 

@@ -10,13 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from client import records
-from client.deploy import host
 from client.deploy.settings import Settings
 from common.commands import add_command
 from common.errors import CaucusError, ConfigError, DataError
 from common.files import check_records, check_secret, write_atomic
 from common.messages import VERSION
-from common.secagg.identity import Identity, Roster
+from common.secagg.identity import Roster
 
 LEAVES = (
     "leaves: public keys; for each planned query one vector of counts, noised here, masked so that only a sum is read;",
@@ -57,16 +56,15 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     settings = Settings.load(chosen.folder)
     facts: dict[str, object] = {"name": settings.name, "versions": _versions(), "approval": settings.approval}
-    for secret in (settings.private / "identity.key", settings.node / "node.key", settings.node / "superexec.secret"):
+    for secret in (settings.node / "node.key", settings.node / "superexec.secret"):
         check_secret(secret)
     check_records(settings.records)
     held = records.read(settings.records, may_be_empty=True)
     facts["records"] = len(held)
     facts["encoder"] = settings.loaded_encoder().digest
     facts["writes"] = sorted(settings.writers())
-    identity = Identity((settings.private / "identity.key").read_bytes())
-    roster = host.read_roster(settings)
-    facts["number"], facts["parties"] = host.number(identity, roster), len(roster.keys)
+    roster = settings.roster()
+    facts["number"], facts["parties"] = settings.number(roster), len(roster.keys)
     facts["coordinator"] = settings.coordinator if chosen.offline else _connection(settings)
     if chosen.json:
         yield json.dumps(facts, indent=2)
@@ -124,7 +122,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = Settings.load(chosen.folder)
     content = chosen.file.read_bytes()
     roster = Roster.from_json(content)
-    own = host.number(Identity((settings.private / "identity.key").read_bytes()), roster)
+    own = settings.number(roster)
     write_atomic(settings.folder / "roster.json", content)
     for party, key in roster.keys.items():
         mark = "  (this hospital)" if party == own else ""

@@ -14,13 +14,13 @@ import sys
 from pathlib import Path
 
 from client import records
+from client.channel import serve
 from client.deploy.settings import SOCKET, Settings
 from client.desk import Desk
-from client.service import PartyService, serve
-from common.errors import CaucusError, ConfigError
-from common.files import check_records, check_secret
+from client.service import PartyService
+from common.errors import CaucusError
+from common.files import check_records
 from common.privacy.ledger import Ledger
-from common.secagg.identity import Identity, Roster
 
 
 def service(settings: Settings) -> PartyService:
@@ -30,14 +30,13 @@ def service(settings: Settings) -> PartyService:
         ConfigError: A key or the roster is missing, open to others or wrong.
         DataError: So are the records.
     """
-    check_secret(settings.private / "identity.key")
     check_records(settings.records)
+    identity, roster = settings.identity(), settings.roster()
     key = (settings.private / "identity.key").read_bytes()
-    identity, roster = Identity(key), read_roster(settings)
     # First the digest, then the records: a change between the two is noticed at the first question.
     desk = Desk(settings.private, approval=settings.approval, records=settings.records, key=key)
     return PartyService(
-        party=number(identity, roster),
+        party=settings.number(roster),
         private=records.read(settings.records, may_be_empty=True),
         encoder=settings.loaded_encoder(),
         limits=settings.limits,
@@ -46,24 +45,6 @@ def service(settings: Settings) -> PartyService:
         identity=identity,
         roster=roster,
         desk=desk,
-    )
-
-
-def read_roster(settings: Settings) -> Roster:
-    """Everybody's identities, from this hospital's own file."""
-    path = settings.folder / "roster.json"
-    if not path.is_file():
-        raise ConfigError("roster", expected="roster.json, from the coordinator", got="none", where=settings.folder)
-    return Roster.from_json(path.read_bytes())
-
-
-def number(identity: Identity, roster: Roster) -> int:
-    """This hospital's number: where the roster has its key."""
-    for party, key in roster.keys.items():
-        if key == identity.public:
-            return party
-    raise ConfigError(
-        "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"
     )
 
 

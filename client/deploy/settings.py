@@ -20,8 +20,10 @@ import yaml
 from client.finetune import FineTuning
 from client.guard import Limits
 from client.writers import Writer
+from common.domain import PartyId
 from common.errors import CaucusError, ConfigError
 from common.files import check_secret
+from common.secagg.identity import Identity, Roster
 from common.text_queries import FineTunedSpec
 
 SOCKET = "unix:run/party.sock"
@@ -109,6 +111,40 @@ class Settings:
     def node(self) -> Path:
         """The relay's folder."""
         return self.folder / "node"
+
+    def identity(self) -> Identity:
+        """This hospital's signing key, which never leaves it.
+
+        Raises:
+            ConfigError: The file is missing, open to others or too short.
+        """
+        check_secret(self.private / "identity.key")
+        return Identity((self.private / "identity.key").read_bytes())
+
+    def roster(self) -> Roster:
+        """Everybody's identities, from this hospital's own file.
+
+        Raises:
+            ConfigError: It is missing, or no roster.
+        """
+        path = self.folder / "roster.json"
+        if not path.is_file():
+            raise ConfigError("roster", expected="roster.json, from the coordinator", got="none", where=self.folder)
+        return Roster.from_json(path.read_bytes())
+
+    def number(self, roster: Roster) -> PartyId:
+        """This hospital's number: where the roster has its key.
+
+        Raises:
+            ConfigError: Nowhere.
+        """
+        own = self.identity().public
+        for party, key in roster.keys.items():
+            if key == own:
+                return party
+        raise ConfigError(
+            "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"
+        )
 
     def writers(self) -> dict[str, Writer]:
         """What writes texts here, by kind of query.

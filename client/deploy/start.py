@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
-from client.deploy import host
 from client.deploy.settings import SOCKET, Settings
 from client.desk import cases
 from common import processes
@@ -27,7 +26,6 @@ from common.files import check_records, check_secret
 from common.privacy.accountant import epsilon
 from common.privacy.ledger import Ledger
 from common.processes import Child
-from common.secagg.identity import Identity
 
 SIDES = ("both", "service", "relay")
 
@@ -68,9 +66,8 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = Settings.load(chosen.folder)
     children = []
     if chosen.only in {"both", "service"}:
-        check_secret(settings.private / "identity.key")
         check_records(settings.records)
-        host.number(Identity((settings.private / "identity.key").read_bytes()), host.read_roster(settings))
+        settings.number(settings.roster())
         command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
         environment = processes.environment(settings.private)
         children.append(Child(name="service", command=command, environment=environment))

@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
-from client.app import SOCKET, Channel, app, relay
-from client.service import serve
+from client.app import SOCKET, app, relay
+from client.channel import Channel, serve
 from common import messages as m
 from common import wire
 from common.errors import DropoutError

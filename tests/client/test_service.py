@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from client.app import Channel
+from client.channel import _METHOD, Channel, serve
 from client.guard import Limits
-from client.service import METHOD, serve
 from common import messages as m
 from common import wire
 from common.errors import CaucusError, ConfigError, ProtocolError
@@ -250,7 +249,7 @@ def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
         with pytest.raises(ProtocolError, match="party service"):
             Channel(address, 5, patience=9).handle(opening)
         with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
-            channel.unary_unary(METHOD, None, None)(b"\xff\xff")
+            channel.unary_unary(_METHOD, None, None)(b"\xff\xff")
         assert caught.value.details() == "not a parcel for a party here"
     finally:
         server.stop(None).wait()

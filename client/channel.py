@@ -1,0 +1,99 @@
+"""The socket between a hospital's relay and its party service: gRPC on both ends, one parcel in, one parcel out.
+
+It stands apart so that the relay, and what supervises it, load neither torch nor anything that reads records.
+"""
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import grpc
+
+from common import messages as m
+from common import wire
+from common.errors import ConfigError, ProtocolError
+
+PATIENCE = 60.0
+"""Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
+_RECONNECT = [("grpc.max_reconnect_backoff_ms", 2000)]
+
+_METHOD = "/caucus.Party/Handle"
+_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+
+
+class Party(Protocol):
+    """Whatever answers parcels: the service itself, or a channel to it."""
+
+    def handle(self, parcel: m.Parcel) -> m.Parcel:
+        """Answer one parcel; never raises for what a coordinator can cause."""
+
+
+class Channel:
+    """A party service in another process.
+
+    Args:
+        address: `unix:PATH`.
+        partition: Which of several simulated parties; 0 in a deployment.
+        patience: Seconds to wait for the service to be there; an answer may take as long as it takes.
+    """
+
+    def __init__(self, address: str, partition: int, *, patience: float) -> None:
+        self._address = address
+        self._partition = partition
+        self._patience = patience
+
+    def handle(self, parcel: m.Parcel) -> m.Parcel:
+        """Pass one parcel on and bring the answer back.
+
+        Raises:
+            ProtocolError: There is no service, or none that knows this partition.
+        """
+        try:
+            # A connection for each call: Flower's client processes serve one message, and a lasting channel would wait
+            # up to two minutes before it tried again to reach a service that was restarted.
+            with grpc.insecure_channel(self._address, options=_UNLIMITED + _RECONNECT) as channel:
+                grpc.channel_ready_future(channel).result(timeout=self._patience)
+                reply: bytes = channel.unary_unary(_METHOD, None, None)(wire.pack_parcel(parcel, self._partition))
+        except (grpc.RpcError, grpc.FutureTimeoutError):
+            raise ProtocolError("party service", expected="an answer", got="none") from None
+        return wire.unpack_parcel(reply)[0]
+
+
+def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, shared: bool = False) -> grpc.Server:
+    """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
+
+    Args:
+        parties: By partition; a hospital has one, at 0.
+        address: Where to listen. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
+        workers: Threads; a party answers one parcel at a time.
+        shared: Whether the socket's group may connect too, which is the relay's.
+
+    Returns:
+        The started server.
+    """
+    if not address.startswith("unix:"):
+        raise ConfigError("address of the party service", expected="unix:PATH", got=address)
+
+    def handle(data: bytes, context: grpc.ServicerContext) -> bytes:
+        try:
+            parcel, partition = wire.unpack_parcel(data)
+            party = parties[partition]
+        except (ProtocolError, KeyError):
+            # An exception's own text would travel.
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a parcel for a party here")
+        return wire.pack_parcel(party.handle(parcel), partition)
+
+    service, method = _METHOD.strip("/").split("/")
+    server = grpc.server(ThreadPoolExecutor(workers), options=_UNLIMITED)
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
+    )
+    # The socket is born closed to all other users of the machine.
+    mask = os.umask(0o117 if shared else 0o177)
+    try:
+        server.add_insecure_port(address)
+    finally:
+        os.umask(mask)
+    server.start()
+    return server
