@@ -1,7 +1,7 @@
 """`caucus-party start`, `stop` and `status`: three processes of a hospital, kept running.
 
     service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
-    supernode    Flower's; the only one with a network, outbound alone                flower-supernode
+    supernode    Flower's; the only one with a network, outbound alone                client/deploy/supernode.py
     relay        from SuperNode to the socket; runs no pushed code                    client/deploy/relay.py
 
 SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
@@ -92,7 +92,7 @@ def _relay(settings: Settings, port: int) -> list[Child]:
     supernode = Child(
         name="supernode",
         command=(
-            *(processes.program("flower-supernode"), "--superlink", settings.coordinator, *node),
+            *(sys.executable, "-m", "client.deploy.supernode", "--superlink", settings.coordinator, *node),
             *("--isolation", "process", "--superexec-auth-secret-file", secret, "--port", str(port)),
         ),
         environment=environment,
