@@ -12,6 +12,7 @@ import argparse
 import json
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from common.processes import Child
 from common.secagg.identity import Identity
 
 SIDES = ("both", "service", "relay")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -158,6 +160,6 @@ def _node_says(settings: Settings) -> str:
         lines = (settings.folder / "logs" / "supernode.log").read_text(errors="replace").splitlines()
     except OSError:
         return "never started"
-    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "refused", "terminated")
-    said = [line.strip() for line in lines if any(word in line for word in telling)]
+    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
+    said = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
     return said[-1] if said else "starting"
