@@ -1,7 +1,7 @@
 """`caucus-party start`, `stop` and `status`: three processes of a hospital, kept running.
 
     service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
-    supernode    Flower's; the only one with a network, outbound alone                flower-supernode
+    supernode    Flower's; the only one with a network, outbound alone                client/deploy/supernode.py
     relay        from SuperNode to the socket; runs no pushed code                    client/deploy/relay.py
 
 SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
@@ -12,6 +12,7 @@ import argparse
 import json
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from common.privacy.ledger import Ledger
 from common.processes import Child
 
 SIDES = ("both", "service", "relay")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -89,7 +91,7 @@ def _relay(settings: Settings, port: int) -> list[Child]:
     supernode = Child(
         name="supernode",
         command=(
-            *(processes.program("flower-supernode"), "--superlink", settings.coordinator, *node),
+            *(sys.executable, "-m", "client.deploy.supernode", "--superlink", settings.coordinator, *node),
             *("--isolation", "process", "--superexec-auth-secret-file", secret, "--port", str(port)),
         ),
         environment=environment,
@@ -155,6 +157,6 @@ def _node_says(settings: Settings) -> str:
         lines = (settings.folder / "logs" / "supernode.log").read_text(errors="replace").splitlines()
     except OSError:
         return "never started"
-    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "refused", "terminated")
-    said = [line.strip() for line in lines if any(word in line for word in telling)]
+    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
+    said = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
     return said[-1] if said else "starting"

@@ -95,10 +95,13 @@ class Deployment:
         host: The coordinator's address.
         within: For "coordinator" or "hN", the words that bring a command to its machine, as `ip netns exec NAME`.
         path: For the same, folders of Python that come before our own code.
+        halves: Whether each hospital's party service is started apart, as "hN-service", and "hN" is its relay half.
     """
 
-    def __init__(self, folder, count=3, *, relay_user=None, records=16, host="127.0.0.1", within=None, path=None):
-        self.folder, self.count, self.host = folder, count, host
+    def __init__(
+        self, folder, count=3, *, relay_user=None, records=16, host="127.0.0.1", within=None, path=None, halves=False
+    ):
+        self.folder, self.count, self.host, self.halves = folder, count, host, halves
         self.within, self.path = within or {}, path or {}
         self.here = folder / "coordinator"
         self.port = free_port()
@@ -178,12 +181,20 @@ class Deployment:
         return httpx.request(method, where, verify=self.trust(), content=b"", headers=kind)
 
     def up(self, *numbers):
-        for number in numbers or range(self.count):
-            self.start(f"h{number}", "caucus-party", "start", self.at(number))
-        for number in numbers or range(self.count):
-            ready = self.at(number) / "logs" / "service.log"
-            wait(lambda at=ready: "party service ready" in text(at), f"hospital {number} is ready")
-        wait(lambda: self.online() >= len(numbers or range(self.count)), "the nodes are online")
+        """Start these hospitals, or all; the nodes of all that run are online then."""
+        wanted = {number: self._ready(number) + 1 for number in numbers or range(self.count)}
+        for number in wanted:
+            if self.halves:
+                self.start(f"h{number}-service", "caucus-party", "start", self.at(number), "--only", "service")
+            half = ("--only", "relay") if self.halves else ()
+            self.start(f"h{number}", "caucus-party", "start", self.at(number), *half)
+        for number, times in wanted.items():
+            wait(lambda at=number, times=times: self._ready(at) >= times, f"hospital {number} is ready")
+        running = sum(f"h{number}" in self._running for number in range(self.count))
+        wait(lambda: self.online() >= running, "the nodes are online")
+
+    def _ready(self, number):
+        return text(self.at(number) / "logs" / "service.log").count("party service ready")
 
     def online(self):
         facts = json.loads(self.coordinator("status", self.here, "--json"))
@@ -197,8 +208,9 @@ class Deployment:
     def child(self, key, name):
         """Process number of one supervised child."""
         folder = self.here if key == "coordinator" else self.folder / key
-        held = json.loads((folder / "run" / "both.json").read_text())
-        return held["children"][name]["process"]
+        held = [json.loads(path.read_text())["children"] for path in (folder / "run").glob("*.json")]
+        (process,) = (children[name]["process"] for children in held if name in children)
+        return process
 
     def kill(self, key, name, number=signal.SIGKILL):
         os.kill(self.child(key, name), number)

@@ -212,3 +212,24 @@ def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(
     assert writer.max_steps == 5
     change(made, fine_tuning={"model": "x"})
     assert "fine_tuning; expected settings" in said(capsys, "check", made)
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [
+        ("\x1b[92mINFO \x1b[0m:      SuperNode ID: 17\nReceiving: query", "INFO :      SuperNode ID: 17"),
+        (
+            "SuperNode ID: 17\n\x1b[93mWARNING \x1b[0m:   Connection attempt failed, retrying in 8.06 seconds\n",
+            "WARNING :   Connection attempt failed, retrying in 8.06 seconds",
+        ),
+        (
+            "Failed to initialize the connection.\n[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed",
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed",
+        ),
+    ],
+    ids=["well", "cut", "another certificate"],
+)
+def test_status_says_how_the_connection_stands(made, capsys, log, says):
+    (made / "logs" / "supernode.log").write_text(log)
+    assert main(["status", str(made)]) == 0
+    assert f"node: {says}\n" in capsys.readouterr().out
