@@ -49,6 +49,8 @@ UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_le
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Of a run: it is written into logs and the ledger."""
+LARGEST_PLAN = 2**16
+"""Bytes: a hospital keeps each plan that it was shown. Those of all methods here have some 600."""
 
 State = TypeVar("State")
 
@@ -65,6 +67,9 @@ class Desk(Protocol):
 
     def admit(self, run: str, plan: Plan) -> None:
         """Let a plan in, or raise RefusalError."""
+
+    def ready(self) -> None:
+        """Raise RefusalError if what became of a request could not be logged."""
 
     def unchanged(self) -> None:
         """Raise RefusalError if the records on disk are no longer those that were read."""
@@ -133,6 +138,8 @@ class PartyService:
         envelope = None
         try:
             with self._lock:
+                if self._desk:
+                    self._desk.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
                 self._note(envelope)  # on disk before anything leaves
@@ -141,8 +148,9 @@ class PartyService:
             log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
             try:
                 self._note(envelope, reason.name, _for_log(error))
-            except OSError as unwritten:
-                log.error("the audit log cannot be written: %s", unwritten.strerror)  # noqa: TRY400
+            except (OSError, RefusalError) as unwritten:
+                why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
+                log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
             body = m.Refusal(reason)
         return wire.pack(
             m.Envelope(
@@ -315,6 +323,8 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, share
 
 
 def _read_plan(data: bytes) -> Plan:
+    if len(data) > LARGEST_PLAN:
+        raise ProtocolError("plan", expected=f"at most {LARGEST_PLAN} bytes", got=len(data))
     try:
         return Plan.from_dict(json.loads(data))
     except (ValueError, ArithmeticError, RecursionError, CaucusError) as error:
