@@ -89,8 +89,8 @@ class PartyService:
         ledger: This party's own ledger.
         writers: What writes texts, by kind of query.
         identity: Its signing key; None if it knows nobody's identity.
-        roster: Everybody's identities, from this party's own file; plans that trust the coordinator with less than
-            following the protocol need it.
+        roster: Everybody's identities, from this party's own file: no plan may have more parties. Plans that trust the
+            coordinator with less than following the protocol need it.
         desk: Who approves plans and keeps the audit log; None in a simulation.
 
     Raises:
@@ -225,6 +225,10 @@ class PartyService:
             raise RefusalError(m.Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder.digest)
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
+        if self._roster and plan.parties > len(self._roster.keys):
+            # Parties that nobody knows would add no noise, and this party's share of it would be the smaller.
+            known = f"at most {len(self._roster.keys)}, those of this party's roster"
+            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=known, got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         writers.check(plan, self._writers)
         if self._desk:
