@@ -37,8 +37,10 @@ def deployed():
     try:
         for number in range(3):
             made.set(number, lifetime_epsilon="null")
-            with (folder / f"notes{number}.csv").open("a", newline="") as file:
-                csv.writer(file).writerows([(f"{CANARY} {number} of asthma and cough", LABEL)] * 3)
+            with (folder / f"notes{number}.csv").open("r+", newline="") as file:
+                known = list(csv.reader(file))[1][1]  # a record of another label takes no part
+                notes = [(f"{CANARY} {number} of asthma and cough", label) for label in (known, known, LABEL)]
+                csv.writer(file).writerows(notes)
         made.up()
         yield made
     finally:
