@@ -6,6 +6,10 @@ where `approval: auto` leaves the decision to the limits. Until then the coordin
     FOLDER/runs/HEX.json     one file a run and plan: what was planned, who decided, over which file of records
     FOLDER/audit.jsonl       one line a request: when, run, plan digest, decision, reason; no text, no count
 
+A coordinator asks as often and as much as it likes, so both are bounded, and neither is ever thinned out: at the bound
+the hospital refuses, and its log says so, until a person has moved old files away. The ledger, which is the record of
+truth, is not touched by that. To move `audit.jsonl`, rename it; the service goes on with a new one by itself.
+
 A run is bound to the bytes of the file of records that it was admitted with, by a keyed digest: after a change the
 same run is refused, for its answers would be about different records.
 """
@@ -29,6 +33,12 @@ from common.privacy.plan import Plan
 MODES = ("manual", "auto")
 MOST_AWAITING = 20
 """Plans that wait for a person: a coordinator cannot fill the disk with them."""
+MOST_CASES = 1000
+"""Runs and plans, decided ones included: where the limits decide, each Open with a new name makes one."""
+LARGEST_AUDIT = 64 * 2**20
+"""Bytes of the audit log: some 250 000 requests. A whole run of one query takes seven."""
+LONGEST_DETAIL = 1000
+"""Characters of a line's detail: it may quote what the coordinator sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +100,9 @@ class Desk:
         digest = plan.digest().hex()
         case = _find(self._folder, run, digest)
         if case is None:
+            if sum(1 for _ in (self._folder / "runs").glob("*.json")) >= MOST_CASES:
+                do = f"below {MOST_CASES}: move old files out of {self._folder / 'runs'}"
+                raise RefusalError(Reason.INTERNAL, "runs that are kept", expected=do, got=MOST_CASES)
             if not self._auto and sum(each.decision == "awaiting" for each in cases(self._folder)) >= MOST_AWAITING:
                 raise RefusalError(Reason.AWAITING, "plans that await approval", expected=f"below {MOST_AWAITING}")
             case = Case(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=_now())
@@ -121,10 +134,34 @@ class Desk:
                 expected="as it was when this service started; restart it for a new run",
             )
 
+    def ready(self) -> None:
+        """Refuse to begin with a request that the audit log would have no room for.
+
+        Raises:
+            RefusalError: INTERNAL; the reason stays here.
+        """
+        try:
+            size = self.audit.stat().st_size
+        except FileNotFoundError:
+            return
+        if size >= LARGEST_AUDIT:
+            do = f"below {LARGEST_AUDIT} bytes: move {self.audit} away and keep it"
+            raise RefusalError(Reason.INTERNAL, "audit log", expected=do, got=size)
+
+    @property
+    def audit(self) -> Path:
+        """The audit log."""
+        return self._folder / "audit.jsonl"
+
     def note(
         self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str = "", detail: str = ""
     ) -> None:
-        """Write one line of the audit log; on disk when this returns."""
+        """Write one line of the audit log; on disk when this returns.
+
+        Raises:
+            RefusalError: The log is full.
+        """
+        self.ready()
         line = {
             "when": _now(),
             "run": run,
@@ -133,9 +170,9 @@ class Desk:
             "query": index,
             "decision": "refused" if reason else "answered",
             "reason": reason,
-            "detail": detail,
+            "detail": detail[:LONGEST_DETAIL],
         }
-        descriptor = os.open(self._folder / "audit.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
+        descriptor = os.open(self.audit, os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
         with os.fdopen(descriptor, "wb") as file:
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()

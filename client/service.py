@@ -43,6 +43,8 @@ log = logging.getLogger("caucus.party")
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Of a run: it is written into logs and the ledger."""
+LARGEST_PLAN = 2**16
+"""Bytes: a hospital keeps each plan that it was shown. Those of all methods here have some 600."""
 
 State = TypeVar("State")
 
@@ -52,6 +54,9 @@ class Desk(Protocol):
 
     def admit(self, run: str, plan: Plan) -> None:
         """Let a plan in, or raise RefusalError."""
+
+    def ready(self) -> None:
+        """Raise RefusalError if what became of a request could not be logged."""
 
     def unchanged(self) -> None:
         """Raise RefusalError if the records on disk are no longer those that were read."""
@@ -71,8 +76,8 @@ class PartyService:
         ledger: This party's own ledger.
         writers: What writes texts, by kind of query.
         identity: Its signing key; None if it knows nobody's identity.
-        roster: Everybody's identities, from this party's own file; plans that trust the coordinator with less than
-            following the protocol need it.
+        roster: Everybody's identities, from this party's own file: no plan may have more parties. Plans that trust the
+            coordinator with less than following the protocol need it.
         desk: Who approves plans and keeps the audit log; None in a simulation.
 
     Raises:
@@ -120,6 +125,8 @@ class PartyService:
         envelope = None
         try:
             with self._lock:
+                if self._desk:
+                    self._desk.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
                 self._note(envelope)  # on disk before anything leaves
@@ -128,8 +135,9 @@ class PartyService:
             log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
             try:
                 self._note(envelope, reason.name, _for_log(error))
-            except OSError as unwritten:
-                log.error("the audit log cannot be written: %s", unwritten.strerror)  # noqa: TRY400
+            except (OSError, RefusalError) as unwritten:
+                why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
+                log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
             body = m.Refusal(reason)
         return wire.pack(
             m.Envelope(
@@ -204,6 +212,10 @@ class PartyService:
             raise RefusalError(m.Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder.digest)
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
+        if self._roster and plan.parties > len(self._roster.keys):
+            # Parties that nobody knows would add no noise, and this party's share of it would be the smaller.
+            known = f"at most {len(self._roster.keys)}, those of this party's roster"
+            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=known, got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         writers.check(plan, self._writers)
         if self._desk:
@@ -263,6 +275,8 @@ class PartyService:
 
 
 def _read_plan(data: bytes) -> Plan:
+    if len(data) > LARGEST_PLAN:
+        raise ProtocolError("plan", expected=f"at most {LARGEST_PLAN} bytes", got=len(data))
     try:
         return Plan.from_dict(json.loads(data))
     except (ValueError, ArithmeticError, RecursionError, CaucusError) as error:

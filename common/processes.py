@@ -1,7 +1,8 @@
 """Child processes that are kept running: started with a clean environment, restarted when they end, ended with us.
 
 A child gets its own session, so that whatever it started ends with it; should this process be killed, the kernel ends
-its children. The environment is made from nothing: no secret of the shell that started us is handed on.
+its children. The environment is made from nothing: no secret of the shell that started us is handed on. A child's log
+is kept to a size, with one older copy.
 """
 
 import contextlib
@@ -38,6 +39,9 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
 """Seconds before a restart: doubled each time. Flower refuses a node until its last heartbeat lapses."""
 STEADY = 60.0
 """Seconds that a child must run for the next wait to be the first again."""
+LARGEST_LOG = 16 * 2**20
+"""Bytes of a child's log before it becomes the older copy. What a stranger sends can make a line there, so two such
+files are all that it may fill of the disk. The lines of a run's course, audit and ledger lie elsewhere."""
 GRACE = 10.0
 """Seconds between asking a child to end and killing it."""
 
@@ -81,8 +85,8 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
 def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") -> None:
     """Keep all children running until SIGTERM or SIGINT.
 
-    `folder` is their working directory; their output goes to `logs/NAME.log` and `run/ROLE.json` says how they are. A
-    second supervisor of one folder and role is refused.
+    `folder` is their working directory; their output goes to `logs/NAME.log`, what no longer has room there to
+    `logs/NAME.log.1`, and `run/ROLE.json` says how they are. A second supervisor of one folder and role is refused.
 
     Raises:
         ConfigError: One runs already.
@@ -150,6 +154,7 @@ class _Kept:
     def tend(self) -> bool:
         """Start it if it has ended and its wait is over; whether anything changed."""
         now = time.monotonic()
+        _shorten(self._folder / "logs" / f"{self.child.name}.log")
         if self.process is not None:
             code = self.process.poll()
             if code is None:
@@ -195,6 +200,21 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
         )
     finally:
         os.close(out)
+
+
+def _shorten(path: Path) -> None:
+    """A log that has reached its size becomes the older copy and begins anew.
+
+    The child has the file open for appending, so it is copied and cut, not renamed: of a child that writes in this very
+    moment, lines may be lost.
+    """
+    if not path.exists() or path.stat().st_size < LARGEST_LOG:
+        return
+    try:
+        write_atomic(path.with_name(path.name + ".1"), path.read_bytes(), mode=SECRET)
+    except OSError as error:
+        log.warning("%s is cut and not kept: %s", path.name, error.strerror)  # a full disk needs the room most
+    os.truncate(path, 0)
 
 
 def _ends_with(parent: int) -> Callable[[], None]:

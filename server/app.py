@@ -9,6 +9,7 @@ import fcntl
 import functools
 import logging
 import shlex
+import traceback
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -93,14 +94,27 @@ def _told(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        line = one_line(error) if isinstance(error, CaucusError) else f"{type(error).__name__}: {one_line(error)}"
+        line = _for_folder(error)
         own.error("%s", line)
         write_atomic(folder / FAILURE, line.encode())
-        raise
+        raise  # Flower writes the whole of it into the executor's log
     finally:
         own.removeHandler(handler)
         handler.close()
         lock.close()
+
+
+def _for_folder(error: Exception) -> str:
+    """Why a run failed, in one line that may be passed on.
+
+    Our own errors say what they may. A library's text can quote whatever it was given, an address or a key of a model
+    included: of such an error the type and the place in our code must do.
+    """
+    if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
+        return one_line(error)
+    places = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    module, line = [place for place in places if place[0].split(".")[0] in {"common", "server"}][-1]
+    return f"{type(error).__name__} in {module}, line {line}; the executor's log has its text and the traceback"
 
 
 def taken(folder: Path) -> BinaryIO | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
 from client.deploy.settings import SOCKET, Settings
-from client.desk import cases
+from client.desk import LARGEST_AUDIT, cases
 from common import processes
 from common.commands import add_command
 from common.files import check_records, check_secret
@@ -130,6 +130,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
         yield "nothing runs: caucus-party start"
     yield f"node: {facts['node']}"
     yield f"plans that await approval: {facts['awaiting']}"
+    yield f"audit log: {facts['audit']:.0%} of its largest size is used"
     yield f"answers charged: {facts['charged']}; epsilon of all of them at delta {facts['delta']:g}: {facts['epsilon']}"
 
 
@@ -144,6 +145,7 @@ def _facts(settings: Settings) -> dict[str, object]:
         "name": settings.name,
         "processes": {name: child for each in held for name, child in each["children"].items()},
         "node": _node_says(settings),
+        "audit": _size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
         "awaiting": sum(case.decision == "awaiting" for case in cases(settings.private)),
         "charged": len(charged),
         "delta": delta,
@@ -151,12 +153,17 @@ def _facts(settings: Settings) -> dict[str, object]:
     }
 
 
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 def _node_says(settings: Settings) -> str:
     """The last telling line of SuperNode's log."""
-    try:
-        lines = (settings.folder / "logs" / "supernode.log").read_text(errors="replace").splitlines()
-    except OSError:
+    logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
+    held = [path.read_text(errors="replace") for path in logs if path.exists()]
+    if not held:
         return "never started"
+    lines = "".join(held).splitlines()
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
     said = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
     return said[-1] if said else "starting"

@@ -2,13 +2,14 @@ import json
 
 import pytest
 
+from client import desk as desks
 from client.desk import MOST_AWAITING, Desk, cases, decide
-from client.service import PartyService
+from client.service import LARGEST_PLAN, PartyService
 from client.session import RefusalError
 from common import messages as m
 from common import wire
 from common.errors import ConfigError
-from tests.federations import CANARY, plan, service
+from tests.federations import CANARY, plan, query, service
 
 PLAN = plan(3, secure=False, threshold=1)
 
@@ -66,6 +67,18 @@ def test_a_coordinator_cannot_fill_the_disk_with_plans(tmp_path, records):
     for number in range(MOST_AWAITING + 5):
         refused(m.Reason.AWAITING, wanted, run=str(number))
     assert sum(1 for _ in cases(tmp_path / "private")) == MOST_AWAITING
+
+
+def test_nor_with_plans_that_the_limits_let_in(tmp_path, records, monkeypatch):
+    monkeypatch.setattr(desks, "MOST_CASES", 3)
+    wanted = desk(tmp_path, records, "auto")
+    for number in range(3):
+        wanted.admit(str(number), PLAN)
+    said = refused(m.Reason.INTERNAL, wanted, run="one more")
+    assert f"expected below 3: move old files out of {tmp_path / 'private' / 'runs'}" in said
+    wanted.admit("0", PLAN)  # what is under way goes on
+    next((tmp_path / "private" / "runs").glob("*.json")).unlink()
+    wanted.admit("one more", PLAN)
 
 
 def test_a_run_keeps_to_the_records_it_began_with(tmp_path, records):
@@ -126,3 +139,31 @@ def test_what_cannot_be_logged_does_not_leave(tmp_path, records, monkeypatch, ca
     monkeypatch.setattr(opened.desk, "note", full)
     assert opened.send(m.Open(PLAN.to_json())) == m.Refusal(m.Reason.INTERNAL)
     assert "the audit log cannot be written: No space left on device" in caplog.text
+
+
+def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, records, monkeypatch, caplog):
+    opened = Open(tmp_path, records)
+    assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
+    monkeypatch.setattr(desks, "LARGEST_AUDIT", opened.log.stat().st_size)
+    held = opened.log.read_bytes()
+    for body in (m.Ask(query()), m.Close(), m.Open(PLAN.to_json())):
+        assert opened.send(body) == m.Refusal(m.Reason.INTERNAL)
+    assert opened.party.handle(m.Parcel(b"garbage"))
+    assert opened.log.read_bytes() == held
+    assert not opened.party._ledger.entries()  # what could not be noted is not charged
+    assert f"move {opened.log} away and keep it" in caplog.text
+    opened.log.rename(tmp_path / "kept.jsonl")
+    assert isinstance(opened.send(m.Ask(query())), m.Answer)
+    assert [line["request"] for line in opened.lines()] == ["Ask"]
+
+
+def test_no_line_of_the_audit_log_is_long(tmp_path, records):
+    wanted = desk(tmp_path, records)
+    wanted.note(run="r", plan_digest=bytes(32), request="Open", index=0, reason="MALFORMED", detail="x" * 2**20)
+    assert wanted.audit.stat().st_size < 2 * desks.LONGEST_DETAIL
+
+
+def test_a_huge_plan_is_not_kept(tmp_path, records):
+    opened = Open(tmp_path, records)
+    assert opened.send(m.Open(PLAN.to_json() + b" " * LARGEST_PLAN)) == m.Refusal(m.Reason.MALFORMED)
+    assert not list(cases(tmp_path / "private"))

@@ -89,6 +89,15 @@ def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
     assert send(service(tmp_path, 0), m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.IDENTITY)
 
 
+def test_a_plan_has_no_more_parties_than_this_partys_own_roster(tmp_path, caplog):
+    agreed = plan(4)
+    party = service(tmp_path, 0, known=roster(3))
+    assert send(party, m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.UNPLANNED)
+    assert "parties; expected at most 3, those of this party's roster; got 4" in caplog.text
+    for fewer in (plan(3), plan(2)):
+        assert isinstance(send(party, m.Open(fewer.to_json()), agreed=fewer), m.Opened)
+
+
 def test_closing_forgets_the_run_and_its_answers(tmp_path):
     party = opened(tmp_path)
     send(party, m.Ask(query()))

@@ -82,3 +82,35 @@ def test_a_child_sees_nothing_of_our_environment(supervised, monkeypatch):
     assert names <= {
         *processes.QUIET, "LANG", "LC_CTYPE", "OMP_NUM_THREADS", "PYTHONPATH", "TZ", "PATH", "HOME", "FLWR_HOME"
     }  # fmt: skip
+
+
+def test_a_log_is_kept_to_a_size_with_one_older_copy(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "LARGEST_LOG", 1000)
+    log = tmp_path / "child.log"
+    with log.open("ab", buffering=0) as child:
+        for number in range(300):
+            child.write(b"line %03d\n" % number)
+            processes._shorten(log)
+    older = log.with_name("child.log.1")
+    lines = (older.read_text() + log.read_text()).splitlines()
+    assert lines == [f"line {number:03}" for number in range(300)][-len(lines) :]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["child.log", "child.log.1"]
+    assert max(older.stat().st_size, log.stat().st_size) < 1010
+    assert older.stat().st_mode & 0o077 == 0
+
+
+def test_a_log_that_cannot_be_copied_is_cut(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(processes, "LARGEST_LOG", 10)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(processes, "write_atomic", full)
+    (tmp_path / "logs").mkdir()
+    log = tmp_path / "logs" / "child.log"
+    log.write_text("ten bytes and more")
+    kept = processes._Kept(Child(name="child", command=("true",)), tmp_path)
+    kept.tend()
+    kept.end()
+    assert not log.read_bytes()
+    assert "child.log is cut and not kept: No space left on device" in caplog.text

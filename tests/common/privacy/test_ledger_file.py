@@ -297,6 +297,24 @@ def test_a_full_disk_charges_nothing_and_raises_before_anything_leaves(ledger, p
     assert ledger.keep("r", 2, ANSWER) == ANSWER
 
 
+def test_answers_of_runs_that_are_never_closed_do_not_fill_the_disk(ledger, path, monkeypatch):
+    with ledger._file.transaction() as database:
+        (most,) = database.execute("PRAGMA max_page_count").fetchone()
+    assert most * 4096 == ledger_file.LARGEST
+    answer = bytes(100_000)  # 25 pages
+    for number in range(4):
+        ledger.reserve(**_ask(run=f"open {number}"))
+    most = path.stat().st_size // 4096 + 80
+    monkeypatch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, f"max_page_count = {most}"))
+    for number in range(3):
+        ledger.keep(f"open {number}", 0, answer)
+    with pytest.raises(LedgerError, match="or it holds 2 GiB"):
+        ledger.keep("open 3", 0, answer)
+    assert path.stat().st_size <= most * 4096
+    ledger.commit("open 0", 0)  # as its run is closed
+    assert ledger.keep("open 3", 0, answer) == answer
+
+
 LIMITED = """
 import os, resource, sys
 from common.errors import LedgerError
