@@ -153,11 +153,12 @@ def _facts(settings: Settings) -> dict[str, object]:
 
 
 def _node_says(settings: Settings) -> str:
-    """The last telling line of SuperNode's log."""
+    """The last telling line of SuperNode's log; of a certificate that it distrusts it logs nothing."""
     try:
         lines = (settings.folder / "logs" / "supernode.log").read_text(errors="replace").splitlines()
     except OSError:
         return "never started"
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "refused", "terminated")
     said = [line.strip() for line in lines if any(word in line for word in telling)]
-    return said[-1] if said else "starting"
+    last = said[-1] if said else "starting"
+    return last if "SuperNode ID" in last else f"{last}; if it stays so, caucus-party check says why"
