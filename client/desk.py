@@ -10,6 +10,7 @@ A run is bound to the bytes of the file of records that it was admitted with, by
 same run is refused, for its answers would be about different records.
 """
 
+import errno
 import hashlib
 import hmac
 import json
@@ -124,7 +125,11 @@ class Desk:
     def note(
         self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str = "", detail: str = ""
     ) -> None:
-        """Write one line of the audit log; on disk when this returns."""
+        """Write one line of the audit log; on disk when this returns.
+
+        Raises:
+            OSError: It cannot be written, and no part of it was.
+        """
         line = {
             "when": _now(),
             "run": run,
@@ -136,10 +141,15 @@ class Desk:
             "detail": detail,
         }
         descriptor = os.open(self._folder / "audit.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(line).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            data, before = json.dumps(line).encode() + b"\n", os.fstat(descriptor).st_size
+            written = os.write(descriptor, data)
+            if written < len(data):  # a torn line would spoil the next one too
+                os.ftruncate(descriptor, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def cases(folder: Path) -> Iterator[Case]:

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -126,3 +127,20 @@ def test_what_cannot_be_logged_does_not_leave(tmp_path, records, monkeypatch, ca
     monkeypatch.setattr(opened.desk, "note", full)
     assert opened.send(m.Open(PLAN.to_json())) == m.Refusal(m.Reason.INTERNAL)
     assert "the audit log cannot be written: No space left on device" in caplog.text
+
+
+def test_a_line_of_the_audit_log_that_a_full_disk_cuts_leaves_nothing_behind(tmp_path, records, monkeypatch):
+    wanted = desk(tmp_path, records)
+    write = os.write
+
+    def note(run):
+        wanted.note(run=run, plan_digest=bytes(32), request="Ask", index=0)
+
+    note("first")
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda file, data: write(file, data[:20]))
+        with pytest.raises(OSError, match="No space left"):
+            note("cut")
+    note("next")
+    lines = (tmp_path / "private" / "audit.jsonl").read_text().splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["first", "next"]
