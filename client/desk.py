@@ -14,6 +14,7 @@ A run is bound to the bytes of the file of records that it was admitted with, by
 same run is refused, for its answers would be about different records.
 """
 
+import errno
 import hashlib
 import hmac
 import json
@@ -160,6 +161,7 @@ class Desk:
 
         Raises:
             RefusalError: The log is full.
+            OSError: It cannot be written, and no part of it was.
         """
         self.ready()
         line = {
@@ -173,10 +175,15 @@ class Desk:
             "detail": detail[:LONGEST_DETAIL],
         }
         descriptor = os.open(self.audit, os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(line).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            data, before = json.dumps(line).encode() + b"\n", os.fstat(descriptor).st_size
+            written = os.write(descriptor, data)
+            if written < len(data):  # a torn line would spoil the next one too
+                os.ftruncate(descriptor, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def cases(folder: Path) -> Iterator[Case]:

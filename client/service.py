@@ -305,7 +305,9 @@ def _reason(error: Exception) -> m.Reason:
 
 
 def _for_log(error: Exception) -> str:
-    # Only our own messages are known to be free of private text; of others the type must do.
+    # Only our own messages are known to be free of private text; of others the type must do, or what the system says.
+    if isinstance(error, OSError) and error.errno:
+        return f"{type(error).__name__}: {os.strerror(error.errno)}"
     return str(error) if isinstance(error, CaucusError) else type(error).__name__
 
 

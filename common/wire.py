@@ -48,12 +48,11 @@ def unpack(parcel: m.Parcel) -> m.Envelope:
     Raises:
         ProtocolError: It is not a message of this protocol version, or its parts disagree.
     """
-    try:
-        proto = party_pb2.Envelope.FromString(parcel.envelope)
-    except DecodeError as error:
-        raise ProtocolError("envelope", expected="a protobuf message", got="bytes that are none") from error
+    proto = _envelope(parcel)
     if proto.version != m.VERSION:
-        raise ProtocolError("protocol version", expected=m.VERSION, got=proto.version)
+        raise ProtocolError(
+            "protocol version", expected=m.VERSION, got=proto.version, do="Install the same version on both sides"
+        )
     if len(proto.plan_digest) != hashlib.sha256().digest_size:
         raise ProtocolError("plan digest", expected="32 bytes", got=len(proto.plan_digest))
     if hashlib.sha256(parcel.bulk).digest() != proto.bulk_digest:
@@ -74,6 +73,15 @@ def unpack(parcel: m.Parcel) -> m.Envelope:
     )
 
 
+def sender(parcel: m.Parcel) -> PartyId:
+    """Who says to have sent it, also where `unpack` refuses it: party and version keep their places in all versions.
+
+    Raises:
+        ProtocolError: It is no envelope.
+    """
+    return _party(_envelope(parcel).party)
+
+
 def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:
     """One parcel for a process that hosts several simulated parties; a deployment's partition is 0."""
     return party_pb2.Parcel(envelope=parcel.envelope, bulk=parcel.bulk, partition=partition).SerializeToString()
@@ -86,6 +94,13 @@ def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
     except DecodeError as error:
         raise ProtocolError("parcel", expected="a protobuf message", got="bytes that are none") from error
     return m.Parcel(proto.envelope, proto.bulk), proto.partition
+
+
+def _envelope(parcel: m.Parcel) -> party_pb2.Envelope:
+    try:
+        return party_pb2.Envelope.FromString(parcel.envelope)
+    except DecodeError as error:
+        raise ProtocolError("envelope", expected="a protobuf message", got="bytes that are none") from error
 
 
 def _bulk(body: m.Request | m.Reply) -> bytes:

@@ -306,13 +306,12 @@ class Federation:
             try:
                 reply = wire.unpack(parcel)
             except ProtocolError as error:
-                self._refused[party] = f"unreadable reply: {error.what}"
+                self._refused[party] = f"unreadable reply: {error}"
                 continue
             place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
             match reply.body:
                 case m.Refusal(reason):
-                    why = f", not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
-                    self._refused[party] = f"refused: {reason.name}{why if reason is m.Reason.ENCODER else ''}"
+                    self._refused[party] = f"refused: {reason.name}{self._why(reason)}"
                 case kind() if place == (self._run, party, self._plan.digest(), index, self._attempt):
                     bodies[party] = reply.body
                 case _:
@@ -320,6 +319,16 @@ class Federation:
         for party, why in self._refused.items():
             log.warning("party %d %s", party, why)
         return bodies
+
+    def _why(self, reason: m.Reason) -> str:
+        """What is known here of what a refusal compared."""
+        match reason:
+            case m.Reason.ENCODER:
+                return f", not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
+            case m.Reason.IDENTITY if self._plan.malicious:
+                return f", not {self._plan.roster[:16]}: rosters are compared, and signatures by their keys"
+            case _:
+                return ""
 
     def _same(self, index: int, first: frozenset[PartyId] | None, now: frozenset[PartyId]) -> None:
         if first is not None and now != first:

@@ -59,7 +59,7 @@ class FlowerNetwork:
         joined = {}
         for node, reply in self._send(dict.fromkeys(nodes, parcel)).items():
             try:
-                party = wire.unpack(reply).party
+                party = wire.sender(reply)
             except ProtocolError as error:
                 log.warning("node %d: unreadable reply: %s", node, error.what)
                 continue

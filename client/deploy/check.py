@@ -3,9 +3,11 @@
 import argparse
 import hashlib
 import json
-import socket
 import ssl
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException, HTTPSConnection
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,6 +28,9 @@ LEAVES = (
     "        secret keys, the ledger",
 )
 TIMEOUT = 10.0
+AHEAD, BEHIND = 5, 300
+"""Seconds that this machine's clock may differ from the coordinator's: a node signs the time of each call, and Flower
+takes it for forged beyond them."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -82,20 +87,21 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _connection(settings: Settings) -> str:
-    """TLS to the front door with the coordinator's own authority.
+    """TLS to the front door with the coordinator's own authority, and what its clock says.
 
     Raises:
-        ConfigError: The certificate is expired, not yet valid, of another authority or of another host.
-        DataError: Nobody answers.
+        ConfigError: The certificate is expired, not yet valid, of another authority or of another host; or the clocks
+            differ too much for a node to be let in.
+        CaucusError: Nobody answers.
     """
     name, _, port = settings.coordinator.rpartition(":")
+    context = ssl.create_default_context(cafile=str(settings.node / "ca.crt"))
+    door = HTTPSConnection(name, int(port), timeout=TIMEOUT, context=context)
     try:
-        context = ssl.create_default_context(cafile=str(settings.node / "ca.crt"))
-        with (
-            socket.create_connection((name, int(port)), timeout=TIMEOUT) as plain,
-            context.wrap_socket(plain, server_hostname=name) as secure,
-        ):
-            return f"{settings.coordinator}, {secure.version()}"
+        door.connect()
+        secure, here = door.sock.version(), datetime.now(UTC)  # before it asks, as a node signs before it calls
+        door.request("GET", "/health")
+        there = door.getresponse().getheader("Date", "")
     except ssl.SSLCertVerificationError as error:
         raise ConfigError(
             "coordinator's certificate",
@@ -104,14 +110,37 @@ def _connection(settings: Settings) -> str:
             where=settings.coordinator,
             do="Compare the clocks of both machines and the invitation's fingerprint",
         ) from error
-    except (OSError, ssl.SSLError) as error:
+    except (OSError, HTTPException) as error:
         raise CaucusError(
             "coordinator",
             expected="an answer",
-            got=error.strerror or type(error).__name__,
+            got=getattr(error, "strerror", None) or type(error).__name__,
             where=settings.coordinator,
             do="Is it served, and does the firewall let outbound TCP to this port through?",
         ) from error
+    finally:
+        door.close()
+    return f"{settings.coordinator}, {secure}, {_clocks(there, here)}"
+
+
+def _clocks(there: str, here: datetime) -> str:
+    """How this machine's clock stands to the coordinator's, which tells whole seconds.
+
+    Raises:
+        ConfigError: It is too far ahead or behind.
+    """
+    try:
+        ahead = round((here - parsedate_to_datetime(there)).total_seconds())
+    except (TypeError, ValueError):
+        return "its clock is not known"
+    if not -BEHIND < ahead < AHEAD:
+        raise ConfigError(
+            "clock of this machine",
+            expected=f"less than {AHEAD} s ahead of the coordinator's and {BEHIND} s behind it",
+            got=f"{abs(ahead)} s {'ahead' if ahead > 0 else 'behind'}",
+            do="Set the one that is wrong, best by NTP on both: until then this hospital's node is not let in",
+        )
+    return f"clocks within {abs(ahead) + 1} s"
 
 
 def _versions() -> str:

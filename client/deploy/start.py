@@ -166,4 +166,5 @@ def _node_says(settings: Settings) -> str:
     lines = "".join(held).splitlines()
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
     said = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
-    return said[-1] if said else "starting"
+    last = said[-1] if said else "starting"
+    return last if "SuperNode ID" in last else f"{last}; if it stays so, caucus-party check says why"

@@ -11,6 +11,7 @@ import logging
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -32,11 +33,16 @@ LARGEST_BODY = 8 * 2**20
 BUSIEST = 256
 """Connections at a time."""
 TIMEOUT = 60.0
+SIGNED_AT = b"flwr-timestamp"
+"""Header with the time that a node signed: Flower takes 5 s ahead of this machine's clock and 305 s behind it."""
 
 _DROPPED = frozenset(
-    {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"host", b"content-length"}
+    {
+        *(b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"host"),
+        *(b"content-length", b"date"),
+    }
 )
-"""Headers that belong to one connection alone."""
+"""Headers that belong to one connection alone, or that this server writes itself."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -78,11 +84,22 @@ class FrontDoor:
             log.warning("SuperLink does not answer: %s", type(error).__name__)
             await _answer(send, 503, [], b"")
             return
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            told = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
+            log.warning("a node is refused, for its key, which is not enrolled, or for its clock, which is %s", told)
         await _answer(send, answer.status_code, _kept(answer.headers.raw, also=b"content-encoding"), answer.content)
 
 
 def _kept(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, value in headers if name.lower() not in _DROPPED | {also}]
+
+
+def _clock(signed: bytes, now: datetime) -> str:
+    try:
+        ahead = round((datetime.fromisoformat(signed.decode("ascii")) - now).total_seconds())
+    except (ValueError, TypeError):
+        return "not told"
+    return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 
 async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:

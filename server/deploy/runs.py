@@ -7,6 +7,7 @@ stands, and this process only reads its log aloud. Whether a run has ended well 
 import argparse
 import contextlib
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ ASK_FLOWER_EVERY = 10.0
 """Seconds: one of Flower's commands takes two."""
 ENDING_SECONDS = 60.0
 """For the process of a run that failed or was killed to end: two must not work in one folder."""
+LEAST_ROOM = 2**16
+"""Bytes on the disk of a run folder: with fewer it is full."""
 ENDED = ("finished:", "finished", "stopped")
 
 
@@ -126,7 +129,7 @@ def _started(settings: Settings, folder: Path, chosen: argparse.Namespace) -> It
             raise CaucusError(_advised(failed), do=go_on)
         if ended:
             where = settings.folder / "logs" / "executor.log"
-            raise CaucusError("run", expected="its end", got=ended, where=where, do=go_on)
+            raise CaucusError("run", expected="its end", got=_and_the_disk(ended, folder), where=where, do=go_on)
         if time.monotonic() - asked > ASK_FLOWER_EVERY:
             asked, flower = time.monotonic(), _last(settings, folder)
             # Looked at again before it counts: the folder is written before Flower knows.
@@ -147,6 +150,11 @@ def _advised(failed: str) -> str:
     if Reason.AWAITING.name in failed:
         return f"{failed} The hospitals named AWAITING have yet to approve the plan (caucus-party approve)"
     return failed
+
+
+def _and_the_disk(ended: str, folder: Path) -> str:
+    """A run that could not even write down why it failed: on a full disk that is why."""
+    return f"{ended}, and a full disk" if shutil.disk_usage(folder).free < LEAST_ROOM else ended
 
 
 def _new_lines(log: Path, at: int) -> tuple[list[str], int]:

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -167,3 +168,20 @@ def test_a_huge_plan_is_not_kept(tmp_path, records):
     opened = Open(tmp_path, records)
     assert opened.send(m.Open(PLAN.to_json() + b" " * LARGEST_PLAN)) == m.Refusal(m.Reason.MALFORMED)
     assert not list(cases(tmp_path / "private"))
+
+
+def test_a_line_of_the_audit_log_that_a_full_disk_cuts_leaves_nothing_behind(tmp_path, records, monkeypatch):
+    wanted = desk(tmp_path, records)
+    write = os.write
+
+    def note(run):
+        wanted.note(run=run, plan_digest=bytes(32), request="Ask", index=0)
+
+    note("first")
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda file, data: write(file, data[:20]))
+        with pytest.raises(OSError, match="No space left"):
+            note("cut")
+    note("next")
+    lines = (tmp_path / "private" / "audit.jsonl").read_text().splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["first", "next"]

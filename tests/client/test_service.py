@@ -1,3 +1,4 @@
+import errno
 import json
 import logging
 import stat
@@ -132,6 +133,18 @@ def test_an_error_deep_inside_is_coarse_and_its_text_stays_here(tmp_path, monkey
 
     monkeypatch.setattr("client.answer.contribute.contribution", fail)
     assert send(party, m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
+    assert CANARY not in caplog.text
+
+
+def test_an_error_of_the_system_is_logged_in_its_own_words(tmp_path, monkeypatch, caplog):
+    party = opened(tmp_path)
+
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, CANARY, CANARY)
+
+    monkeypatch.setattr("client.answer.contribute.contribution", fail)
+    assert send(party, m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
+    assert "(INTERNAL): OSError: No space left on device" in caplog.text
     assert CANARY not in caplog.text
 
 

@@ -214,6 +214,23 @@ def test_bytes_that_are_no_reply_are_named(tmp_path):
         coordinator.ask(VOTES, 0, world.query)
 
 
+def test_a_party_of_another_version_is_named_with_both(tmp_path, monkeypatch):
+    world = World(tmp_path)
+
+    def newer(party, parcel):
+        if party != 1:
+            return parcel
+        envelope = wire.unpack(parcel)
+        with monkeypatch.context() as patched:
+            patched.setattr(m, "VERSION", m.VERSION + 1)
+            return wire.pack(envelope)
+
+    world.network.change = newer
+    expected = f"party 1 unreadable reply: protocol version; expected {m.VERSION}; got {m.VERSION + 1}. Install"
+    with pytest.raises(DropoutError, match=expected):
+        world.coordinator()
+
+
 def test_an_answer_of_another_length_is_refused(tmp_path):
     world = World(tmp_path, secure=False)
     coordinator = world.coordinator()

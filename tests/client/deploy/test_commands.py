@@ -3,16 +3,19 @@
 import json
 import math
 import subprocess
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 import yaml
 
 from client.command import main
-from client.deploy import host
+from client.deploy import check, host
 from client.deploy.settings import Settings
 from client.desk import Desk
 from client.session import RefusalError
 from common.deployment import PartyFile
+from common.errors import ConfigError
 from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, SeedChoiceSpec
 from common.secagg.identity import Roster
@@ -78,10 +81,39 @@ def test_check_says_what_leaves_and_what_never_does(made, capsys):
     assert json.loads(capsys.readouterr().out)["number"] == 1
 
 
+@pytest.mark.parametrize(
+    ("logged", "told"),
+    [
+        ("INFO : SuperNode ID: 7", "node: INFO : SuperNode ID: 7\n"),
+        ("Failed to initialize", "node: Failed to initialize; if it stays so, caucus-party check says why\n"),
+        ("", "node: starting; if it stays so, caucus-party check says why\n"),
+    ],
+)
+def test_status_says_where_to_look_while_the_node_is_not_in(logged, told, made, capsys):
+    (made / "logs" / "supernode.log").write_text(logged)
+    assert main(["status", str(made)]) == 0
+    assert told in capsys.readouterr().out
+
+
 def test_a_coordinator_that_does_not_answer(made, capsys):
     assert "coordinator; expected an answer; got Connection refused; at localhost:1" in said(
         capsys, "check", made, code=1
     )
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"),
+    [(0, "within 1 s"), (4, "within 5 s"), (-299, "within 300 s"), (5, "5 s ahead"), (-7200, "7200 s behind")],
+)
+def test_the_clock_is_held_against_the_coordinators(ahead, told):
+    there = datetime(2026, 1, 1, tzinfo=UTC)
+    date, here = format_datetime(there, usegmt=True), there + timedelta(seconds=ahead)
+    if told.startswith("within"):
+        assert told in check._clocks(date, here)
+    else:
+        with pytest.raises(ConfigError, match=f"clock of this machine; expected .*; got {told}. Set the one"):
+            check._clocks(date, here)
+    assert check._clocks("", here) == check._clocks("soon", here) == "its clock is not known"
 
 
 def test_records_that_are_missing_open_to_others_or_malformed(made, capsys):

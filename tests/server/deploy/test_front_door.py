@@ -1,4 +1,6 @@
 import asyncio
+import re
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -65,3 +67,15 @@ def test_a_superlink_that_is_down_is_a_503_which_nodes_retry():
 
     answer, _ = asked("POST", "/v1/fleet/pull-messages", behind=down)
     assert answer.status_code == 503
+
+
+def test_a_node_that_is_refused_is_told_of_with_what_its_clock_says(caplog):
+    def refuses(_):
+        return httpx.Response(401, headers={"date": "Thu, 01 Jan 1970 00:00:00 GMT"})
+
+    signed = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+    for time_signed, told in ((signed, "720[01] s behind this machine's"), ("soon", "not told")):
+        answer, _ = asked("POST", "/v1/fleet/activate-node", headers={"flwr-timestamp": time_signed}, behind=refuses)
+        assert answer.status_code == 401
+        assert "date" not in answer.headers  # uvicorn writes one, of this machine's clock
+        assert re.search(f"a node is refused, for its key, .* or for its clock, which is {told}", caplog.text)

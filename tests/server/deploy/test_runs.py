@@ -1,6 +1,7 @@
 """How `run` reads a run's folder aloud and what it makes of its end; Flower is a stand-in that writes the folder."""
 
 import json
+import shutil
 
 import pytest
 
@@ -78,6 +79,10 @@ def test_a_run_whose_process_died_without_a_word(folder, monkeypatch, capsys):
     flower(monkeypatch, folder, leaves={})
     assert start(folder) == 1
     assert "run; expected its end; got finished:failed; at " in capsys.readouterr().err
+    room = shutil.disk_usage(folder)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
+    assert start(folder, "resume") == 1
+    assert "got finished:failed, and a full disk; at " in capsys.readouterr().err
 
 
 def test_what_still_runs_is_not_resumed_and_what_was_killed_is(folder, monkeypatch, capsys):

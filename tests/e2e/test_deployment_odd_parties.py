@@ -1,0 +1,147 @@
+"""Hospitals that are not as they should be, over real nodes: another version, encoder or roster, no record at all.
+
+Where such a hospital is refused, the operators of both sides read one line that says why, nobody pays, and after the
+mistake is mended the run that failed goes on to its end. Another release of Flower at a hospital cannot be tried here,
+where one is installed: nodes send their release with each call, and SuperLink decides.
+"""
+
+import itertools
+import re
+import shutil
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from common.embedding import Encoder
+from common.messages import VERSION
+from common.privacy.ledger import Ledger
+from common.secagg.identity import Identity, Roster
+from tests.common.tiny_models import tiny_transformer
+from tests.e2e.deployed import ROOT, Deployment, text
+from tests.e2e.runs import SMALL, read, texts, tiny
+from tests.e2e.test_deployment_faults import EXACT, measured, read_run, refused, restarted, whole
+
+pytestmark = pytest.mark.deployment
+
+
+@pytest.fixture(scope="module")
+def deployed():
+    made = Deployment(Path(tempfile.mkdtemp(prefix="caucus-")))
+    try:
+        for number in range(3):
+            made.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
+        made.up()
+        yield made
+    finally:
+        made.ended()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return texts(tiny(tmp_path_factory.mktemp("run"), *SMALL, EXACT))
+
+
+def nobody_paid(deployed, run):
+    ledgers = [deployed.at(number) / "private" / "ledger.db" for number in range(3)]
+    for ledger in (deployed.here / "runs" / run / "state" / "ledger.db", *ledgers):
+        assert not Ledger(ledger, read_only=True).entries(read_run(deployed, run))
+
+
+def mended(deployed, run, undisturbed):
+    """The hospital starts anew, and the run that failed goes on to its end."""
+    restarted(deployed, 2)
+    started = time.monotonic()
+    deployed.resume(run)
+    measured(f"{run}: mended and resumed", started)
+    whole(deployed, run, undisturbed)
+
+
+def log_of(deployed, number):
+    return text(deployed.at(number) / "logs" / "service.log")
+
+
+def test_another_version(deployed, undisturbed):
+    other = deployed.folder / "other"
+    for name in ("client", "common", "configs", "protos", "server", "simulations"):
+        shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
+    messages = other / "common" / "messages.py"
+    messages.write_text(messages.read_text().replace(f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION + 1}\n"))
+    deployed.path["h2"] = (other,)
+    restarted(deployed, 2)
+    line = refused(deployed, "version")
+    assert f"party 2 unreadable reply: protocol version; expected {VERSION}; got {VERSION + 1}" in line
+    assert f"protocol version; expected {VERSION + 1}; got {VERSION}. Install the same" in log_of(deployed, 2)
+    nobody_paid(deployed, "version")
+    del deployed.path["h2"]
+    mended(deployed, "version", undisturbed)
+
+
+def test_another_encoder(deployed, undisturbed):
+    model = tiny_transformer(deployed.folder / "model")
+    deployed.set(2, encoder=model)
+    restarted(deployed, 2)
+    line = refused(deployed, "encoder")
+    assert f"party 2 refused: ENCODER, not {Encoder.embedded().digest[:16]}: weights, prompt and pooling" in line
+    assert f"got {Encoder.pretrained(model).digest}" in log_of(deployed, 2)
+    nobody_paid(deployed, "encoder")
+    deployed.set(2, encoder="embedded")
+    mended(deployed, "encoder", undisturbed)
+
+
+def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, undisturbed):
+    path = deployed.at(2) / "roster.json"
+    honest = path.read_text()
+    keys = Roster.from_json(honest).keys
+    path.write_text(Roster({**keys, 0: Identity(bytes(32)).public}).to_json())
+    restarted(deployed, 2)
+    deployed.run("roster-unused", EXACT)
+    whole(deployed, "roster-unused", undisturbed)
+    line = refused(deployed, "roster", "secagg=malicious")
+    assert f"party 2 refused: IDENTITY, not {Roster(keys).digest.hex()[:16]}: rosters are compared" in line
+    assert "(IDENTITY): roster; expected the one of this set-up (malicious mode); got another" in log_of(deployed, 2)
+    nobody_paid(deployed, "roster")
+    path.write_text(honest)
+    mended(deployed, "roster", undisturbed)
+
+
+def test_with_signatures_the_result_is_that_of_the_engine_in_process(deployed, tmp_path):
+    started = time.monotonic()
+    deployed.run("signed", EXACT, "secagg=malicious")
+    took = time.monotonic() - started
+    whole(deployed, "signed", texts(tiny(tmp_path, *SMALL, EXACT, "secagg=malicious")))
+    lines = [line for line in deployed.audit(0) if line["run"] == read_run(deployed, "signed")]
+    assert [line["request"] for line in lines] == [
+        "Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"
+    ]  # fmt: skip
+    times = [datetime.fromisoformat(line["when"]) for line in lines]
+    phases = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
+    sys.stdout.write(f"\nmeasured | signed run of {len(lines)} phases | {took:.0f} s | seconds between: {phases}\n")
+
+
+def test_a_hospital_without_a_record_takes_part_like_any_other(deployed):
+    (deployed.folder / "notes2.csv").write_text("text,label\n")
+    before = [len(log_of(deployed, number)) for number in range(3)]
+    restarted(deployed, 2)
+    restarted(deployed, 1)
+    started = time.monotonic()
+    deployed.run("empty", "privacy.epsilon=4")
+    measured("a hospital without a record: whole", started)
+    run = read(deployed.result("empty"), "run.json")["run"]
+    charges = [
+        [(entry.index, entry.committed, entry.cost) for entry in Ledger(path, read_only=True).entries(run)]
+        for path in (deployed.at(number) / "private" / "ledger.db" for number in (1, 2))
+    ]
+    assert charges[0] == charges[1]
+    assert len(charges[0]) == 2
+
+    def seen(number):
+        """Its log and audit lines of this run, without times and its own number."""
+        lines = log_of(deployed, number)[before[number] :].splitlines()
+        audit = [{**line, "when": ""} for line in deployed.audit(number) if line["run"] == run]
+        return [re.sub(r"^[-\d]+ [:,\d]+|party \d", "", line) for line in lines], audit
+
+    assert seen(1) == seen(2)
