@@ -7,6 +7,7 @@ nothing but what the coordinator may see. The same object serves in process (sim
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from threading import Lock

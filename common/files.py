@@ -63,3 +63,8 @@ def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         raise error(what, expected="mode 0600", got=f"{mode:04o}", where=path, do=f"chmod 600 {path}")
+
+
+def text_of(path: Path) -> str:
+    """A file's text; nothing where there is no file."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""

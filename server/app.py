@@ -5,29 +5,24 @@ run configuration; `flwr run` alone gives Hydra overrides instead, and a new fol
 """
 
 import contextlib
-import fcntl
 import functools
-import logging
 import shlex
-import traceback
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from common import validate
 from common.data.sources import Source
 from common.embedding import Encoder
-from common.errors import CaucusError, CheckpointError, ConfigError
+from common.errors import CheckpointError, ConfigError
 from common.files import write_atomic
 from common.llm.base import Provider
 from common.llm.spending import Spending
@@ -36,6 +31,7 @@ from common.remembered import Remembered
 from common.secagg.identity import Roster
 from server import models, tracking
 from server.evaluate import Evaluation
+from server.failure import told
 from server.methods.base import Method
 from server.network import FlowerNetwork, Network
 from server.planning import Secagg, make_plan
@@ -45,12 +41,6 @@ app = ServerApp()
 
 build = functools.partial(instantiate, _convert_="all")
 """A part from its configuration."""
-
-WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
-"""What Hydra raises over them; a missing part is a CaucusError, and anything else a bug with its traceback."""
-
-FAILURE = "error.txt"
-"""In the folder of a deployed run that failed: why, in one line."""
 
 SETTINGS = {
     "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
@@ -76,56 +66,8 @@ def main(grid: Grid, context: Context) -> None:
         config = composed(shlex.split(str(context.run_config.get("overrides", ""))))
         folder = Path("runs") / config.run
         store(config, folder)
-    with contextlib.nullcontext() if "engine" in config else _told(Path(str(folder))):
+    with contextlib.nullcontext() if "engine" in config else told(Path(str(folder))):
         coordinate(config, FlowerNetwork(grid, timeout=config.federation.timeout), Path(str(folder)))
-
-
-@contextlib.contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """In a deployment this process is Flower's: the run folder is where its log goes, and why it failed."""
-    own = logging.getLogger("caucus")
-    lock = taken(folder)
-    if lock is None:
-        raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
-    handler = logging.FileHandler(folder / "run.log")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    own.addHandler(handler)
-    own.setLevel(logging.INFO)
-    try:
-        yield
-    except Exception as error:
-        line = _for_folder(error)
-        own.error("%s", line)
-        write_atomic(folder / FAILURE, line.encode())
-        raise  # Flower writes the whole of it into the executor's log
-    finally:
-        own.removeHandler(handler)
-        handler.close()
-        lock.close()
-
-
-def _for_folder(error: Exception) -> str:
-    """Why a run failed, in one line that may be passed on.
-
-    Our own errors say what they may. A library's text can quote whatever it was given, an address or a key of a model
-    included: of such an error the type and the place in our code must do.
-    """
-    if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
-        return one_line(error)
-    places = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    module, line = [place for place in places if place[0].split(".")[0] in {"common", "server"}][-1]
-    return f"{type(error).__name__} in {module}, line {line}; the executor's log has its text and the traceback"
-
-
-def taken(folder: Path) -> BinaryIO | None:
-    """The folder's lock, held until it is closed or this process ends; None if another process has it."""
-    lock = (folder / "lock").open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        return None
-    return lock
 
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
@@ -254,11 +196,6 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
         number = None if value == "null" else _number(name, value)
         OmegaConf.update(config, name, number)
     return config
-
-
-def one_line(error: BaseException) -> str:
-    """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
-    return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
 
 
 def _known(config: DictConfig) -> None:

@@ -20,9 +20,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from common.commands import run
-from server.app import WRONG_SETTINGS, one_line
-from server.deploy import check, create, enrolment, price, results, runs, serve
+from common.commands import register, run
+from server.failure import WRONG_SETTINGS, one_line
+
+MODULES = {
+    "server.deploy.create": ("init", "renew"),
+    "server.deploy.serve": ("serve", "stop"),
+    "server.deploy.enrolment": ("enrol", "remove"),
+    "server.deploy.price": ("plan",),
+    "server.deploy.check": ("check",),
+    "server.deploy.runs": ("run", "resume"),
+    "server.deploy.standing": ("status",),
+    "server.deploy.results": ("evaluate", "report"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,8 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="example: caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for module in (create, serve, enrolment, price, check, runs, results):
-        module.register(commands)
+    register(commands, MODULES, arguments)
     return run(parser, arguments, wrong=WRONG_SETTINGS, one_line=one_line)
 
 

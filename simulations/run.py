@@ -42,7 +42,8 @@ from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError
 from server import measures, projection
 from server.app import app as server_app
-from server.app import identified, one_line, reloaded, store
+from server.app import identified, reloaded, store
+from server.failure import one_line
 from server.report import write_report
 from server.run import read_candidates, write_json
 from simulations import federation, only_private, tables

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from common.commands import add_command
 from common.errors import CaucusError
 from server import preflight
-from server.app import WRONG_SETTINGS, Parts, build, composed, one_line
+from server.app import Parts, build, composed
+from server.failure import WRONG_SETTINGS, one_line
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

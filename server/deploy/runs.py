@@ -1,4 +1,4 @@
-"""`caucus-coordinator run`, `resume`, `status` and `report`: runs of a deployment, each a folder under `runs/`.
+"""`caucus-coordinator run` and `resume`: runs of a deployment, each a folder under `runs/`.
 
 `run` writes the configuration into the folder and has Flower start the ServerApp; from then on the folder tells how it
 stands, and this process only reads its log aloud. Whether a run has ended well is what `run.json` says, not Flower.
@@ -15,12 +15,13 @@ from typing import Any
 
 from common.commands import add_command
 from common.errors import CaucusError, CheckpointError, ConfigError
-from common.files import write_atomic
+from common.files import text_of, write_atomic
 from common.messages import Reason
-from server.app import FAILURE, Parts, composed, load, store, taken
+from server.app import Parts, composed, load, store
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
+from server.failure import FAILURE, taken
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
@@ -33,7 +34,7 @@ ENDED = ("finished:", "finished", "stopped")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the three."""
+    """Add both."""
     run = add_command(
         commands,
         "run",
@@ -50,18 +51,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Go on from the last whole step; answers that were paid for are not asked for again.",
         example="caucus-coordinator resume coordinator first",
     )
-    status = add_command(
-        commands,
-        "status",
-        _status,
-        summary="hospitals, nodes and runs",
-        description="Print who is enrolled, whose node is connected, and how each run stands.",
-        example="caucus-coordinator status coordinator --json",
-    )
-    status.add_argument("--json", action="store_true", help="print JSON")
-    for parser in (run, resume, status):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
     for parser in (run, resume):
+        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
         parser.add_argument("name", metavar="NAME", help="of the run")
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
@@ -124,7 +115,7 @@ def _started(settings: Settings, folder: Path, chosen: argparse.Namespace) -> It
     go_on = f"caucus-coordinator resume {chosen.folder} {chosen.name} goes on"
     asked, ended = time.monotonic(), None
     while not _complete(folder):
-        failed = _text(folder / FAILURE)
+        failed = text_of(folder / FAILURE)
         if failed:
             raise CaucusError(_advised(failed), do=go_on)
         if ended:
@@ -168,13 +159,13 @@ def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
 
 
 def _complete(folder: Path) -> bool:
-    held = _text(folder / "run.json")
+    held = text_of(folder / "run.json")
     return bool(held) and json.loads(held)["status"] == "complete" and (folder / "report.html").exists()
 
 
 def _last(settings: Settings, folder: Path) -> dict[str, Any] | None:
     """What Flower says of the folder's last run."""
-    held = _text(folder / "flower.json")
+    held = text_of(folder / "flower.json")
     if not held:
         return None
     try:
@@ -188,36 +179,7 @@ def _ended(run: dict[str, Any]) -> bool:
     return str(run["status"]).startswith(ENDED)
 
 
-def _status(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
-    nodes = {str(node["node-id"]): node["status"] for node in flwr(settings, "supernode", "list")["nodes"]}
-    parties = [
-        {"number": number, "name": each.party.name, "node": nodes.get(each.node, "unknown")}
-        for number, each in enumerate(enrolled(settings))
-    ]
-    runs = [_standing(folder) for folder in sorted((settings.folder / "runs").iterdir())]
-    if chosen.json:
-        yield json.dumps({"address": settings.address, "parties": parties, "runs": runs}, indent=2)
-        return
-    yield f"front door: {settings.address}"
-    for party in parties:
-        yield f"party {party['number']}: {party['name']}, {party['node']}"
-    for run in runs:
-        yield f"run {run['name']}: {run['status']}" + (f"; {run['error']}" if run["error"] else "")
-
-
-def _standing(folder: Path) -> dict[str, Any]:
-    held = _text(folder / "run.json")
-    rounds = _text(folder / "rounds.jsonl").count("\n")
-    status = json.loads(held)["status"] if held else "not begun"
-    return {"name": folder.name, "status": status, "rounds": rounds, "error": _text(folder / FAILURE)}
-
-
 def _folder(settings: Settings, name: str) -> Path:
     if not name or name != Path(name).name or name.startswith("."):
         raise ConfigError("name of the run", expected="a file name", got=name)
     return settings.folder / "runs" / name
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -21,7 +21,7 @@ from tests.e2e.runs import read
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
 SMALL = (
-    *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4"),
+    *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120"),
 )
 """As `tests.e2e.runs.SMALL`, so that the same run can be made in process."""
@@ -147,6 +147,11 @@ class Deployment:
             (at,) = (i for i, line in enumerate(lines) if line.strip().startswith(f"{name}:"))
             lines[at] = lines[at][: lines[at].index(":")] + f": {value}"
         path.write_text("\n".join(lines) + "\n")
+
+    def without_noise(self):
+        """Let the hospitals answer plans without noise."""
+        for number in range(self.count):
+            self.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
 
     def start(self, key, *arguments):
         with (self.folder / f"{key}.out").open("ab") as out:

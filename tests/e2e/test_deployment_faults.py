@@ -19,65 +19,6 @@ from tests.e2e.runs import SMALL, read, texts, tiny
 
 pytestmark = pytest.mark.deployment
 
-EXACT = "privacy.epsilon=.inf"
-QUERIES = 2
-
-
-@pytest.fixture(scope="module")
-def deployed():
-    folder = Path(tempfile.mkdtemp(prefix="caucus-"))
-    made = Deployment(folder)
-    try:
-        for number in range(3):
-            made.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
-        made.up()
-        yield made
-    finally:
-        made.ended()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return texts(tiny(tmp_path_factory.mktemp("run"), *SMALL, EXACT))
-
-
-def measured(what, started, said=""):
-    sys.stdout.write(f"\nmeasured | {what} | {time.monotonic() - started:.0f} s | {said.strip()}\n")
-
-
-def asked(deployed, number, run, request):
-    """Wait until that hospital has answered that request of a run."""
-    identity = read_run(deployed, run)
-    wait(
-        lambda: any(line["run"] == identity and line["request"] == request for line in deployed.audit(number)),
-        f"{request} is answered",
-    )
-
-
-def read_run(deployed, run):
-    config = deployed.here / "runs" / run / "config.yaml"
-    return wait(
-        lambda: next((line.split()[1] for line in text(config).splitlines() if line.startswith("run:")), None), "a run"
-    )
-
-
-def whole(deployed, run, undisturbed):
-    """The run is complete, its texts are the undisturbed ones, and every query was paid once."""
-    folder = deployed.result(run)
-    assert texts(folder) == undisturbed
-    identity = read(folder, "run.json")["run"]
-    ledgers = [deployed.at(number) / "private" / "ledger.db" for number in range(3)]
-    for ledger in (folder / "state" / "ledger.db", *ledgers):
-        entries = Ledger(ledger, read_only=True).entries(identity)
-        assert [(entry.index, entry.committed) for entry in entries] == [(0, True), (1, True)]
-
-
-def finished(deployed, run):
-    """The end of a run in the background: its code and what it said."""
-    process = deployed._running.pop(f"run-{run}")
-    return process.wait(400), text(deployed.folder / f"run-{run}.out")
-
-
 @pytest.mark.parametrize("after", ["Open", "AskShares", "Ask"], ids=["before keys", "after shares", "after its vector"])
 def test_a_party_service_killed_in_the_round(after, deployed, undisturbed):
     name = f"killed-{after}"
@@ -145,24 +86,6 @@ def test_thirty_seconds_of_silence_cost_thirty_seconds(which, deployed, undistur
     if code:
         deployed.resume(name)
     whole(deployed, name, undisturbed)
-
-
-def refused(deployed, name, *overrides):
-    """What the operator reads of a run that a hospital does not take part in."""
-    started = time.monotonic()
-    line = deployed.run(name, EXACT, "federation.timeout=60", *overrides, code=1).splitlines()[-1]
-    measured(name, started, line)
-    assert "too few parties take part" in line
-    return line
-
-
-def restarted(deployed, number):
-    deployed.down(f"h{number}")
-    deployed.start(f"h{number}", "caucus-party", "start", deployed.at(number))
-    log = deployed.at(number) / "logs" / "service.log"
-    ready = text(log).count("party service ready")
-    wait(lambda: text(log).count("party service ready") > ready, "the hospital is ready")
-    wait(lambda: deployed.online() == 3, "the node is online")
 
 
 def test_another_bundle(deployed):

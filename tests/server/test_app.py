@@ -3,7 +3,7 @@ import pytest
 from common.embedding import Encoder
 from common.errors import ConfigError, DropoutError
 from common.remembered import Remembered
-from server import app
+from server import app, failure
 from server.app import Parts, composed
 
 
@@ -21,9 +21,9 @@ def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_pa
 
 def told(folder, raised, cause=None):
     """What a run folder says of a run that failed so."""
-    with pytest.raises(type(raised)), app._told(folder):
+    with pytest.raises(type(raised)), failure.told(folder):
         raise raised from cause
-    said = (folder / app.FAILURE).read_text()
+    said = (folder / failure.FAILURE).read_text()
     assert (folder / "run.log").read_text().rstrip("\n").endswith(said)
     return said
 
@@ -33,11 +33,11 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
     assert told(tmp_path, own) == str(own)
     assert told(tmp_path, RuntimeError("Error in call to target"), ConfigError("top", got=0)) == "top; got 0"
     said = told(tmp_path, RuntimeError("401 for key sk-ant-abc and the prompt about Ann"))
-    assert said.startswith("RuntimeError in server.app, line ")
+    assert said.startswith("RuntimeError in server.failure, line ")
     assert said.endswith("the executor's log has its text and the traceback")
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")
-    with pytest.raises(Exception, match="sk-ant-abc") as caught, app._told(tmp_path):
+    with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.told(tmp_path):
         app.load(tmp_path)
     line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "load") + 1
-    assert f"in server.app, line {line};" in (tmp_path / app.FAILURE).read_text()
-    assert "sk-ant" not in (tmp_path / "run.log").read_text() + (tmp_path / app.FAILURE).read_text()
+    assert f"in server.app, line {line};" in (tmp_path / failure.FAILURE).read_text()
+    assert "sk-ant" not in (tmp_path / "run.log").read_text() + (tmp_path / failure.FAILURE).read_text()

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from server.app import taken
 from server.command import main
-from server.deploy import create, enrolment, runs
+from server.deploy import create, enrolment, runs, standing
+from server.failure import taken
 from tests.common.test_deployment import GOOD
 
 
@@ -36,7 +36,8 @@ def flower(monkeypatch, folder, *, leaves, says="finished:failed"):
             return {"run-id": "17"}
         return {"runs": [{"run-id": "17", "status": says}], "nodes": [{"node-id": 7, "status": "online"}]}
 
-    monkeypatch.setattr(runs, "flwr", flwr)
+    for module in (runs, standing):
+        monkeypatch.setattr(module, "flwr", flwr)
 
 
 def start(folder, command="run"):

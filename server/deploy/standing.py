@@ -1,0 +1,53 @@
+"""`caucus-coordinator status`: hospitals, nodes and runs, as Flower and the run folders tell."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.commands import add_command
+from common.files import text_of
+from server.deploy.enrolment import enrolled
+from server.deploy.flower import flwr
+from server.deploy.settings import Settings
+from server.failure import FAILURE
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add it."""
+    parser = add_command(
+        commands,
+        "status",
+        _status,
+        summary="hospitals, nodes and runs",
+        description="Print who is enrolled, whose node is connected, and how each run stands.",
+        example="caucus-coordinator status coordinator --json",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+
+
+def _status(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = Settings.load(chosen.folder)
+    nodes = {str(node["node-id"]): node["status"] for node in flwr(settings, "supernode", "list")["nodes"]}
+    parties = [
+        {"number": number, "name": each.party.name, "node": nodes.get(each.node, "unknown")}
+        for number, each in enumerate(enrolled(settings))
+    ]
+    runs = [_standing(folder) for folder in sorted((settings.folder / "runs").iterdir())]
+    if chosen.json:
+        yield json.dumps({"address": settings.address, "parties": parties, "runs": runs}, indent=2)
+        return
+    yield f"front door: {settings.address}"
+    for party in parties:
+        yield f"party {party['number']}: {party['name']}, {party['node']}"
+    for run in runs:
+        yield f"run {run['name']}: {run['status']}" + (f"; {run['error']}" if run["error"] else "")
+
+
+def _standing(folder: Path) -> dict[str, Any]:
+    held = text_of(folder / "run.json")
+    rounds = text_of(folder / "rounds.jsonl").count("\n")
+    status = json.loads(held)["status"] if held else "not begun"
+    return {"name": folder.name, "status": status, "rounds": rounds, "error": text_of(folder / FAILURE)}
