@@ -1,23 +1,16 @@
-"""Failures of real nodes: what the operator reads, how long it takes, and that nothing is lost, shown or paid twice.
-
-All runs are without noise, so that "nothing is lost" can be said to the byte: whatever happened on the way, the texts
-are those of an undisturbed run. What was paid stands in the hospitals' ledgers: one closed charge for each query.
-"""
+"""Failures of real nodes: what the operator reads, how long it takes, and that nothing is lost, shown or paid twice."""
 
 import os
 import signal
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 
-from common.privacy.ledger import Ledger
-from tests.e2e.deployed import Deployment, coordinator, text, wait
-from tests.e2e.runs import SMALL, read, texts, tiny
+from tests.e2e.deployed import coordinator, text, wait
+from tests.e2e.faults import EXACT, asked, finished, measured, read_run, refused, restarted, whole
 
 pytestmark = pytest.mark.deployment
+
 
 @pytest.mark.parametrize("after", ["Open", "AskShares", "Ask"], ids=["before keys", "after shares", "after its vector"])
 def test_a_party_service_killed_in_the_round(after, deployed, undisturbed):

@@ -16,8 +16,8 @@ import pytest
 
 from common.privacy.ledger import Ledger
 from tests.e2e.deployed import Deployment, text, wait
-from tests.e2e.runs import SMALL, read, texts, tiny
-from tests.e2e.test_deployment_faults import EXACT, asked, finished, measured, read_run, whole
+from tests.e2e.faults import EXACT, asked, finished, measured, read_run, whole
+from tests.e2e.runs import read
 
 pytestmark = [
     pytest.mark.deployment,
@@ -61,8 +61,7 @@ def deployed():
             shutil.move(file, small[-1])
         (made.here / "superlink.db").symlink_to("flower/superlink.db")
         made.serve()
-        for number in range(3):
-            made.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
+        made.without_noise()
         made.up()
         yield made
     finally:
@@ -70,11 +69,6 @@ def deployed():
         for folder in small:
             subprocess.run(["umount", "-l", folder], check=False)
         shutil.rmtree(made.folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return texts(tiny(tmp_path_factory.mktemp("run"), *SMALL, EXACT))
 
 
 def filled(deployed, run, number, after, folder):

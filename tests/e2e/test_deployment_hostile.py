@@ -17,7 +17,7 @@ import pytest
 from common.privacy.ledger import Ledger
 from tests.e2e import hostile
 from tests.e2e.deployed import Deployment, text
-from tests.e2e.test_deployment_faults import measured, read_run
+from tests.e2e.faults import measured, read_run
 
 pytestmark = pytest.mark.deployment
 

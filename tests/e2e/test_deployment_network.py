@@ -1,7 +1,7 @@
 """Hospitals and coordinator as machines of their own: who reaches whom, and networks that are cut, slow or hostile.
 
 The topology is that of `configs/deployment/compose.yaml`: each machine a network namespace, the party service in one
-without a network. All runs are without noise, so that "whole" can be said to the byte (`test_deployment_faults.py`).
+without a network. All runs are without noise, so that "whole" can be said to the byte (`faults.py`).
 """
 
 import ssl
@@ -15,9 +15,8 @@ import pytest
 from server.deploy.authority import make_authority, make_certificate
 from tests.e2e import hosts
 from tests.e2e.deployed import Deployment, party, text, wait
+from tests.e2e.faults import EXACT, asked, finished, measured, whole
 from tests.e2e.hosts import Hosts, listening, passing_on
-from tests.e2e.runs import SMALL, texts, tiny
-from tests.e2e.test_deployment_faults import EXACT, asked, finished, measured, whole
 
 pytestmark = pytest.mark.deployment
 
@@ -42,17 +41,11 @@ def deployed(machines):
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     made = Deployment(folder, COUNT, host=machines.address("coordinator"), within=within, halves=True)
     try:
-        for number in range(COUNT):
-            made.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
+        made.without_noise()
         made.up()
         yield made
     finally:
         made.ended()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return texts(tiny(tmp_path_factory.mktemp("run"), *SMALL, EXACT))
 
 
 def ended(deployed, name, since, what):
@@ -139,7 +132,7 @@ def test_a_network_cut_for_longer_than_the_run_waits(deployed, machines, undistu
 
 
 def test_a_network_that_changes_bits_costs_time_alone(deployed, machines, undisturbed):
-    deployed.begin("spoiled", EXACT)
+    deployed.begin("spoiled", EXACT, "federation.timeout=40")
     asked(deployed, 1, "spoiled", "AskShares")
     started = time.monotonic()
     with between(machines, deployed, 1, passing_on(deployed.host, deployed.port, spoil=10)):
@@ -163,7 +156,7 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
     name = which.replace(" ", "-")
-    deployed.begin(name, EXACT)
+    deployed.begin(name, EXACT, "federation.timeout=40")
     asked(deployed, 2, name, "AskShares")
     started = time.monotonic()
     with between(machines, deployed, 2, listening(heard), tls=tls):

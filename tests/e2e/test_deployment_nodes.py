@@ -8,10 +8,8 @@ from common.data import demo_notes
 from common.privacy.ledger import Ledger
 from tests.common.tiny_models import tiny_transformer
 from tests.e2e.deployed import SMALL, text, write_records
+from tests.e2e.faults import EXACT, asked, finished, measured, read_run, restarted, whole
 from tests.e2e.runs import lines, read
-from tests.e2e.test_deployment_faults import EXACT, asked, finished, measured, read_run, restarted, whole
-from tests.e2e.test_deployment_faults import deployed as deployed  # noqa: PLC0414 a fixture
-from tests.e2e.test_deployment_faults import undisturbed as undisturbed  # noqa: PLC0414 a fixture
 
 pytestmark = pytest.mark.deployment
 

@@ -9,10 +9,8 @@ import itertools
 import re
 import shutil
 import sys
-import tempfile
 import time
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
@@ -21,28 +19,11 @@ from common.messages import VERSION
 from common.privacy.ledger import Ledger
 from common.secagg.identity import Identity, Roster
 from tests.common.tiny_models import tiny_transformer
-from tests.e2e.deployed import ROOT, Deployment, text
+from tests.e2e.deployed import ROOT, text
+from tests.e2e.faults import EXACT, measured, read_run, refused, restarted, whole
 from tests.e2e.runs import SMALL, read, texts, tiny
-from tests.e2e.test_deployment_faults import EXACT, measured, read_run, refused, restarted, whole
 
 pytestmark = pytest.mark.deployment
-
-
-@pytest.fixture(scope="module")
-def deployed():
-    made = Deployment(Path(tempfile.mkdtemp(prefix="caucus-")))
-    try:
-        for number in range(3):
-            made.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
-        made.up()
-        yield made
-    finally:
-        made.ended()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return texts(tiny(tmp_path_factory.mktemp("run"), *SMALL, EXACT))
 
 
 def nobody_paid(deployed, run):
