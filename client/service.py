@@ -225,8 +225,11 @@ class PartyService:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        owners = _users(self._private) if plan.unit == "user" else None
-        self._records = records.embed(self._private, plan.labels, self._encoder, owners)
+        before = self._session
+        if before is None or (before.run, before.plan) != (envelope.run, plan):
+            # Not when a run is opened again: a hospital that embeds for longer than a run waits would never be ready.
+            owners = _users(self._private) if plan.unit == "user" else None
+            self._records = records.embed(self._private, plan.labels, self._encoder, owners)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._session, self._setup, self._round = session, setup, None
         return m.Opened(self._encoder.digest, advert)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from client import records as contents
 from client.channel import _METHOD, Channel, serve
 from client.guard import Limits
 from common import messages as m
@@ -57,6 +58,15 @@ def test_a_plan_that_does_not_fit_is_refused_with_a_coarse_reason(tmp_path, spoi
     agreed = spoilt.pop("agreed", PLAIN)
     body = spoilt.pop("body", m.Open(agreed.to_json()))
     assert send(service(tmp_path, 0), body, agreed=agreed, **spoilt) == m.Refusal(reason)
+
+
+def test_a_run_that_is_opened_again_finds_its_records_embedded(tmp_path, monkeypatch):
+    party, embed, embedded = service(tmp_path, 0), contents.embed, []
+    monkeypatch.setattr(contents, "embed", lambda *which: embedded.append(1) or embed(*which))
+    for run, times in (("r", 1), ("r", 1), ("other", 2), ("r", 3)):
+        assert isinstance(send(party, m.Open(PLAIN.to_json()), run=run), m.Opened)
+        assert len(embedded) == times
+    assert isinstance(send(party, m.Ask(query()), run="r"), m.Answer)
 
 
 def test_a_party_beyond_the_plan_is_refused(tmp_path):

@@ -76,8 +76,8 @@ def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(
 
 
 def test_a_hospital_whose_answer_takes_minutes_is_waited_for(deployed, tmp_path):
-    encoder = tiny_transformer(tmp_path, width=384, layers=12)
-    notes = write_records(deployed.folder / "many.csv", demo_notes.private_notes(0, 2000, 0))
+    encoder = tiny_transformer(tmp_path, width=128, layers=6)
+    notes = write_records(deployed.folder / "many.csv", demo_notes.private_notes(0, 6000, 0))
     settings = deployed.at(0) / "client.yaml"
     before = settings.read_text()
     deployed.set(0, records=notes)
