@@ -40,6 +40,8 @@ from server.network import Network
 log = logging.getLogger("caucus.ask")
 
 _SILENT = "did not answer"
+_RESTARTED = {_SILENT, f"refused: {m.Reason.OUT_OF_ORDER.name}"}
+"""What is heard of a party that starts anew, and of one that has: it knows of no run."""
 
 Body = TypeVar("Body")
 Aggregated = tuple[NDArray[np.int64], frozenset[PartyId]]
@@ -110,8 +112,8 @@ class Federation:
             try:
                 self._open()
             except DropoutError as error:
-                # Who refused would refuse again; who was silent may be starting anew.
-                if not left or _SILENT not in self._refused.values():
+                # Who refused would refuse again, but for one that is or has just been restarted.
+                if not left or not _RESTARTED & set(self._refused.values()):
                     raise
                 log.warning("the run is opened again: %s", error)
             else:

@@ -140,6 +140,19 @@ def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_i
     parties.open()
     assert parties.ask("votes", 0, query()).survivors == 4
 
+    # A service that was restarted in between knows of no run.
+    forgetful = [service(tmp_path, party) for party in range(PARTIES)]
+
+    def forget(partition, message):
+        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        if isinstance(envelope.body, m.AskShares) and envelope.attempt == 0 and partition in (DEAD, ABSENT):
+            forgetful[partition]._session = None
+        return (message,)
+
+    parties = federation(tmp_path, forgetful, agreed, run="forgotten", retries=1, on_request=forget)
+    parties.open()
+    assert parties._attempt == 1
+
     strict = [service(tmp_path, party, limits=Limits(queries=())) for party in range(PARTIES)]
     parties = federation(tmp_path, strict, agreed, run="refused", retries=1)
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
