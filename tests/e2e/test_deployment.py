@@ -1,7 +1,6 @@
 """Real nodes: one guarded SuperLink, three SuperNodes, TLS, on loopback, by the commands that an operator types."""
 
 import hashlib
-import itertools
 import json
 import os
 import pwd
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,6 @@ from common.privacy.ledger import Ledger
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
 from tests.e2e.deployed import Deployment, coordinator, party, text, wait
-from tests.e2e.runs import SMALL, texts, tiny
 
 pytestmark = pytest.mark.deployment
 
@@ -48,30 +45,11 @@ def deployed():
     folder.chmod(0o711)
     made = Deployment(folder, relay_user=RELAY_USER)
     try:
+        made.without_noise()
         made.up()
         yield made
     finally:
         made.ended()
-
-
-def test_the_result_is_that_of_the_engine_in_process(deployed, tmp_path):
-    for number in range(3):
-        deployed.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
-    for number in range(3):
-        deployed.kill(f"h{number}", "service")  # it reads its settings anew
-    time.sleep(3)
-    started = time.monotonic()
-    said = deployed.run("exact", "privacy.epsilon=.inf")
-    took = time.monotonic() - started
-    assert texts(deployed.result("exact")) == texts(tiny(tmp_path, *SMALL, "privacy.epsilon=.inf"))
-    assert "round 3 of 3" in said
-    lines = deployed.audit(0)
-    assert [line["request"] for line in lines] == [
-        "Open", "AskShares", "Ask", "AskUnmask", "Ask", "AskUnmask", "Close"
-    ]  # fmt: skip
-    times = [datetime.fromisoformat(line["when"]) for line in lines]
-    phases = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
-    sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases}\n")
 
 
 def test_strangers_reach_nothing_but_the_fleet_api(deployed):
@@ -223,8 +201,8 @@ def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
 def test_status_and_report_in_plain_lines_and_json(deployed):
     facts = json.loads(coordinator("status", deployed.here, "--json"))
     assert [each["name"] for each in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
-    assert "run exact: complete" in coordinator("status", deployed.here)
-    assert coordinator("report", deployed.here / "runs" / "exact").strip().endswith("report.html")
+    assert "run waits: complete" in coordinator("status", deployed.here)
+    assert coordinator("report", deployed.here / "runs" / "waits").strip().endswith("report.html")
     assert re.search("supernode: process [0-9]+", party("status", deployed.at(0)))
     assert json.loads(party("status", deployed.at(0), "--json"))["processes"]["relay"]["process"]
     pinned = json.loads((deployed.here / "invitation.json").read_text())["bundle"]
