@@ -153,7 +153,7 @@ def _facts(settings: Settings) -> dict[str, object]:
 
 
 def _node_says(settings: Settings) -> str:
-    """The last telling line of SuperNode's log; of a certificate that it distrusts it logs nothing."""
+    """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
     try:
         lines = (settings.folder / "logs" / "supernode.log").read_text(errors="replace").splitlines()
     except OSError:
@@ -161,4 +161,4 @@ def _node_says(settings: Settings) -> str:
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "refused", "terminated")
     said = [line.strip() for line in lines if any(word in line for word in telling)]
     last = said[-1] if said else "starting"
-    return last if "SuperNode ID" in last else f"{last}; if it stays so, caucus-party check says why"
+    return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"
