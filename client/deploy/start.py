@@ -158,7 +158,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: Settings) -> str:
-    """The last telling line of SuperNode's log."""
+    """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     held = [path.read_text(errors="replace") for path in logs if path.exists()]
     if not held:
@@ -167,4 +167,4 @@ def _node_says(settings: Settings) -> str:
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
     said = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
     last = said[-1] if said else "starting"
-    return last if "SuperNode ID" in last else f"{last}; if it stays so, caucus-party check says why"
+    return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

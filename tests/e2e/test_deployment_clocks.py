@@ -1,0 +1,173 @@
+"""Machines whose clocks are wrong, over real nodes: who gets in, what the operators read, and that nothing is lost.
+
+Every process of a machine gets its clock shifted, certificates included, by a library that each Python puts before the
+C library's functions as it starts. Only the time of day moves: waits are measured by another clock, as they are where
+someone sets a machine's clock. (libfaketime cannot do that under Python: waits fail or hang.)
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.deployed import Deployment, party, text, wait
+from tests.e2e.faults import EXACT, measured, restarted, whole
+
+pytestmark = [
+    pytest.mark.deployment,
+    pytest.mark.skipif(not shutil.which("cc"), reason="a clock is shifted by a small library in C, and there is no cc"),
+]
+
+DAY = 86400
+
+LIBRARY = """
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t which, struct timespec *now) {
+    int code = syscall(SYS_clock_gettime, which, now);
+    if (code == 0 && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE)) now->tv_sec += SHIFT;
+    return code;
+}
+int gettimeofday(struct timeval *now, void *zone) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    now->tv_sec = exact.tv_sec;
+    now->tv_usec = exact.tv_nsec / 1000;
+    return 0;
+}
+time_t time(time_t *now) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    if (now) *now = exact.tv_sec;
+    return exact.tv_sec;
+}
+"""
+STARTUP = """
+import os, sys
+if "LD_PRELOAD" not in os.environ:
+    os.environ["LD_PRELOAD"] = {library!r}
+    os.execv(sys.executable, sys.orig_argv)
+"""
+
+
+@pytest.fixture(scope="module")
+def shifted(tmp_path_factory):
+    """A folder that, first on the path of a Python, shifts its clock by so many seconds."""
+
+    def make(seconds):
+        folder = tmp_path_factory.mktemp("clock")
+        (folder / "clock.c").write_text("#define _GNU_SOURCE\n" + LIBRARY)
+        library = str(folder / "clock.so")
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", f"-DSHIFT=({seconds})", "-o", library, folder / "clock.c"], check=True
+        )
+        (folder / "sitecustomize.py").write_text(STARTUP.format(library=library))
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def deployed():
+    made = Deployment(Path(tempfile.mkdtemp(prefix="caucus-")))
+    try:
+        made.without_noise()
+        made.up()
+        yield made
+    finally:
+        made.ended()
+
+
+def with_clock(deployed, clock):
+    """Hospital 2 starts anew with this clock; where the front door's log stood before."""
+    deployed.down("h2")
+    stood = len(text(deployed.here / "logs" / "front_door.log"))
+    (deployed.at(2) / "logs" / "supernode.log").write_text("")
+    deployed.path["h2"] = (clock,)
+    deployed.start("h2", "caucus-party", "start", deployed.at(2))
+    return stood
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(10, "ahead"), (7200, "ahead")])
+def test_a_clock_that_is_ahead_by_seconds_or_hours(seconds, told, deployed, shifted):
+    clock, started = shifted(seconds), time.monotonic()
+    stood = with_clock(deployed, clock)
+    door = deployed.here / "logs" / "front_door.log"
+    refusal = "a node is refused, for its key, which is not enrolled, or for its clock, which is"
+    wait(lambda: re.search(f"{refusal} \\d+ s {told}", text(door)[stood:]), "the node is refused")
+    checked = party("check", deployed.at(2), path=(clock,), code=2)
+    measured(f"clock {abs(seconds)} s {told}: refused", started, checked)
+    assert "clock of this machine; expected less than 5 s ahead of the coordinator's and 300 s behind it" in checked
+    assert told in checked
+    # Flower's node says nothing of it: it ends "gracefully", again and again.
+    assert "if it stays so, caucus-party check says why" in party("status", deployed.at(2), path=(clock,))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(400 * DAY, "has expired"), (-7200, "is not yet valid"), (-400 * DAY, "is not yet valid")],
+    ids=["400 days ahead", "2 hours behind, as old as the certificates", "400 days behind"],
+)
+def test_a_clock_by_which_the_coordinators_certificate_does_not_hold(seconds, told, deployed, shifted):
+    clock, started = shifted(seconds), time.monotonic()
+    with_clock(deployed, clock)
+    wait(lambda: "supernode" in json.loads(party("status", deployed.at(2), "--json"))["processes"], "a SuperNode runs")
+    checked = party("check", deployed.at(2), path=(clock,), code=2)
+    measured(f"clock {seconds} s off: certificate refused", started, checked)
+    assert told in checked
+    assert "Compare the clocks of both machines" in checked
+    assert "if it stays so, caucus-party check says why" in party("status", deployed.at(2))
+    assert deployed.online() == 2
+
+
+def test_a_run_without_the_hospital_with_the_wrong_clock_goes_on_once_it_is_set(deployed, shifted, undisturbed):
+    with_clock(deployed, shifted(7200))
+    wait(lambda: deployed.online() == 2, "the node is away")
+    started = time.monotonic()
+    said = deployed.run("clock", EXACT, "federation.timeout=60", code=1).splitlines()[-1]
+    measured("run with a hospital 2 h ahead: ends", started, said)
+    assert "party 2 did not answer" in said
+    del deployed.path["h2"]
+    restarted(deployed, 2)
+    deployed.resume("clock")
+    whole(deployed, "clock", undisturbed)
+
+
+def test_a_clock_a_minute_behind_is_let_in(deployed, shifted, undisturbed):
+    deployed.path["h2"] = (shifted(-60),)
+    restarted(deployed, 2)
+    assert "clocks within 6" in party("check", deployed.at(2), path=deployed.path["h2"])
+    deployed.run("minute", EXACT)
+    whole(deployed, "minute", undisturbed)
+
+
+def test_the_coordinators_clock(deployed, shifted, undisturbed):
+    deployed.path = {"coordinator": (shifted(7200),)}
+    restarted(deployed, 2)
+    deployed.down("coordinator")
+    started = time.monotonic()
+    deployed.serve()
+    wait(lambda: deployed.online() == 0, "no node is let in")
+    checked = party("check", deployed.at(0), code=2)
+    measured("coordinator 2 h ahead: no node", started, checked)
+    assert "behind" in checked
+    door = text(deployed.here / "logs" / "front_door.log")
+    assert "a node is refused, for its key, which is not enrolled, or for its clock, which is 7" in door
+    line = deployed.run("coordinator", EXACT, "federation.timeout=20", code=1).splitlines()[-1]
+    measured("coordinator 2 h ahead: run ends", started, line)
+    deployed.down("coordinator")
+    deployed.path.clear()
+    deployed.serve()
+    mended = time.monotonic()
+    wait(lambda: deployed.online() == 3, "the nodes are back")
+    measured("coordinator's clock set: nodes back", mended)
+    deployed.resume("coordinator")
+    whole(deployed, "coordinator", undisturbed)
