@@ -12,7 +12,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, 
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
-from client.channel import PATIENCE, Channel, Party
+from client.channel import Channel, Party
 from common.errors import CaucusError, ConfigError
 from common.messages import Parcel
 
@@ -56,7 +56,7 @@ def _own_service(context: Context) -> Party:
     address = os.environ.get(SOCKET)
     if not address:
         raise ConfigError(SOCKET, expected="unix:PATH of this party's service", do="Set it where the node starts")
-    return Channel(address, int(context.node_config.get("partition-id", 0)), patience=PATIENCE)
+    return Channel(address, int(context.node_config.get("partition-id", 0)))
 
 
 app = relay(_own_service)

@@ -1,6 +1,6 @@
 """The socket between a hospital's relay and its party service: gRPC on both ends, one parcel in, one parcel out.
 
-It stands apart so that the relay, and what supervises it, load neither torch nor anything that reads records.
+It stands apart so that the relay loads neither torch nor anything that reads records.
 """
 
 import os
@@ -38,7 +38,7 @@ class Channel:
         patience: Seconds to wait for the service to be there; an answer may take as long as it takes.
     """
 
-    def __init__(self, address: str, partition: int, *, patience: float) -> None:
+    def __init__(self, address: str, partition: int, *, patience: float = PATIENCE) -> None:
         self._address = address
         self._partition = partition
         self._patience = patience

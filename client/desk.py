@@ -37,7 +37,8 @@ MOST_AWAITING = 20
 MOST_CASES = 1000
 """Runs and plans, decided ones included: where the limits decide, each Open with a new name makes one."""
 LARGEST_AUDIT = 64 * 2**20
-"""Bytes of the audit log: some 250 000 requests. A whole run of one query takes seven."""
+"""Bytes of the audit log: some 250 000 honest requests, of which a whole run of one query takes five. A coordinator
+that fills it with long names stops its own runs."""
 LONGEST_DETAIL = 1000
 """Characters of a line's detail: it may quote what the coordinator sent."""
 

@@ -5,6 +5,7 @@ Flower app (`client/app.py`) is code that the coordinator pushes to the hospital
 nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`channel.py`).
 """
 
+import errno
 import json
 import logging
 import os
@@ -124,22 +125,22 @@ class PartyService:
     def handle(self, parcel: m.Parcel) -> m.Parcel:
         """Answer one parcel. Whatever goes wrong, the coordinator gets a coarse reason and the log here the rest."""
         envelope = None
-        try:
-            with self._lock:
+        with self._lock:
+            try:
                 if self._desk:
                     self._desk.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
                 self._note(envelope)  # on disk before anything leaves
-        except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
-            reason = _reason(error)
-            log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
-            try:
-                self._note(envelope, reason.name, _for_log(error))
-            except (OSError, RefusalError) as unwritten:
-                why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
-                log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
-            body = m.Refusal(reason)
+            except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
+                reason = _reason(error)
+                log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
+                try:
+                    self._note(envelope, reason.name, _for_log(error))
+                except (OSError, RefusalError) as unwritten:
+                    why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
+                    log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
+                body = m.Refusal(reason)
         return wire.pack(
             m.Envelope(
                 run=envelope.run if envelope else "",
@@ -310,7 +311,7 @@ def _reason(error: Exception) -> m.Reason:
 
 def _for_log(error: Exception) -> str:
     # Only our own messages are known to be free of private text; of others the type must do, or what the system says.
-    if isinstance(error, OSError) and error.errno:
+    if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno in errno.errorcode:
         return f"{type(error).__name__}: {os.strerror(error.errno)}"
     return str(error) if isinstance(error, CaucusError) else type(error).__name__
 

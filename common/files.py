@@ -13,11 +13,15 @@ PUBLIC = 0o644
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     """Replace `path` by `data`, wholly or not at all, and keep it across a power cut."""
     beside = path.with_name(path.name + ".part")
-    with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)  # on a full disk its room is needed
+        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

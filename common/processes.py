@@ -211,7 +211,13 @@ def _shorten(path: Path) -> None:
     if not path.exists() or path.stat().st_size < LARGEST_LOG:
         return
     try:
-        write_atomic(path.with_name(path.name + ".1"), path.read_bytes(), mode=SECRET)
+        with path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) > LARGEST_LOG:  # its child may have made it longer than memory is
+                file.seek(-LARGEST_LOG - 1, os.SEEK_END)
+                file.readline(LARGEST_LOG)
+            else:
+                file.seek(0)
+            write_atomic(path.with_name(path.name + ".1"), file.read(LARGEST_LOG), mode=SECRET)
     except OSError as error:
         log.warning("%s is cut and not kept: %s", path.name, error.strerror)  # a full disk needs the room most
     os.truncate(path, 0)

@@ -79,7 +79,10 @@ def sender(parcel: m.Parcel) -> PartyId:
     Raises:
         ProtocolError: It is no envelope.
     """
-    return _party(_envelope(parcel).party)
+    proto = _envelope(parcel)
+    if not proto.version:
+        raise ProtocolError("envelope", expected="one of some version", got="none")
+    return _party(proto.party)
 
 
 def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:

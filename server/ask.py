@@ -176,7 +176,7 @@ class Federation:
             try:
                 if self._failed:
                     self._open()
-                if index < attempts[-1] and self._lost(index):
+                if tries < len(attempts) and index < attempts[-1] and self._lost(index):  # free tries come first
                     index += 1
                 return self._attempted(index, query)
             except DropoutError as error:
@@ -199,9 +199,9 @@ class Federation:
             release=self._plan.answer_release(index),
         )
         roster = self._joined if entry.survivors is None else entry.survivors & self._joined
+        self._failed = True  # until it has not: whoever is missing may be there after a new set-up
         self._same(index, entry.survivors, roster)
         self._refused.clear()
-        self._failed = True  # until it has not
         aggregate = self._own_answers
         if self._plan.query(index).summed:
             aggregate = self._masked_total if self._plan.secure else self._plain_total

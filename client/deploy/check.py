@@ -131,7 +131,7 @@ def _clocks(there: str, here: datetime) -> str:
     """
     try:
         ahead = round((here - parsedate_to_datetime(there)).total_seconds())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return "its clock is not known"
     if not -BEHIND < ahead < AHEAD:
         raise ConfigError(

@@ -11,15 +11,18 @@ of a Python for each message, one to two seconds.
 import logging
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode, SubStatus
+from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
 from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 from flwr.supercore.interceptors import (
     RuntimeTokenHttpInterceptor,
     RuntimeVersionHttpInterceptor,
@@ -34,6 +37,8 @@ from client.app import app
 log = logging.getLogger("caucus.relay")
 
 POLL_SECONDS = 0.25
+PART_SECONDS = 60.0
+"""To wait for the next part of a message: a coordinator that died in mid-sentence sends none; Flower waits for ever."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -60,11 +65,14 @@ def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app)
             if not away:
                 log.warning("no SuperNode at %s: %s", address, type(error).__name__)
             away = True
+        except (TimeoutError, ObjectPullError):
+            log.warning("a message of which no more came is given up; the coordinator asks again")
         time.sleep(POLL_SECONDS)
 
 
 def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp) -> None:
     """Answer the one message that this client's token stands for."""
+    client.PullObject = _while_parts_come(client.PullObject)  # type: ignore[assignment, method-assign]
     heartbeat = HeartbeatSender(make_task_heartbeat_fn_http(client))
     heartbeat.start()
     try:
@@ -75,6 +83,23 @@ def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp) -> Non
     finally:
         heartbeat.stop()
         client.close()
+
+
+def _while_parts_come(
+    pull: Callable[[PullObjectRequest], PullObjectResponse],
+) -> Callable[[PullObjectRequest], PullObjectResponse]:
+    last = time.monotonic()
+
+    def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:
+        nonlocal last
+        part = pull(request)
+        if part.object_available:
+            last = time.monotonic()
+        elif time.monotonic() - last > PART_SECONDS:
+            raise TimeoutError
+        return part
+
+    return pull_or_give_up
 
 
 def _reply(message: Message, context: Context, pushed: str, bundle: str, client_app: ClientApp) -> Message:

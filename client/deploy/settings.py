@@ -17,7 +17,6 @@ from typing import Any, Self
 
 import yaml
 
-from client.finetune import FineTuning
 from client.guard import Limits
 from client.writers import Writer
 from common.domain import PartyId
@@ -154,6 +153,8 @@ class Settings:
         """
         if self.fine_tuning is None:
             return {}
+        from client.finetune import FineTuning  # noqa: PLC0415 what supervises needs none of it
+
         try:
             return {FineTunedSpec.kind: FineTuning(**self.fine_tuning)}
         except TypeError as error:

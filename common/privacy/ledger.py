@@ -47,6 +47,10 @@ Allow = Callable[[tuple[Release, ...]], None]
 
 _KEY_BYTES = 32
 
+MOST_KEPT = 2**28
+"""Bytes of answers of runs that are not closed: a coordinator that opens run after run and closes none must not fill
+disk and memory. Only what was asked decides, so a refusal tells nothing of the records."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
@@ -136,7 +140,7 @@ class Ledger:
             The answer to give.
 
         Raises:
-            RefusedError: If the entry is closed.
+            RefusedError: If the entry is closed, or too much is kept of runs that are not.
         """
         with self._open(write=True) as log:
             kept = log.reserved(run, index)
@@ -144,6 +148,9 @@ class Ledger:
                 raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
             if kept.answer is not None:
                 return kept.answer
+            held = sum(len(entry.answer or b"") for entry in log.entries.values())
+            if held + len(answer) > MOST_KEPT:
+                raise RefusedError("answers of open runs", expected=f"{MOST_KEPT} bytes at most", where=f"run {run}")
             log.database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
         return answer
 

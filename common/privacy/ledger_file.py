@@ -17,14 +17,7 @@ VERSION = 2
 _APPLICATION = 0x43415543
 """Marks the file as ours: "CAUC"."""
 _BUSY_SECONDS = 30
-_PAGE = 4096
-LARGEST = 2**31
-"""Bytes. An answer is kept until its run goes on or is closed, and may have 128 MiB: a coordinator that opens run after
-run and closes none must not fill the disk. Charges alone never come near."""
-_PRAGMAS = (
-    *("journal_mode = DELETE", "synchronous = FULL", "secure_delete = ON"),
-    *(f"page_size = {_PAGE}", f"max_page_count = {LARGEST // _PAGE}"),
-)
+_PRAGMAS = ("journal_mode = DELETE", "synchronous = FULL", "secure_delete = ON")
 
 _TABLES = (
     "meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
@@ -65,10 +58,7 @@ _CAUSES = {
     sqlite3.SQLITE_BUSY: ("the ledger is held by another process", "Stop the other process that writes it."),
     sqlite3.SQLITE_CANTOPEN: ("the ledger cannot be opened", "Check the path, and who may read and write it."),
     sqlite3.SQLITE_CORRUPT: ("the ledger is damaged", "Restore a backup that holds all that has been answered since."),
-    sqlite3.SQLITE_FULL: (
-        f"the ledger cannot be written: the disk is full, or it holds {LARGEST >> 30} GiB",
-        "Free some space, or have open runs closed, which erases their answers, and ask again.",
-    ),
+    sqlite3.SQLITE_FULL: ("the ledger cannot be written: the disk is full", "Free some space and ask again."),
     sqlite3.SQLITE_IOERR: (
         "the ledger cannot be read or written",
         "See whether the disk is full, a limit on file sizes is reached, or the device fails.",

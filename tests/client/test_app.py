@@ -30,7 +30,7 @@ def join(client_app, parties=1):
 
 def test_a_service_that_is_down_is_a_missing_reply_without_a_word(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv(SOCKET, f"unix:{tmp_path / CANARY}")
-    monkeypatch.setattr("client.app.PATIENCE", 0.1)
+    monkeypatch.setitem(Channel.__init__.__kwdefaults__, "patience", 0.1)
     replies, errors = join(app)
     assert not replies
     assert errors == [(2, None)]

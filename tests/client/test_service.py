@@ -277,9 +277,9 @@ def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
         assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
         opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
         for number in (0, 1):
-            assert Channel(address, number, patience=9).handle(opening) == parties[number].handle(opening)
+            assert Channel(address, number).handle(opening) == parties[number].handle(opening)
         with pytest.raises(ProtocolError, match="party service"):
-            Channel(address, 5, patience=9).handle(opening)
+            Channel(address, 5).handle(opening)
         with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
             channel.unary_unary(_METHOD, None, None)(b"\xff\xff")
         assert caught.value.details() == "not a parcel for a party here"

@@ -84,6 +84,16 @@ def test_a_child_sees_nothing_of_our_environment(supervised, monkeypatch):
     }  # fmt: skip
 
 
+def test_a_log_that_its_child_made_endless_is_shortened_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "LARGEST_LOG", 1000)
+    log = tmp_path / "child.log"
+    log.touch()
+    os.truncate(log, 2**40)
+    processes._shorten(log)
+    assert log.stat().st_size == 0
+    assert log.with_name("child.log.1").stat().st_size <= 1000
+
+
 def test_a_log_is_kept_to_a_size_with_one_older_copy(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "LARGEST_LOG", 1000)
     log = tmp_path / "child.log"

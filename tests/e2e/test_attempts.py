@@ -160,6 +160,24 @@ def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_i
     assert parties._attempt == 0
 
 
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_one_who_was_named_and_missed_an_opening_is_waited_for_before_anything_more_is_paid(attempts, tmp_path):
+    agreed, services, known = world(tmp_path, attempts=attempts)
+    missed = {1}  # the second set-up
+
+    def fault(partition, message):
+        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        first = envelope.attempt == 0 and isinstance(envelope.body, m.AskUnmask) and partition in (DEAD, ABSENT)
+        return () if first or (partition == ABSENT and envelope.attempt in missed) else (message,)
+
+    parties = federation(tmp_path, services, agreed, known=known, retries=2, on_request=fault)
+    parties.open()
+    answered = parties.ask("votes", 0, query())
+    assert (answered.index, answered.survivors) == (0, 4)
+    for name in ("coordinator", *(f"party-{party}" for party in range(4))):
+        assert [index for index, _ in charges(tmp_path, name)] == [0]
+
+
 def test_a_new_coordinator_goes_on_with_the_next_attempt_and_never_asks_what_was_answered(tmp_path):
     agreed, services, known = world(tmp_path, attempts=2)
     # Both are gone for as long as this coordinator lives.
