@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 
 import httpx
 from flwr.app import Context, Error, Message
@@ -37,8 +38,6 @@ from client.app import app
 log = logging.getLogger("caucus.relay")
 
 POLL_SECONDS = 0.25
-PART_SECONDS = 60.0
-"""To wait for the next part of a message: a coordinator that died in mid-sentence sends none; Flower waits for ever."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -52,12 +51,16 @@ def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app)
         client_app: The hospital's own.
     """
     client = _client(address, SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE}))
-    away = False
+
+    def acquire() -> str:
+        return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
+
+    away, following = False, ""
     while True:
         try:
-            task = client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]))
-            if task.token:
-                answer(_client(address, RuntimeTokenHttpInterceptor(task.token)), bundle, client_app)
+            token, following = following or acquire(), ""
+            if token:
+                following = answer(_client(address, RuntimeTokenHttpInterceptor(token)), bundle, client_app, acquire)
                 continue
             away = False
         except httpx.HTTPError as error:
@@ -65,14 +68,17 @@ def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app)
             if not away:
                 log.warning("no SuperNode at %s: %s", address, type(error).__name__)
             away = True
-        except (TimeoutError, ObjectPullError):
-            log.warning("a message of which no more came is given up; the coordinator asks again")
         time.sleep(POLL_SECONDS)
 
 
-def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp) -> None:
-    """Answer the one message that this client's token stands for."""
-    client.PullObject = _while_parts_come(client.PullObject)  # type: ignore[assignment, method-assign]
+def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquire: Callable[[], str]) -> str:
+    """Answer the one message that this client's token stands for.
+
+    Returns:
+        The token of the next, where this one had to be given up for it; else nothing.
+    """
+    following: list[str] = []
+    client.PullObject = _until_let_go(client.PullObject, acquire, following)  # type: ignore[assignment, method-assign]
     heartbeat = HeartbeatSender(make_task_heartbeat_fn_http(client))
     heartbeat.start()
     try:
@@ -80,23 +86,33 @@ def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp) -> Non
         reply = _reply(message, context, fab.hash_str, bundle, client_app)
         push_message(client, reply, context)
         push_task_output(client, context, SubStatus.COMPLETED, "")
+    except ObjectPullError:
+        log.warning("a message whose parts do not come is given up; the coordinator asks again")
+        # Said, and not left to lapse: Flower would write a reply of its own, and from then on be one reply behind.
+        push_task_output(client, None, SubStatus.FAILED, "")
     finally:
         heartbeat.stop()
         client.close()
+    return following[0] if following else ""
 
 
-def _while_parts_come(
-    pull: Callable[[PullObjectRequest], PullObjectResponse],
+def _until_let_go(
+    pull: Callable[[PullObjectRequest], PullObjectResponse], acquire: Callable[[], str], following: list[str]
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    last = time.monotonic()
+    """SuperNode takes one message after another, so a further task means that it has let go of this one.
+
+    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest for ever.
+    """
+    one_at_a_time = Lock()
 
     def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:
-        nonlocal last
         part = pull(request)
-        if part.object_available:
-            last = time.monotonic()
-        elif time.monotonic() - last > PART_SECONDS:
-            raise TimeoutError
+        if not part.object_available:
+            with one_at_a_time:
+                if not following and (token := acquire()):
+                    following.append(token)
+            if following:
+                raise ObjectPullError(request.object_id, "let go")
         return part
 
     return pull_or_give_up

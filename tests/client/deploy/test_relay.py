@@ -1,23 +1,37 @@
-"""The relay waits for what comes, and not for what does not."""
+"""The relay waits for the parts of a message, and gives it up where SuperNode has."""
 
 import pytest
 from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 
 from client.deploy import relay
 
-ASKED = PullObjectRequest()
+ASKED = PullObjectRequest(object_id="part")
 
 
-def test_a_message_whose_parts_stop_coming_is_given_up(monkeypatch):
-    now, parts = [0.0], []
-    monkeypatch.setattr(relay.time, "monotonic", lambda: now[0])
-    pull = relay._while_parts_come(lambda _: PullObjectResponse(object_found=True, object_available=parts.pop(0)))
-    parts += [False, True, False, False]
-    pull(ASKED)
-    now[0] = relay.PART_SECONDS
-    pull(ASKED)  # a part has come: the wait begins anew
-    now[0] += relay.PART_SECONDS
-    pull(ASKED)
-    now[0] += 1
-    with pytest.raises(TimeoutError):
+def test_a_message_is_waited_for_until_another_task_comes():
+    parts, tasks, following = [False, True, False], ["", "next"], []
+    pull = relay._until_let_go(
+        lambda _: PullObjectResponse(object_found=True, object_available=parts.pop(0)), lambda: tasks.pop(0), following
+    )
+    assert not pull(ASKED).object_available
+    assert pull(ASKED).object_available
+    with pytest.raises(ObjectPullError):
         pull(ASKED)
+    assert following == ["next"]
+    assert not tasks
+
+
+def test_a_message_that_is_given_up_leaves_no_reply_and_the_next_is_answered(monkeypatch):
+    ended, heart = [], []
+    client = type(
+        "Client", (), {"PullObject": lambda *_: PullObjectResponse(object_found=True), "close": lambda _: 0}
+    )()
+    monkeypatch.setattr(relay, "pull_task_input", lambda given: given.PullObject(ASKED))
+    monkeypatch.setattr(relay, "push_task_output", lambda _, context, status, __: ended.append((context, status)))
+    monkeypatch.setattr(relay, "make_task_heartbeat_fn_http", lambda _: heart.append)
+    monkeypatch.setattr(
+        relay, "HeartbeatSender", lambda _: type("H", (), {"start": lambda _: 0, "stop": lambda _: 0})()
+    )
+    assert relay.answer(client, "", None, lambda: "next") == "next"
+    assert ended == [(None, "failed")]
