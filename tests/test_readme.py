@@ -27,7 +27,7 @@ def overrides(words):
 
 
 def test_there_are_commands_to_test():
-    assert len(commands()) == 21
+    assert len(commands()) == 22
     assert {Path(words[0]).name for words in commands()} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 
 

@@ -56,14 +56,18 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     export.set_defaults(lines=_reading(_export))
     for command in (show, verify, export):
-        command.add_argument("file", metavar="FILE", type=Path, help="the ledger, such as ledger.db")
+        command.add_argument("file", metavar="FILE", type=Path, help="ledger.db, or the folder of caucus-party init")
 
 
 def _reading(
     lines: Callable[[Ledger, argparse.Namespace], Iterator[str]],
 ) -> Callable[[argparse.Namespace], Iterator[str]]:
-    # Read-only: looking at a ledger must never make one.
-    return lambda chosen: lines(Ledger(chosen.file, read_only=True), chosen)
+    def read(chosen: argparse.Namespace) -> Iterator[str]:
+        file = chosen.file / "private" / "ledger.db" if chosen.file.is_dir() else chosen.file
+        # Read-only: looking at a ledger must never make one.
+        yield from lines(Ledger(file, read_only=True), chosen)
+
+    return read
 
 
 def _verify(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:

@@ -83,6 +83,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     config = settled(settings, chosen.overrides)
     parts = Parts(config)  # a wrong setting fails here and not in Flower's process
     yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.plan.epsilon:g}"
+    yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
     store(config, folder)
     yield from _started(settings, folder, chosen)
 

@@ -74,6 +74,14 @@ def test_show_is_a_table_of_runs_and_their_sum(path, capsys):
         assert 0 <= float(line[-1]) - epsilon(releases, 1e-5) < 1e-4
 
 
+def test_a_hospital_s_folder_will_do(path, capsys):
+    private = path.parent / "hospital" / "private"
+    private.mkdir(parents=True)
+    shown = told(capsys, "show", path)
+    path.rename(private / "ledger.db")
+    assert told(capsys, "show", private.parent) == shown
+
+
 def test_show_at_another_delta_as_json(path, capsys):
     shown = json.loads(told(capsys, "show", path, "--json", "--delta", "1e-7"))
     (data_set,) = shown["all"]["data_sets"]

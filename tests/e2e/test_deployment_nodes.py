@@ -105,8 +105,8 @@ def test_a_hospital_fine_tunes_where_its_own_file_says_so_and_not_elsewhere(depl
         deployed.set(number, fine_tuning="{}")
         restarted(deployed, number)
     said = deployed.coordinator("run", deployed.here, "tuned", *dp_sgd, code=1)
-    assert "party 2 refused: UNPLANNED" in said.splitlines()[-1]
-    assert "fine-tuned samples" in text(deployed.at(2) / "logs" / "service.log")
+    assert "party 2 refused: OVER_LIMIT" in said.splitlines()[-1]
+    assert "expected fine_tuning in this party's client.yaml" in text(deployed.at(2) / "logs" / "service.log")
     deployed.set(2, fine_tuning="{}")
     restarted(deployed, 2)
     started = time.monotonic()
