@@ -177,14 +177,14 @@ def test_after_survivors_were_named_only_they_will_do(tmp_path, monkeypatch):
 
     from server.ask import Federation
 
-    opened = Federation.open
+    opened = Federation._open
 
     def without_party_two(self):
         opened(self)
         self._joined -= {2}
 
     with monkeypatch.context() as patch:
-        patch.setattr(Federation, "open", without_party_two)
+        patch.setattr(Federation, "_open", without_party_two)
         with pytest.raises(DropoutError, match=r"the same \[0, 1, 2\]; got \[0, 1\]"):
             resume(run)
     resume(run)
