@@ -1,11 +1,8 @@
 """Fixtures of the tests over real nodes."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 
-from tests.e2e.deployed import Deployment
+from tests.e2e.deployed import running
 from tests.e2e.faults import EXACT
 from tests.e2e.runs import SMALL, texts, tiny
 
@@ -13,13 +10,8 @@ from tests.e2e.runs import SMALL, texts, tiny
 @pytest.fixture(scope="module")
 def deployed():
     """Three hospitals that answer plans without noise."""
-    made = Deployment(Path(tempfile.mkdtemp(prefix="caucus-")))
-    try:
-        made.without_noise()
-        made.up()
+    with running() as made:
         yield made
-    finally:
-        made.ended()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -84,6 +85,21 @@ def write_records(path, notes):
     return path
 
 
+@contextlib.contextmanager
+def running(**how):
+    """A deployment (see `Deployment`) whose hospitals run and answer plans without noise."""
+    folder = Path(tempfile.mkdtemp(prefix="caucus-"))
+    if how.get("relay_user"):
+        folder.chmod(0o711)
+    made = Deployment(folder, **how)
+    try:
+        made.without_noise()
+        made.up()
+        yield made
+    finally:
+        made.ended()
+
+
 class Deployment:
     """One coordinator and so many hospitals; everything lies in one folder and ends with it.
 
@@ -131,6 +147,9 @@ class Deployment:
 
     def at(self, number):
         return self.folder / f"h{number}"
+
+    def ledger(self, number):
+        return self.at(number) / "private" / "ledger.db"
 
     def make(self, number, records, relay_user=None):
         account = ("--relay-user", relay_user) if relay_user else ()

@@ -4,12 +4,14 @@ Without noise "nothing is lost" can be said to the byte: whatever happened on th
 undisturbed run. What was paid stands in the hospitals' ledgers: one closed charge for each query.
 """
 
+import itertools
 import sys
 import time
+from datetime import datetime
 
 from common.privacy.ledger import Ledger
 from tests.e2e.deployed import text, wait
-from tests.e2e.runs import read, texts
+from tests.e2e.runs import texts
 
 EXACT = "privacy.epsilon=.inf"
 
@@ -38,11 +40,19 @@ def whole(deployed, run, undisturbed):
     """The run is complete, its texts are the undisturbed ones, and every query was paid once."""
     folder = deployed.result(run)
     assert texts(folder) == undisturbed
-    identity = read(folder, "run.json")["run"]
-    ledgers = [deployed.at(number) / "private" / "ledger.db" for number in range(3)]
-    for ledger in (folder / "state" / "ledger.db", *ledgers):
-        entries = Ledger(ledger, read_only=True).entries(identity)
-        assert [(entry.index, entry.committed) for entry in entries] == [(0, True), (1, True)]
+    for ledger in (folder / "state" / "ledger.db", *map(deployed.ledger, range(3))):
+        assert charges(ledger, read_run(deployed, run)) == [(0, True), (1, True)]
+
+
+def charges(ledger, identity):
+    """What a ledger holds of a run: number of each query, and whether it is closed."""
+    return [(entry.index, entry.committed) for entry in Ledger(ledger, read_only=True).entries(identity)]
+
+
+def phases(lines):
+    """Seconds from each line of an audit log to the next."""
+    times = [datetime.fromisoformat(line["when"]) for line in lines]
+    return [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
 
 
 def finished(deployed, run):
@@ -62,8 +72,4 @@ def refused(deployed, name, *overrides):
 
 def restarted(deployed, number):
     deployed.down(f"h{number}")
-    deployed.start(f"h{number}", "caucus-party", "start", deployed.at(number))
-    log = deployed.at(number) / "logs" / "service.log"
-    ready = text(log).count("party service ready")
-    wait(lambda: text(log).count("party service ready") > ready, "the hospital is ready")
-    wait(lambda: deployed.online() == 3, "the node is online")
+    deployed.up(number)

@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import pytest
 from common.privacy.ledger import Ledger
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
-from tests.e2e.deployed import Deployment, coordinator, party, text, wait
+from tests.e2e.deployed import coordinator, party, running, text, wait
 
 pytestmark = pytest.mark.deployment
 
@@ -41,15 +40,8 @@ RELAY_USER = relay_user()
 @pytest.fixture(scope="module")
 def deployed():
     """Hospitals whose relays run as another user, where we may do that."""
-    folder = Path(tempfile.mkdtemp(prefix="caucus-"))
-    folder.chmod(0o711)
-    made = Deployment(folder, relay_user=RELAY_USER)
-    try:
-        made.without_noise()
-        made.up()
+    with running(relay_user=RELAY_USER) as made:
         yield made
-    finally:
-        made.ended()
 
 
 def test_strangers_reach_nothing_but_the_fleet_api(deployed):

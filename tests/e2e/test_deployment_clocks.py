@@ -9,13 +9,11 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.e2e.deployed import Deployment, party, text, wait
+from tests.e2e.deployed import party, text, wait
 from tests.e2e.faults import EXACT, measured, restarted, whole
 
 pytestmark = [
@@ -73,17 +71,6 @@ def shifted(tmp_path_factory):
         return folder
 
     return make
-
-
-@pytest.fixture(scope="module")
-def deployed():
-    made = Deployment(Path(tempfile.mkdtemp(prefix="caucus-")))
-    try:
-        made.without_noise()
-        made.up()
-        yield made
-    finally:
-        made.ended()
 
 
 def with_clock(deployed, clock):

@@ -17,7 +17,7 @@ import pytest
 from common.privacy.ledger import Ledger
 from tests.e2e import hostile
 from tests.e2e.deployed import Deployment, text
-from tests.e2e.faults import measured, read_run
+from tests.e2e.faults import charges, measured, read_run
 
 pytestmark = pytest.mark.deployment
 
@@ -66,9 +66,7 @@ def seen(deployed, step):
 
 def paid(deployed, run):
     """Each hospital's charges for a run: which query, and whether it is closed."""
-    identity = read_run(deployed, run)
-    ledgers = [Ledger(deployed.at(number) / "private" / "ledger.db", read_only=True) for number in range(3)]
-    return [[(entry.index, entry.committed) for entry in ledger.entries(identity)] for ledger in ledgers]
+    return [charges(deployed.ledger(number), read_run(deployed, run)) for number in range(3)]
 
 
 def whole(deployed, run):

@@ -6,7 +6,6 @@ without a network. All runs are without noise, so that "whole" can be said to th
 
 import ssl
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from server.deploy.authority import make_authority, make_certificate
 from tests.e2e import hosts
-from tests.e2e.deployed import Deployment, party, text, wait
+from tests.e2e.deployed import party, running, text, wait
 from tests.e2e.faults import EXACT, asked, finished, measured, whole
 from tests.e2e.hosts import Hosts, listening, passing_on
 
@@ -38,14 +37,8 @@ def machines():
 def deployed(machines):
     within = {name: machines.within(name) for name in ("coordinator", "h0", "h1", "h2")}
     within |= {f"h{number}-service": hosts.NOTHING_BUT_LOOPBACK for number in range(COUNT)}
-    folder = Path(tempfile.mkdtemp(prefix="caucus-"))
-    made = Deployment(folder, COUNT, host=machines.address("coordinator"), within=within, halves=True)
-    try:
-        made.without_noise()
-        made.up()
+    with running(count=COUNT, host=machines.address("coordinator"), within=within, halves=True) as made:
         yield made
-    finally:
-        made.ended()
 
 
 def ended(deployed, name, since, what):

@@ -5,10 +5,9 @@ import time
 import pytest
 
 from common.data import demo_notes
-from common.privacy.ledger import Ledger
 from tests.common.tiny_models import tiny_transformer
 from tests.e2e.deployed import SMALL, text, write_records
-from tests.e2e.faults import EXACT, asked, finished, measured, read_run, restarted, whole
+from tests.e2e.faults import EXACT, asked, charges, finished, measured, read_run, restarted, whole
 from tests.e2e.runs import lines, read
 
 pytestmark = pytest.mark.deployment
@@ -16,11 +15,8 @@ pytestmark = pytest.mark.deployment
 PHASES = ("Open", "AskShares", "Ask", "AskUnmask", "Ask", "AskUnmask", "Close")
 
 
-def charges(deployed, number, run):
-    """What that hospital's ledger holds of a run: number of the query, whether it is closed."""
-    identity = read(deployed.here / "runs" / run, "run.json")["run"]
-    entries = Ledger(deployed.at(number) / "private" / "ledger.db", read_only=True).entries(identity)
-    return [(entry.index, entry.committed) for entry in entries]
+def paid(deployed, number, run):
+    return charges(deployed.ledger(number), read_run(deployed, run))
 
 
 def test_a_hospital_that_restarts_within_the_round_is_waited_for(deployed, undisturbed):
@@ -50,9 +46,9 @@ def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(
     deployed.run("without", EXACT, "federation.timeout=20", "federation.max_dropouts=1")
     measured("run that may lose one, begun without it", started)
     assert read(deployed.result("without"), "run.json")["status"] == "complete"
-    assert charges(deployed, 2, "without") == []
+    assert paid(deployed, 2, "without") == []
     for number in (0, 1):
-        assert charges(deployed, number, "without") == [(0, True), (1, True)]
+        assert paid(deployed, number, "without") == [(0, True), (1, True)]
 
     deployed.up(2)
     started = time.monotonic()
@@ -71,7 +67,7 @@ def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(
     assert code == 0
     assert [query["survivors"] for row in lines(deployed.result("spared"), "rounds.jsonl") for query in row["queries"]]
     for number in (0, 1):
-        assert charges(deployed, number, "spared") == [(0, True), (1, True)]
+        assert paid(deployed, number, "spared") == [(0, True), (1, True)]
     deployed.up(2)
 
 
@@ -115,4 +111,4 @@ def test_a_hospital_fine_tunes_where_its_own_file_says_so_and_not_elsewhere(depl
     rows = lines(deployed.result("tuned"), "synthetic.jsonl")
     assert {row["model"] for row in rows} == {"dp_sgd"}
     for number in range(3):
-        assert charges(deployed, number, "tuned") == [(0, True)]
+        assert paid(deployed, number, "tuned") == [(0, True)]

@@ -5,12 +5,10 @@ mistake is mended the run that failed goes on to its end. Another release of Flo
 where one is installed: nodes send their release with each call, and SuperLink decides.
 """
 
-import itertools
 import re
 import shutil
 import sys
 import time
-from datetime import datetime
 
 import pytest
 
@@ -20,16 +18,15 @@ from common.privacy.ledger import Ledger
 from common.secagg.identity import Identity, Roster
 from tests.common.tiny_models import tiny_transformer
 from tests.e2e.deployed import ROOT, text
-from tests.e2e.faults import EXACT, measured, read_run, refused, restarted, whole
+from tests.e2e.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
 from tests.e2e.runs import SMALL, read, texts, tiny
 
 pytestmark = pytest.mark.deployment
 
 
 def nobody_paid(deployed, run):
-    ledgers = [deployed.at(number) / "private" / "ledger.db" for number in range(3)]
-    for ledger in (deployed.here / "runs" / run / "state" / "ledger.db", *ledgers):
-        assert not Ledger(ledger, read_only=True).entries(read_run(deployed, run))
+    for ledger in (deployed.here / "runs" / run / "state" / "ledger.db", *map(deployed.ledger, range(3))):
+        assert not charges(ledger, read_run(deployed, run))
 
 
 def mended(deployed, run, undisturbed):
@@ -98,9 +95,9 @@ def test_with_signatures_the_result_is_that_of_the_engine_in_process(deployed, t
     assert [line["request"] for line in lines] == [
         "Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"
     ]  # fmt: skip
-    times = [datetime.fromisoformat(line["when"]) for line in lines]
-    phases = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
-    sys.stdout.write(f"\nmeasured | signed run of {len(lines)} phases | {took:.0f} s | seconds between: {phases}\n")
+    sys.stdout.write(
+        f"\nmeasured | signed run of {len(lines)} phases | {took:.0f} s | seconds between: {phases(lines)}\n"
+    )
 
 
 def test_a_hospital_without_a_record_takes_part_like_any_other(deployed):

@@ -3,12 +3,10 @@
 The only test over real nodes that needs no marker; the others take many minutes (`make test-deployment`).
 """
 
-import itertools
 import sys
 import time
-from datetime import datetime
 
-from tests.e2e.faults import EXACT, whole
+from tests.e2e.faults import EXACT, phases, whole
 
 
 def test_real_nodes_give_what_the_engine_in_process_gives(deployed, undisturbed):
@@ -21,7 +19,5 @@ def test_real_nodes_give_what_the_engine_in_process_gives(deployed, undisturbed)
     assert [line["request"] for line in lines] == [
         "Open", "AskShares", "Ask", "AskUnmask", "Ask", "AskUnmask", "Close"
     ]  # fmt: skip
-    times = [datetime.fromisoformat(line["when"]) for line in lines]
-    phases = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
-    sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases}\n")
+    sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases(lines)}\n")
     assert deployed.ask("POST", "/v1/control/start-run").status_code == 404
