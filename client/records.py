@@ -11,10 +11,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from common.data.load import read_records
 from common.domain import Record
 from common.embedding import Encoder
 from common.errors import InternalError
+from common.labelled_files import read_records
 from common.validate import in_range
 
 log = logging.getLogger("caucus.party")

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import checkpoints, validate
-from common.data.load import read_texts
 from common.domain import Candidate, Record
 from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError, DataError, InternalError
+from common.labelled_files import read_texts
 from common.metrics import utility
 from common.metrics.fidelity import fid
 from common.vocabulary import Extractor

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.data.load import read_texts
 from common.errors import ConfigError
+from common.labelled_files import read_texts
 from common.queries import SketchSpec
 from common.vocabulary import words
 

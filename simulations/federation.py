@@ -13,12 +13,12 @@ from client.service import PartyService
 from client.writers import SECTIONS, Writer
 from common import rng, validate
 from common.data import canaries, demo_notes
-from common.data.load import duplicates, read_records
 from common.data.partition import dirichlet, iid
 from common.data.sources import DemoNotes, LabelledFiles, Source
 from common.domain import Record
 from common.embedding import Encoder
 from common.errors import ConfigError
+from common.labelled_files import duplicates, read_records
 from common.privacy.ledger import Ledger
 from common.secagg.identity import Identity, Roster
 
@@ -99,17 +99,17 @@ def deal(config: DictConfig) -> list[list[Record]]:
     Raises:
         ConfigError: More records asked for than there are, or an unknown partition.
     """
-    dealt = _dealt(config)
+    source: Source = instantiate(config.task, _convert_="all")
+    dealt = _dealt(config, source)
     validate.at_least(0, **{"federation.canaries": config.federation.canaries})
-    labels = list(instantiate(config.task, _convert_="all").task().labels)
+    labels = list(source.task().labels)
     for number, code in enumerate(canaries.codes(config.federation.canaries, config.experiment_seed)):
         record = Record(canaries.FORM.format(code), labels[number % len(labels)])
         dealt[number % len(dealt)].append(record)
     return dealt
 
 
-def _dealt(config: DictConfig) -> list[list[Record]]:
-    source: Source = instantiate(config.task, _convert_="all")
+def _dealt(config: DictConfig, source: Source) -> list[list[Record]]:
     wanted, count = config.federation, config.federation.parties
     validate.at_least(1, **{"federation.parties": count})
     validate.one_of(("natural", "dirichlet", "iid"), **{"federation.partition": wanted.partition})

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.data import demo_notes
-from common.data.load import read_records, read_texts
 from common.data.tasks import task_from
 from common.domain import Record, Task
 from common.errors import ConfigError
+from common.labelled_files import read_records, read_texts
 
 
 class Source(Protocol):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import add_command
-from common.data.load import read_records
 from common.errors import ConfigError
+from common.labelled_files import read_records
 from server import evaluate, measures
 from server.app import build, load
 from server.evaluate import METRICS, Evaluation

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from common import rng, validate
 from common.asked import encode_terms
-from common.data.load import read_texts
 from common.domain import Candidate, Task
 from common.errors import ConfigError, DataError
+from common.labelled_files import read_texts
 from common.llm.base import Request
 from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE

@@ -6,7 +6,8 @@ import logging
 import pytest
 
 from client import records
-from common.data import demo_notes, load
+from common import labelled_files
+from common.data import demo_notes
 from server.command import main
 from tests.server.test_report import write_run
 
@@ -20,7 +21,7 @@ def nothing_private(monkeypatch):
 
     monkeypatch.setattr(demo_notes, "private_notes", forbidden)
     monkeypatch.setattr(demo_notes, "test_notes", forbidden)
-    monkeypatch.setattr(load, "read_records", forbidden)
+    monkeypatch.setattr(labelled_files, "read_records", forbidden)
     monkeypatch.setattr("common.data.sources.read_records", forbidden)
     monkeypatch.setattr(records, "read_records", forbidden)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from client import records
-from common.data import load
+from common import labelled_files
 from server.command import main
 from tests.common.tiny_models import tiny_bert, tiny_transformer, tiny_writer
 
@@ -19,7 +19,7 @@ def nothing_private(monkeypatch):
     def forbidden(*_args, **_kwargs):
         raise AssertionError("a private record was asked for")
 
-    monkeypatch.setattr(load, "read_records", forbidden)
+    monkeypatch.setattr(labelled_files, "read_records", forbidden)
     monkeypatch.setattr("common.data.sources.read_records", forbidden)
     monkeypatch.setattr(records, "read_records", forbidden)
 

@@ -2,8 +2,8 @@ import csv
 
 import pytest
 
-from common.data.load import read_records
 from common.errors import DataError
+from common.labelled_files import read_records
 from simulations.published import convert, main
 
 

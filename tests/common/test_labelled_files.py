@@ -2,9 +2,9 @@ import traceback
 
 import pytest
 
-from common.data.load import duplicates, read_records, read_texts
 from common.domain import Record
 from common.errors import DataError
+from common.labelled_files import duplicates, read_records, read_texts
 
 LABELS = ("pneumonia", "asthma")
 SECRET = "Zebulon"
