@@ -39,9 +39,9 @@ from common import texts
 from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Summed, Texts, Votes, digest
 from common.embedding import Encoder
 from common.errors import RefusedError
+from common.ledger.ledger import Ledger
 from common.messages import Reason
 from common.privacy import mechanisms
-from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian, discrete_laplace

@@ -32,7 +32,7 @@ from common.errors import (
     RefusedError,
     SignatureError,
 )
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from common.privacy.plan import Plan
 from common.rng import secure_bytes
 from common.secagg import ring

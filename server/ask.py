@@ -27,7 +27,7 @@ from common import asked, wire
 from common import messages as m
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from common.privacy.plan import Plan
 from common.secagg import ring
 from common.secagg.identity import Roster

@@ -9,12 +9,12 @@ from typing import Any
 from common import validate
 from common.domain import Task
 from common.fourier import noise_error
+from common.ledger.ledger import Ledger
 from common.llm.base import Provider
 from common.llm.spending import Price, Usage
 from common.privacy import accountant, gaussian_max, guarantee
 from common.privacy.budget import calibrate
 from common.privacy.gaussian import gaussian_mu
-from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.queries import SketchSpec, spec_to_dict

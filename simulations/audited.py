@@ -19,8 +19,8 @@ from client.service import PartyService
 from common import asked, rng
 from common.domain import Record
 from common.embedding import Encoder
+from common.ledger.ledger import Ledger
 from common.privacy.budget import calibrate
-from common.privacy.ledger import Ledger
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian

@@ -19,7 +19,7 @@ from common.domain import Record
 from common.embedding import Encoder
 from common.errors import ConfigError
 from common.labelled_files import duplicates, read_records
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from common.secagg.identity import Identity, Roster
 
 log = logging.getLogger("caucus.simulation")

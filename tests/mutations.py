@@ -20,7 +20,7 @@ AUDIT = "tests/statistics/test_audit.py::"
 PEERS = "tests/test_peers.py::"
 STRUCTURE = AUDIT + "test_each_party_adds_one_share_under_a_key_of_its_own"
 QUERIES = "tests/common/test_queries.py::"
-LEDGER = "tests/common/privacy/test_ledger.py::"
+LEDGER = "tests/common/ledger/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
 ANSWER = "tests/client/test_answer.py::"
 FINETUNE = "tests/client/test_finetune.py::"
@@ -235,17 +235,17 @@ MUTATIONS = (
     ),
     mutation(
         "a ledger counts the charges of one run",
-        "common/privacy/ledger.py",
+        "common/ledger/ledger.py",
         "(entry.cost for entry in charged)",
         "(entry.cost for entry in charged if entry.run == run)",
         LEDGER + "test_a_limit_counts_the_runs_that_may_have_had_the_same_record",
     ),
     mutation(
         "the chain of a ledger is not checked",
-        "common/privacy/chain.py",
+        "common/ledger/chain.py",
         "if sequence != number or event.chain != chain:",
         "if sequence != number:",
-        "tests/common/privacy/test_ledger_file.py::test_an_edited_event_is_named_by_whoever_reads_entries",
+        "tests/common/ledger/test_file.py::test_an_edited_event_is_named_by_whoever_reads_entries",
     ),
     mutation(
         "fresh noise for an answer that is asked for again",
@@ -256,7 +256,7 @@ MUTATIONS = (
     ),
     mutation(
         "a party lets several sets of survivors be opened",
-        "common/privacy/ledger.py",
+        "common/ledger/ledger.py",
         "elif entry.survivors != parties:",
         "elif False:",
         LEDGER + "test_one_set_of_survivors",

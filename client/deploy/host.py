@@ -20,7 +20,7 @@ from client.desk import Desk
 from client.service import PartyService
 from common.errors import CaucusError
 from common.files import check_records
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 
 
 def service(settings: Settings) -> PartyService:

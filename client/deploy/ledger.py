@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.ledger.ledger import Ledger
+from common.ledger.log import Entry
 from common.privacy.accountant import epsilon
-from common.privacy.ledger import Ledger
-from common.privacy.ledger_log import Entry
 
 _DELTA = 1e-5
 _SHORT = 8

@@ -24,8 +24,8 @@ from client.desk import LARGEST_AUDIT, cases
 from common import processes
 from common.commands import add_command
 from common.files import check_records, check_secret
+from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from common.privacy.ledger import Ledger
 from common.processes import Child
 
 SIDES = ("both", "service", "relay")

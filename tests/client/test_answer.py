@@ -8,7 +8,7 @@ from client.records import embed
 from client.session import RefusalError
 from common.asked import Votes
 from common.errors import RefusedError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from common.queries import VotesSpec
 from tests.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from client.command import main
+from common.ledger.ledger import Ledger
 from common.privacy.accountant import Release, epsilon
-from common.privacy.ledger import Ledger
 from common.sensitivity import Sensitivity
 
 VOTES = Release(

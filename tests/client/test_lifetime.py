@@ -9,10 +9,10 @@ import pytest
 from client.guard import Limits
 from common import messages as m
 from common.errors import LedgerError
+from common.ledger import file
+from common.ledger.ledger import Ledger
 from common.messages import Reason
-from common.privacy import ledger_file
 from common.privacy.accountant import epsilon_by_norm
-from common.privacy.ledger import Ledger
 from common.queries import VotesSpec
 from tests.client.test_service import PLAIN, opened, send
 from tests.federations import OPEN, plan, query, records, service
@@ -99,7 +99,7 @@ def test_a_full_disk_gives_a_coarse_refusal_and_no_answer(tmp_path, monkeypatch,
     path = tmp_path / "party-0.db"
     with monkeypatch.context() as patch:
         pages = path.stat().st_size // 4096
-        patch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, f"max_page_count = {pages}"))
+        patch.setattr(file, "_PRAGMAS", (*file._PRAGMAS, f"max_page_count = {pages}"))
         # 24 000 numbers of 8 bytes: there may be room for the charge, but none for the answer.
         assert send(party, m.Ask(query(candidates=12_000))) == m.Refusal(Reason.INTERNAL)
     assert "the disk is full" in caplog.text

@@ -9,7 +9,7 @@ import sys
 import time
 from datetime import datetime
 
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from tests.e2e.deployed import text, wait
 from tests.e2e.runs import texts
 

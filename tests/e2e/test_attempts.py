@@ -7,9 +7,9 @@ from client.guard import Limits
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
+from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from common.privacy.guarantee import verify
-from common.privacy.ledger import Ledger
 from server.planning import describe
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 

@@ -14,8 +14,8 @@ import pytest
 from client import answer, contribute, service
 from common.embedding import Encoder
 from common.errors import CaucusError, DropoutError, ProviderError
+from common.ledger.ledger import Ledger
 from common.llm.embedded import Embedded
-from common.privacy.ledger import Ledger
 from tests.e2e.runs import die, forked, labelled, resume, tiny
 
 

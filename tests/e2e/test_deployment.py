@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
 from tests.e2e.deployed import coordinator, party, running, text, wait

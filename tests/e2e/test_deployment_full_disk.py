@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from tests.e2e.deployed import Deployment, text, wait
 from tests.e2e.faults import EXACT, asked, finished, measured, read_run, whole
 from tests.e2e.runs import read

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from tests.e2e import hostile
 from tests.e2e.deployed import Deployment, text
 from tests.e2e.faults import charges, measured, read_run

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from common.errors import CheckpointError, DropoutError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from server.app import load, store
 from simulations.run import simulate
 from tests.e2e.killing import Diary, arm
@@ -163,7 +163,7 @@ def test_a_kill_twice_in_one_query_is_still_one_query(tmp_path):
 
 
 def test_an_answer_on_disk_is_closed_in_the_ledger_by_whoever_resumes(tmp_path):
-    run = kill_before(tmp_path, "common.privacy.ledger.Ledger.commit")
+    run = kill_before(tmp_path, "common.ledger.ledger.Ledger.commit")
     assert [entry.committed for entry in Ledger(run / "state" / "ledger.db").entries()] == [False]
     resume(run)
     assert [entry.committed for entry in Ledger(run / "state" / "ledger.db").entries()] == [True] * QUERIES

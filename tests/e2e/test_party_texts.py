@@ -6,7 +6,7 @@ import pytest
 
 from client import causal, finetune
 from common.errors import ConfigError, DropoutError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from server.command import main as coordinator
 from tests.e2e.runs import labelled, lines, read, resume, texts, tiny
 

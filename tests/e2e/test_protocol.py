@@ -14,7 +14,7 @@ from common import messages as m
 from common import wire
 from common.asked import digest
 from common.errors import DropoutError, RefusedError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from common.secagg.identity import Identity
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 

@@ -18,7 +18,7 @@ from common import messages as m
 from common import wire
 from common.asked import asked, digest, encode_terms, inputs
 from common.errors import DropoutError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from common.privacy.planned import PlannedQuery
 from common.queries import KINDS, LengthHistogramSpec, LengthRangeSpec, SeedChoiceSpec, SketchSpec, VocabularySpec
 from tests.federations import ENCODER, LABELS, each_kind, federation, plan, records, roster, service, true_counts

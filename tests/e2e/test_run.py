@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from common.privacy.guarantee import verify
-from common.privacy.ledger import Ledger
 from server.app import Parts, load
 from tests.e2e.runs import lines, read, settings, texts, tiny
 

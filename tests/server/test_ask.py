@@ -13,7 +13,7 @@ from common import wire
 from common.asked import Votes
 from common.domain import Record, Task
 from common.errors import DropoutError, ProtocolError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from server.ask import Federation
 from server.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp

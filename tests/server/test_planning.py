@@ -5,10 +5,10 @@ import pytest
 
 from common.domain import Task
 from common.errors import PlanError
+from common.ledger.ledger import Ledger
 from common.llm.base import Request
 from common.llm.spending import Price
 from common.privacy.guarantee import verify
-from common.privacy.ledger import Ledger
 from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, LengthRangeSpec
 from server.methods.wasp import Wasp

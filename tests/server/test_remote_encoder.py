@@ -9,7 +9,7 @@ from client.guard import Limits
 from client.service import PartyService
 from common.domain import Candidate, Record
 from common.errors import ConfigError, ProviderError
-from common.privacy.ledger import Ledger
+from common.ledger.ledger import Ledger
 from server.app import composed
 from server.evaluate import Evaluation
 from server.measures import Measured, of_records, of_texts

@@ -1,7 +1,7 @@
 """The SQLite file of a ledger: its tables, what they refuse, and every way in which a file can fail.
 
 The file is readable by its owner only. Triggers refuse to rewrite or remove: they stop mistakes, and the hash chain
-shows what went past them (`common/privacy/chain.py`). Erased values are overwritten by SQLite's secure_delete; copies
+shows what went past them (`common/ledger/chain.py`). Erased values are overwritten by SQLite's secure_delete; copies
 that a file system or a solid-state disk keeps of overwritten blocks are beyond it.
 """
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import InternalError, RefusedError
-from common.privacy import ledger_file
+from common.ledger import file as ledger_file
+from common.ledger.ledger import Ledger
 from common.privacy.accountant import Release
-from common.privacy.ledger import Ledger
 from common.sensitivity import Sensitivity
 
 RELEASE = Release(
@@ -241,7 +241,7 @@ def test_a_short_sample_key_is_our_bug(ledger):
 
 def test_a_failed_transaction_leaves_nothing(ledger, monkeypatch):
     head = ledger.verify()
-    monkeypatch.setattr("common.privacy.ledger_log.canonical", lambda _: 1 / 0)
+    monkeypatch.setattr("common.ledger.log.canonical", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ledger.reserve(**_ask())
     assert ledger.entries() == ()

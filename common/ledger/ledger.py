@@ -1,7 +1,7 @@
 """What has been answered, on disk: the coordinator keeps one ledger, and each party its own, which it trusts alone.
 
-A ledger is an append-only log of events, sealed by a hash chain (`common/privacy/chain.py`) in one SQLite file
-(`common/privacy/ledger_file.py`). An entry is one answer, named by run and index, and is what its events make it. It is
+A ledger is an append-only log of events, sealed by a hash chain (`common/ledger/chain.py`) in one SQLite file
+(`common/ledger/file.py`). An entry is one answer, named by run and index, and is what its events make it. It is
 charged when it is reserved, before anything private is touched, so that a crash can lose an answer but never a charge:
 
     reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ commit: the answer is erased and can never be given again
@@ -21,7 +21,7 @@ What the ledger upholds:
 
 A budget over all runs is each record's own: a data set with one record appended must not get a fresh budget. So each
 data set's records are stored with it, as keyed digests, and a limit counts all charges of data sets that share a record
-with the new one, inside the transaction that charges it (`common/privacy/data_sets.py`).
+with the new one, inside the transaction that charges it (`common/ledger/data_sets.py`).
 
 A ledger restored from a backup has forgotten what was paid since: note the head (`verify`) elsewhere.
 """
@@ -35,11 +35,11 @@ from pathlib import Path
 
 from common.domain import PartyId
 from common.errors import InternalError, LedgerError, RefusedError
-from common.privacy import data_sets
+from common.ledger import data_sets
+from common.ledger.chain import Event
+from common.ledger.file import LedgerFile
+from common.ledger.log import Entry, Log
 from common.privacy.accountant import Release
-from common.privacy.chain import Event
-from common.privacy.ledger_file import LedgerFile
-from common.privacy.ledger_log import Entry, Log
 from common.rng import secure_bytes
 
 Allow = Callable[[tuple[Release, ...]], None]

@@ -17,8 +17,8 @@ from typing import Any
 
 from common.domain import PartyId
 from common.errors import ConfigError, InternalError
+from common.ledger.chain import Event, broken, canonical, follow, seal
 from common.privacy.accountant import Release
-from common.privacy.chain import Event, broken, canonical, follow, seal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

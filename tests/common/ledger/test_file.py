@@ -11,11 +11,11 @@ import sys
 import pytest
 
 from common.errors import LedgerError, RefusedError
-from common.privacy import ledger as ledgers
-from common.privacy import ledger_file
-from common.privacy.chain import broken, canonical, follow, seal
-from common.privacy.ledger import Ledger
-from tests.common.privacy.test_ledger import ANSWER, KEY, RELEASE, _ask
+from common.ledger import file
+from common.ledger import ledger as ledgers
+from common.ledger.chain import broken, canonical, follow, seal
+from common.ledger.ledger import Ledger
+from tests.common.ledger.test_ledger import ANSWER, KEY, RELEASE, _ask
 
 ROOT = os.geteuid() == 0
 CHARGE = {"plan": "", "query": "", "release": RELEASE.to_dict(), "data_set": "", "time": ""}
@@ -269,7 +269,7 @@ def test_a_file_of_somebody_else(ledger, path):
 
 
 def test_a_ledger_that_another_process_holds(ledger, path, monkeypatch):
-    monkeypatch.setattr(ledger_file, "_BUSY_SECONDS", 0)
+    monkeypatch.setattr(file, "_BUSY_SECONDS", 0)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="held by another process"):
@@ -287,7 +287,7 @@ def test_a_full_disk_charges_nothing_and_raises_before_anything_leaves(ledger, p
     entries = ledger.entries()
     with monkeypatch.context() as patch:
         pages = path.stat().st_size // 4096
-        patch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, f"max_page_count = {pages}"))
+        patch.setattr(file, "_PRAGMAS", (*file._PRAGMAS, f"max_page_count = {pages}"))
         with pytest.raises(LedgerError, match="the disk is full"):
             _charge(ledger, 100)
         full = ledger.entries()
@@ -315,8 +315,8 @@ def test_answers_of_runs_that_are_never_closed_do_not_fill_the_disk(ledger, monk
 LIMITED = """
 import os, resource, sys
 from common.errors import LedgerError
-from common.privacy.ledger import Ledger
-from tests.common.privacy.test_ledger import _ask
+from common.ledger.ledger import Ledger
+from tests.common.ledger.test_ledger import _ask
 path = sys.argv[1]
 ledger = Ledger(path)
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path), resource.RLIM_INFINITY))
@@ -340,7 +340,7 @@ def test_a_file_that_may_not_grow(ledger, path):
 
 def test_a_new_ledger_on_a_full_disk(path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(ledger_file, "_PRAGMAS", (*ledger_file._PRAGMAS, "max_page_count = 3"))
+        patch.setattr(file, "_PRAGMAS", (*file._PRAGMAS, "max_page_count = 3"))
         with pytest.raises(LedgerError, match="the disk is full"):
             Ledger(path)
     assert Ledger(path).verify().events == 0
@@ -355,7 +355,7 @@ def test_an_error_of_unknown_cause_names_the_file(ledger, path, monkeypatch):
     def fail(*_args, **_kwargs):
         raise sqlite3.InterfaceError("odd")
 
-    monkeypatch.setattr(ledger_file.sqlite3, "connect", fail)
+    monkeypatch.setattr(file.sqlite3, "connect", fail)
     with pytest.raises(LedgerError, match=f"the ledger fails; got odd; at {path}"):
         ledger.entries()
 
