@@ -24,8 +24,8 @@ from client.abstraction import Abstraction, same
 from client.records import Embedded
 from client.sentiment import Mood, Sentiment
 from common import redaction
-from common.embedding import Encoder
 from common.errors import ConfigError, InternalError
+from common.models.encoder import Encoder
 from common.privacy import gaussian_max
 from common.privacy.keystream import Keystream
 from common.privacy.mechanisms import on_grid

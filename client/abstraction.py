@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common import checkpoints
+from common.models import checkpoints
 from common.validate import in_range, integers
 
 

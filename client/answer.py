@@ -37,10 +37,10 @@ from client.session import RefusalError
 from client.writers import Writer
 from common import texts
 from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Summed, Texts, Votes, digest
-from common.embedding import Encoder
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
 from common.messages import Reason
+from common.models.encoder import Encoder
 from common.privacy import mechanisms
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from common import checkpoints
 from common.errors import ConfigError
+from common.models import checkpoints
 from common.rng import secure_bytes
 
 _END = "<|end|>"

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from client.causal import Causal, Tokens, load, own_randomness
 from client.records import Embedded
-from common.embedding import Encoder
 from common.errors import ConfigError, InternalError
+from common.models.encoder import Encoder
 from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
 from common.rng import secure_bytes

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record
-from common.embedding import Encoder
 from common.errors import InternalError
 from common.labelled_files import read_records
+from common.models.encoder import Encoder
 from common.validate import in_range
 
 log = logging.getLogger("caucus.party")

@@ -30,8 +30,8 @@ from client.abstraction import Abstraction
 from client.causal import checkpoint
 from client.records import Embedded
 from common import redaction
-from common.embedding import Encoder
 from common.errors import ConfigError, InternalError
+from common.models.encoder import Encoder
 from common.privacy.keystream import Keystream
 from common.privacy.planned import PlannedQuery
 from common.redaction import Redactor

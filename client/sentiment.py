@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from common import checkpoints
+from common.models import checkpoints
 
 
 class Mood(NamedTuple):

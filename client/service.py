@@ -21,7 +21,6 @@ from client.writers import Writer
 from common import asked, wire
 from common import messages as m
 from common.domain import PartyId, Record
-from common.embedding import Encoder
 from common.errors import (
     CaucusError,
     ConfigError,
@@ -33,6 +32,7 @@ from common.errors import (
     SignatureError,
 )
 from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
 from common.privacy.plan import Plan
 from common.rng import secure_bytes
 from common.secagg import ring

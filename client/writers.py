@@ -8,8 +8,8 @@ from typing import Protocol
 
 from client.records import Embedded
 from client.session import RefusalError
-from common.embedding import Encoder
 from common.messages import Reason
+from common.models.encoder import Encoder
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery
 from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from common.embedding import Encoder
 from common.errors import ConfigError
+from common.models.encoder import Encoder
 
 _WAIT_S = 60.0  # for another process to finish its write
 _AT_ONCE = 500

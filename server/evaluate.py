@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common import checkpoints, validate
+from common import validate
 from common.domain import Candidate, Record
-from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import read_texts
 from common.metrics import utility
 from common.metrics.fidelity import fid
+from common.models import checkpoints
+from common.models.encoder import Encoder
 from common.vocabulary import Extractor
 from server.remote_encoder import RemoteEncoder
 

@@ -20,10 +20,10 @@ from scipy.stats import binomtest
 from common import rng
 from common.data import canaries
 from common.domain import Candidate, Record
-from common.embedding import Encoder
 from common.errors import CaucusError, DataError
 from common.metrics import clusters, diversity, intervals, leakage, manifolds, surface, transport, utility
 from common.metrics.fidelity import fid
+from common.models.encoder import Encoder
 from server.evaluate import Evaluation, predictions
 
 log = logging.getLogger("caucus.measures")

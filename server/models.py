@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from common.domain import Task
-from common.embedding import Encoder
 from common.errors import ConfigError
 from common.llm.base import Provider
 from common.llm.cache import Cached
 from common.llm.clean import Cleaner, Rules
 from common.llm.spending import Spending
+from common.models.encoder import Encoder
 
 SPENDING = "spending.jsonl"
 SETTINGS = {"use", "models", "clean", "max_cost", "max_tokens"}

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from common.embedding import Encoder
 from common.errors import ConfigError
 from common.llm.spending import Spending
+from common.models.encoder import Encoder
 from server import models
 
 FILES = {

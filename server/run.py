@@ -31,13 +31,13 @@ from tqdm import tqdm
 
 from common.asked import asked
 from common.domain import Candidate, Record, Task
-from common.embedding import Encoder
 from common.errors import CheckpointError
 from common.files import write_atomic
 from common.ledger.ledger import Ledger
 from common.llm.base import Provider
 from common.llm.clean import Cleaner
 from common.llm.spending import Spending
+from common.models.encoder import Encoder
 from common.privacy import accountant
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster

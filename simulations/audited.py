@@ -18,8 +18,8 @@ from client.guard import Limits
 from client.service import PartyService
 from common import asked, rng
 from common.domain import Record
-from common.embedding import Encoder
 from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
 from common.privacy.budget import calibrate
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery

@@ -16,10 +16,10 @@ from common.data import canaries, demo_notes
 from common.data.partition import dirichlet, iid
 from common.data.sources import DemoNotes, LabelledFiles, Source
 from common.domain import Record
-from common.embedding import Encoder
 from common.errors import ConfigError
 from common.labelled_files import duplicates, read_records
 from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 
 log = logging.getLogger("caucus.simulation")

@@ -38,8 +38,8 @@ from client.app import SOCKET, relay
 from common import validate
 from common.data import canaries
 from common.domain import Record
-from common.embedding import Encoder
 from common.errors import CaucusError, CheckpointError
+from common.models.encoder import Encoder
 from server import measures, projection
 from server.app import app as server_app
 from server.app import identified, reloaded, store

@@ -11,8 +11,8 @@ from client.records import embed
 from client.service import PartyService
 from common.asked import Votes, asked, encode_terms
 from common.domain import Record
-from common.embedding import Encoder
 from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
 from common.privacy.budget import calibrate
 from common.privacy.plan import Plan
 from common.privacy.planned import PlannedQuery

@@ -11,8 +11,8 @@ from omegaconf import DictConfig, OmegaConf
 import configs
 from client.abstracted import Seeds
 from client.guard import Limits
-from common.embedding import Encoder
 from common.errors import CaucusError, ConfigError
+from common.models.encoder import Encoder
 from common.queries import KINDS
 from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp

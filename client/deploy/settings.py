@@ -163,6 +163,6 @@ class Settings:
 
     def loaded_encoder(self) -> Any:  # noqa: ANN401 torch comes with its module
         """The encoder that this hospital runs."""
-        from common.embedding import Encoder  # noqa: PLC0415 torch
+        from common.models.encoder import Encoder  # noqa: PLC0415 torch
 
         return Encoder.embedded() if self.encoder == "embedded" else Encoder.pretrained(self.folder / self.encoder)

@@ -18,11 +18,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from common import checkpoints
-from common.batches import by_tokens
 from common.errors import ConfigError, ProviderError
 from common.llm.base import Arrived, Reply, Request
 from common.llm.render import WORDING, parse, render
+from common.models import checkpoints
+from common.models.batches import by_tokens
 from common.validate import in_range, integers, not_empty, one_of
 
 if TYPE_CHECKING:

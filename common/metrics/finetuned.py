@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from common import checkpoints
-from common.batches import by_tokens
 from common.errors import DataError
+from common.models import checkpoints
+from common.models.batches import by_tokens
 from common.validate import integers, positive, probability
 
 DEFINITION = (

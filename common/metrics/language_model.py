@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from common import checkpoints
 from common.errors import ConfigError, DataError
+from common.models import checkpoints
 from common.validate import at_least, integers, positive
 
 if TYPE_CHECKING:

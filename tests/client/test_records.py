@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives import hashes, hmac
 from client import records as module
 from client.records import Embedded, embed, read
 from common.domain import Record
-from common.embedding import Encoder
 from common.errors import ConfigError, DataError, InternalError
+from common.models.encoder import Encoder
 from tests.client.asking import embedded
 
 LABELS = ("a", "b")

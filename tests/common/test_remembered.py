@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from common.embedding import Encoder
 from common.errors import ConfigError
+from common.models.encoder import Encoder
 from common.remembered import Remembered
 
 

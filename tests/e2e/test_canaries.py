@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from client import answer, contribute, service
-from common.embedding import Encoder
 from common.errors import CaucusError, DropoutError, ProviderError
 from common.ledger.ledger import Ledger
 from common.llm.embedded import Embedded
+from common.models.encoder import Encoder
 from tests.e2e.runs import die, forked, labelled, resume, tiny
 
 

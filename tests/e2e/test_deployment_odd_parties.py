@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from common.embedding import Encoder
 from common.ledger.ledger import Ledger
 from common.messages import VERSION
+from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from tests.common.tiny_models import tiny_transformer
 from tests.e2e.deployed import ROOT, text

@@ -1,7 +1,7 @@
 import pytest
 
-from common.embedding import Encoder
 from common.errors import ConfigError, DropoutError
+from common.models.encoder import Encoder
 from common.remembered import Remembered
 from server import app, failure
 from server.app import Parts, composed

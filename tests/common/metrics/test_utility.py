@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from common.embedding import Encoder
 from common.errors import DataError
 from common.labelled_files import read_records
 from common.metrics.utility import accuracy, macro_f1, train_and_test
+from common.models.encoder import Encoder
 
 TRAIN = (["wet cough fever", "fever and cough", "card lost", "my card is lost"], ["lung", "lung", "bank", "bank"])
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from common.batches import by_tokens
-from common.checkpoints import configuration, explained, found, with_tokenizer
 from common.errors import ConfigError
+from common.models.batches import by_tokens
+from common.models.checkpoints import configuration, explained, found, with_tokenizer
 from common.validate import at_least, in_range, integers, one_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_EMBEDDED_TYPE = "common.hashed_ngrams.HashedNgrams"
+_EMBEDDED_TYPE = "common.models.hashed_ngrams.HashedNgrams"
 _BATCH = 256
 _BATCH_TOKENS = 8192
 _BLOCK = 4096
@@ -46,7 +46,7 @@ class Encoder:
 
     @classmethod
     def embedded(cls, *, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> Self:
-        """The encoder that needs no weights (`common.hashed_ngrams`): offline, at once, the same on every machine.
+        """An encoder without weights (`common.models.hashed_ngrams`): offline, at once, the same on every machine.
 
         Args:
             dimensions: Width of a vector, at least 32.
@@ -60,7 +60,7 @@ class Encoder:
         in_range(8, 22, bits=bits)
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
 
-        from common.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
+        from common.models.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
 
         return cls(SentenceTransformer(modules=[HashedNgrams(dimensions, bits, public_seed)], device="cpu"))
 

@@ -1,4 +1,4 @@
-from common.batches import by_tokens
+from common.models.batches import by_tokens
 
 
 def test_batches_hold_texts_of_like_length_within_the_budget():

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.hashed_ngrams import CHARACTER_RUNS, HashedNgrams, hashed_rows
+from common.models.hashed_ngrams import CHARACTER_RUNS, HashedNgrams, hashed_rows
 
 BITS = 40
 """So many that two of a test's few hundred n-grams share a hash with probability below 1e-7."""

@@ -8,7 +8,7 @@ agree on three integers hold the same encoder.
 Every entry is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32. The result is therefore the
 same on every machine, with any number of threads, and whatever other texts are in the batch.
 
-This module imports torch; `common.embedding` imports it only when an encoder is built.
+This module imports torch; `common.models.encoder` imports it only when an encoder is built.
 """
 
 import hashlib

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from common.embedding import Encoder
 from common.errors import ConfigError
+from common.models.encoder import Encoder
 from tests.common.tiny_models import tiny_bert, tiny_transformer
 
 TEXTS = [
@@ -69,7 +69,7 @@ def test_word_order_matters_through_pairs(encoder):
 
 
 PROBE = """
-from common.embedding import Encoder
+from common.models.encoder import Encoder
 encoder = Encoder.embedded(dimensions=64, bits=12)
 print(encoder.digest, encoder.encode(["Short of breath since Tuesday.", "naïve"]).tobytes().hex())
 """
@@ -196,8 +196,8 @@ def test_the_models_own_normalisation_is_part_of_it(tmp_path):
 def test_texts_of_like_length_share_a_batch_and_keep_their_order(tmp_path, monkeypatch):
     encoder = Encoder.pretrained(tiny_transformer(tmp_path))
     texts = ["fever " * length for length in (1, 300, 2, 400, 3, 1)] * 20
-    monkeypatch.setattr("common.embedding._BATCH_TOKENS", 1000)
-    monkeypatch.setattr("common.embedding._BLOCK", 50)
+    monkeypatch.setattr("common.models.encoder._BATCH_TOKENS", 1000)
+    monkeypatch.setattr("common.models.encoder._BLOCK", 50)
     tokens = [len(text.split()) + 2 for text in texts]
     batches = encoder._batches(texts)
     assert sorted(place for batch in batches for place in batch) == list(range(120))

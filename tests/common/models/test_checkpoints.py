@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from common import checkpoints
 from common.errors import ConfigError
+from common.models import checkpoints
 from tests.common.tiny_models import tiny_bert
 from tests.tiny import tiny_summariser
 
