@@ -16,7 +16,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from common.commands import register, run
+from common.system.commands import register, run
 
 MODULES = {
     "client.deploy.create": ("init",),

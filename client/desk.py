@@ -27,9 +27,9 @@ from pathlib import Path
 from client.session import RefusalError
 from common import validate
 from common.errors import ConfigError
-from common.files import SECRET, write_atomic
 from common.messages import Reason
 from common.privacy.plan import Plan
+from common.system.files import SECRET, write_atomic
 
 MODES = ("manual", "auto")
 MOST_AWAITING = 20

@@ -22,13 +22,13 @@ from omegaconf import DictConfig, OmegaConf
 from common import validate
 from common.data.sources import Source
 from common.errors import CheckpointError, ConfigError
-from common.files import write_atomic
 from common.llm.base import Provider
 from common.llm.spending import Spending
 from common.models.encoder import Encoder
 from common.privacy.plan import Plan
 from common.remembered import Remembered
 from common.secagg.identity import Roster
+from common.system.files import write_atomic
 from server import models, tracking
 from server.evaluate import Evaluation
 from server.failure import told

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from common.asked import Query, asked, inputs
 from common.errors import CheckpointError
-from common.files import write_atomic
 from common.queries import spec_from_dict, spec_to_dict
+from common.system.files import write_atomic
 
 
 class Checkpoint:

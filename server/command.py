@@ -20,7 +20,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from common.commands import register, run
+from common.system.commands import register, run
 from server.failure import WRONG_SETTINGS, one_line
 
 MODULES = {

@@ -15,7 +15,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import CaucusError, CheckpointError
-from common.files import write_atomic
+from common.system.files import write_atomic
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
 """What Hydra raises over them; a missing part is a CaucusError, and anything else a bug with its traceback."""

@@ -32,7 +32,6 @@ from tqdm import tqdm
 from common.asked import asked
 from common.domain import Candidate, Record, Task
 from common.errors import CheckpointError
-from common.files import write_atomic
 from common.ledger.ledger import Ledger
 from common.llm.base import Provider
 from common.llm.clean import Cleaner
@@ -41,6 +40,7 @@ from common.models.encoder import Encoder
 from common.privacy import accountant
 from common.privacy.plan import Plan
 from common.secagg.identity import Roster
+from common.system.files import write_atomic
 from common.text_queries import TextSpec
 from server import evaluate, federated, measures, projection, rounds
 from server.ask import Answered, Federation

@@ -10,11 +10,11 @@ from pathlib import Path
 from client.deploy.settings import Settings
 from client.desk import Case, cases, decide
 from client.session import RefusalError
-from common.commands import add_command
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.privacy.guarantee import epsilon_against, epsilon_released
 from common.privacy.plan import Plan
+from common.system.commands import add_command
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

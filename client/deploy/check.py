@@ -13,11 +13,11 @@ from pathlib import Path
 
 from client import records
 from client.deploy.settings import Settings
-from common.commands import add_command
 from common.errors import CaucusError, ConfigError, DataError
-from common.files import check_records, check_secret, write_atomic
 from common.messages import VERSION
 from common.secagg.identity import Roster
+from common.system.commands import add_command
+from common.system.files import check_records, check_secret, write_atomic
 
 LEAVES = (
     "leaves: public keys; for each planned query one vector of counts, noised here, masked so that only a sum is read;",

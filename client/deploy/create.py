@@ -12,12 +12,12 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from common.commands import add_command
-from common.deployment import Invitation, PartyFile
 from common.errors import ConfigError
-from common.files import SECRET, check_records, new_folder, write_atomic
 from common.rng import secure_bytes
 from common.secagg.identity import Identity
+from common.system.commands import add_command
+from common.system.enrolment import Invitation, PartyFile
+from common.system.files import SECRET, check_records, new_folder, write_atomic
 
 YAML = """\
 # caucus-party check {folder}

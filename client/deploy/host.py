@@ -19,8 +19,8 @@ from client.deploy.settings import SOCKET, Settings
 from client.desk import Desk
 from client.service import PartyService
 from common.errors import CaucusError
-from common.files import check_records
 from common.ledger.ledger import Ledger
+from common.system.files import check_records
 
 
 def service(settings: Settings) -> PartyService:

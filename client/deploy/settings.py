@@ -21,8 +21,8 @@ from client.guard import Limits
 from client.writers import Writer
 from common.domain import PartyId
 from common.errors import CaucusError, ConfigError
-from common.files import check_secret
 from common.secagg.identity import Identity, Roster
+from common.system.files import check_secret
 from common.text_queries import FineTunedSpec
 
 SOCKET = "unix:run/party.sock"

@@ -21,12 +21,12 @@ from pathlib import Path
 from client.app import SOCKET as SOCKET_NAME
 from client.deploy.settings import SOCKET, Settings
 from client.desk import LARGEST_AUDIT, cases
-from common import processes
-from common.commands import add_command
-from common.files import check_records, check_secret
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from common.processes import Child
+from common.system import processes
+from common.system.commands import add_command
+from common.system.files import check_records, check_secret
+from common.system.processes import Child
 
 SIDES = ("both", "service", "relay")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from common.errors import ConfigError
-from common.files import SECRET, check_secret, write_atomic
+from common.system.files import SECRET, check_secret, write_atomic
 
 AUTHORITY_VALID = timedelta(days=3650)
 VALID = timedelta(days=365)

@@ -4,8 +4,8 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 
-from common.commands import add_command
 from common.errors import CaucusError
+from common.system.commands import add_command
 from server import preflight
 from server.app import Parts, build, composed
 from server.failure import WRONG_SETTINGS, one_line

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from common.commands import add_command
-from common.deployment import Invitation
-from common.files import SECRET, new_folder, write_atomic
 from common.rng import secure_bytes
+from common.system.commands import add_command
+from common.system.enrolment import Invitation
+from common.system.files import SECRET, new_folder, write_atomic
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.flower import write_bundle, write_connection
 from server.deploy.settings import YAML, Settings

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common.commands import add_command
-from common.deployment import PartyFile
 from common.errors import ConfigError
-from common.files import write_atomic
 from common.secagg.identity import Roster
+from common.system.commands import add_command
+from common.system.enrolment import PartyFile
+from common.system.files import write_atomic
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError
-from common.files import SECRET, write_atomic
-from common.processes import environment, program
+from common.system.files import SECRET, write_atomic
+from common.system.processes import environment, program
 from server.deploy.settings import Settings
 
 CONNECTION = "caucus"

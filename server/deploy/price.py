@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.commands import add_command
+from common.system.commands import add_command
 from server.app import Parts, composed
 from server.deploy import runs
 from server.deploy.settings import Settings

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.commands import add_command
 from common.errors import ConfigError
 from common.labelled_files import read_records
+from common.system.commands import add_command
 from server import evaluate, measures
 from server.app import build, load
 from server.evaluate import METRICS, Evaluation

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common.commands import add_command
 from common.errors import CaucusError, CheckpointError, ConfigError
-from common.files import text_of, write_atomic
 from common.messages import Reason
+from common.system.commands import add_command
+from common.system.files import text_of, write_atomic
 from server.app import Parts, composed, load, store
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from common import processes
-from common.commands import add_command
 from common.errors import ConfigError
-from common.files import check_secret
-from common.processes import Child
+from common.system import processes
+from common.system.commands import add_command
+from common.system.files import check_secret
+from common.system.processes import Child
 from server.deploy.authority import check_certificate
 from server.deploy.flower import write_connection
 from server.deploy.settings import Settings

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common.commands import add_command
-from common.files import text_of
+from common.system.commands import add_command
+from common.system.files import text_of
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings

@@ -5,8 +5,8 @@ import pytest
 
 from common.asked import Votes, digest
 from common.errors import CheckpointError
-from common.files import write_atomic
 from common.queries import VotesSpec
+from common.system.files import write_atomic
 from server.checkpoint import Checkpoint
 
 

@@ -14,11 +14,11 @@ from client.deploy import check, host
 from client.deploy.settings import Settings
 from client.desk import Desk
 from client.session import RefusalError
-from common.deployment import PartyFile
 from common.errors import ConfigError
 from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, SeedChoiceSpec
 from common.secagg.identity import Roster
+from common.system.enrolment import PartyFile
 from common.text_queries import AbstractedSeedsSpec
 from server.deploy.authority import make_authority
 from tests.federations import CANARY, plan

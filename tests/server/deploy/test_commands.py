@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from server.command import main
 from server.deploy import create, enrolment
-from tests.common.test_deployment import GOOD, openssh
+from tests.common.system.test_enrolment import GOOD, openssh
 
 
 @pytest.fixture

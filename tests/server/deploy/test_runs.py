@@ -8,7 +8,7 @@ import pytest
 from server.command import main
 from server.deploy import create, enrolment, runs, standing
 from server.failure import taken
-from tests.common.test_deployment import GOOD
+from tests.common.system.test_enrolment import GOOD
 
 
 @pytest.fixture

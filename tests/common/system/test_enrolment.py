@@ -4,8 +4,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from common.deployment import Invitation, PartyFile
 from common.errors import ConfigError
+from common.system.enrolment import Invitation, PartyFile
 
 
 def openssh(key):

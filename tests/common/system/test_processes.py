@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from common import processes
 from common.errors import ConfigError
-from common.processes import Child
+from common.system import processes
+from common.system.processes import Child
 
 
 def until(condition):

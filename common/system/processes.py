@@ -22,7 +22,7 @@ from threading import Event
 from typing import Any
 
 from common.errors import ConfigError
-from common.files import PUBLIC, SECRET, write_atomic
+from common.system.files import PUBLIC, SECRET, write_atomic
 
 log = logging.getLogger("caucus.start")
 

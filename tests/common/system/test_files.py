@@ -3,7 +3,7 @@ import stat
 import pytest
 
 from common.errors import ConfigError, DataError
-from common.files import SECRET, check_records, check_secret, new_folder, write_atomic
+from common.system.files import SECRET, check_records, check_secret, new_folder, write_atomic
 
 
 def test_a_secret_is_born_closed(tmp_path):

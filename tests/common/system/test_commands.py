@@ -6,7 +6,7 @@ import sys
 MANY_LINES = """
 import argparse
 import sys
-from common.commands import add_command, run
+from common.system.commands import add_command, run
 
 parser = argparse.ArgumentParser(prog="many")
 commands = parser.add_subparsers(required=True)
