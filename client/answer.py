@@ -7,7 +7,7 @@
 4. Contribute: integer counts from these records alone.
 5. Bound: no count exceeds what the ring was planned for.
 6. Noise: this party's one share, from the operating system's entropy; or the whole of it, inside the party, and there
-   by what writes texts (`client/writers.py`).
+   by what writes texts (`client/writers/base.py`).
 7. Keep: the noised answer is on disk before it leaves.
 
 What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`), or an answer of this
@@ -34,7 +34,7 @@ from client import contribute, histograms, seeds
 from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
-from client.writers import Writer
+from client.writers.base import Writer
 from common import texts
 from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Summed, Texts, Votes, digest
 from common.errors import RefusedError

@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from client import answer, records, secagg, writers
+from client import answer, records, secagg
 from client.guard import Limits
 from client.session import RefusalError, Session
-from client.writers import Writer
+from client.writers import base as writers
+from client.writers.base import Writer
 from common import asked, wire
 from common import messages as m
 from common.domain import PartyId, Record

@@ -96,9 +96,9 @@ class FineTunedSpec:
     A step, given the weights before it: each unit takes part with probability q, independently of the others
     (`PlannedQuery.rate`). Each record that does adds its own gradient, clipped at norm C and rounded to a vector of
     whole numbers in which C is 0.99 B: it depends on that record, the weights and coins of its own alone, and one whose
-    squared norm exceeds B^2 is left out (`client/finetune.py`). So a unit of m records moves the sum, by the triangle
-    inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each coordinate the step is a
-    Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum is exact and its noise too: no
+    squared norm exceeds B^2 is left out (`client/writers/fine_tuning.py`). So a unit of m records moves the sum, by the
+    triangle inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each coordinate the step
+    is a Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum is exact and its noise too: no
     floating-point number stands between it and the proof. What is divided by and learnt with is public.
 
     T steps, each on a subsample of its own, are composed by their privacy loss distributions (`Release.draws`), also

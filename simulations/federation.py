@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from client import records
 from client.guard import Limits
 from client.service import PartyService
-from client.writers import SECTIONS, Writer
+from client.writers.base import SECTIONS, Writer
 from common import rng, validate
 from common.data import canaries, demo_notes
 from common.data.partition import dirichlet, iid

@@ -23,7 +23,7 @@ QUERIES = "tests/common/test_queries.py::"
 LEDGER = "tests/common/ledger/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
 ANSWER = "tests/client/test_answer.py::"
-FINETUNE = "tests/client/test_finetune.py::"
+FINETUNE = "tests/client/writers/test_fine_tuning.py::"
 PRICES = "tests/common/privacy/test_fine_tuning.py::"
 
 
@@ -45,35 +45,35 @@ def mutation(name, file, old, new, *tests):
 MUTATIONS = (
     mutation(
         "a step of training without its noise where nobody was drawn",
-        "client/finetune.py",
+        "client/writers/fine_tuning.py",
         "        if scale:\n",
         "        if scale and batch:\n",
         FINETUNE + "test_every_step_is_noised_on_every_weight_with_a_key_of_its_own_whoever_was_drawn",
     ),
     mutation(
         "gradients divided by how many were drawn",
-        "client/finetune.py",
+        "client/writers/fine_tuning.py",
         "total * (unit / spec.batch)",
         "total * (unit / max(1, len(batch)))",
         FINETUNE + "test_sums_are_divided_by_the_public_number_whoever_was_drawn",
     ),
     mutation(
         "gradients that are not clipped",
-        "client/finetune.py",
+        "client/writers/fine_tuning.py",
         "norms.clamp(min=clip)",
         "clip",
         FINETUNE + "test_rows_are_clipped_and_rounded_without_bias_and_never_longer_than_the_bound",
     ),
     mutation(
         "rounded gradients that are not looked at again",
-        "client/finetune.py",
+        "client/writers/fine_tuning.py",
         "<= self._resolution**2)] = 0",
         "<= torch.inf)] = 0",
         FINETUNE + "test_a_row_that_rounding_makes_longer_than_the_bound_is_dropped",
     ),
     mutation(
         "the same records in every step of training",
-        "client/finetune.py",
+        "client/writers/fine_tuning.py",
         "records.sampled(rate, secure_bytes(32))",
         "records.sampled(rate, bytes(32))",
         FINETUNE + "test_each_step_draws_records_anew_with_the_rate",

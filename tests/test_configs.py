@@ -9,8 +9,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 import configs
-from client.abstracted import Seeds
 from client.guard import Limits
+from client.writers.abstracted_seeds import Seeds
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.queries import KINDS

@@ -18,7 +18,7 @@ from typing import Any, Self
 import yaml
 
 from client.guard import Limits
-from client.writers import Writer
+from client.writers.base import Writer
 from common.domain import PartyId
 from common.errors import CaucusError, ConfigError
 from common.secagg.identity import Identity, Roster
@@ -44,8 +44,8 @@ class Settings:
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Whom the relay runs as, where we are root.
-        fine_tuning: Settings of `client.finetune.FineTuning`, for "fine-tuned samples"; None answers no such query.
-            Queries without proof have nothing here that would write their texts.
+        fine_tuning: Settings of `client.writers.fine_tuning.FineTuning`, for "fine-tuned samples"; None answers no such
+            query. Queries without proof have nothing here that would write their texts.
         limits: What may happen to the records.
     """
 
@@ -153,7 +153,7 @@ class Settings:
         """
         if self.fine_tuning is None:
             return {}
-        from client.finetune import FineTuning  # noqa: PLC0415 what supervises needs none of it
+        from client.writers.fine_tuning import FineTuning  # noqa: PLC0415 what supervises needs none of it
 
         try:
             return {FineTunedSpec.kind: FineTuning(**self.fine_tuning)}

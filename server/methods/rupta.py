@@ -3,7 +3,7 @@
 A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), with no
 differential privacy: each released text is a function of one record, and no model's opinion of it bounds what it gives
 away. Its query is unproven, costs ε = ∞, and is refused by every party whose own file does not name it and say
-`unsafe_unproven`. One query, one answer (`client/rewriting.py`); a private text goes to no other machine.
+`unsafe_unproven`. One query, one answer (`client/writers/rewriting.py`); a private text goes to no other machine.
 """
 
 from collections.abc import Sequence

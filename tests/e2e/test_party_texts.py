@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from client import causal, finetune
+from client.writers import causal_model, fine_tuning
 from common.errors import ConfigError, DropoutError
 from common.ledger.ledger import Ledger
 from server.command import main as coordinator
@@ -20,7 +20,7 @@ RUPTA = ("method=rupta", "method.samples=8", "method.rounds=1", "federation.part
 @pytest.fixture(autouse=True)
 def _tiny_model(monkeypatch):
     for name, value in {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}.items():
-        monkeypatch.setattr(causal, name, value)
+        monkeypatch.setattr(causal_model, name, value)
 
 
 def party(run):
@@ -73,8 +73,8 @@ def test_the_price_is_known_before_anything_private_is_touched(capsys):
 
 def test_a_run_that_dies_after_training_gets_the_texts_that_were_kept(tmp_path, monkeypatch):
     trained = []
-    train = finetune.train
-    monkeypatch.setattr(finetune, "train", lambda *some, **more: trained.append(1) or train(*some, **more))
+    train = fine_tuning.train
+    monkeypatch.setattr(fine_tuning, "train", lambda *some, **more: trained.append(1) or train(*some, **more))
 
     def stop(*_, **__):
         raise KeyboardInterrupt

@@ -13,7 +13,7 @@ import pytest
 from client import answer
 from client.histograms import lengths
 from client.records import embed
-from client.writers import SECTIONS
+from client.writers.base import SECTIONS
 from common import messages as m
 from common import wire
 from common.asked import asked, digest, encode_terms, inputs

@@ -12,10 +12,10 @@ import math
 import numpy as np
 import pytest
 
-from client.abstracted import Seeds
-from client.abstraction import Extracts
-from client.sentiment import Vader
-from client.writers import SECTIONS
+from client.writers.abstracted_seeds import Seeds
+from client.writers.abstractors import Extracts
+from client.writers.base import SECTIONS
+from client.writers.sentiment import Vader
 from common import texts
 from common.asked import Texts
 from common.domain import Record

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from client.causal import Causal, Tokens, load, own_randomness
 from client.records import Embedded
+from client.writers.causal_model import Causal, Tokens, load, own_randomness
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
 from common.privacy.planned import PlannedQuery

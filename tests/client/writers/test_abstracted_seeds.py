@@ -5,10 +5,10 @@ import logging
 import numpy as np
 import pytest
 
-from client.abstracted import Seeds
-from client.abstraction import Extracts, Summariser
 from client.records import embed
-from client.sentiment import Mood, Vader
+from client.writers.abstracted_seeds import Seeds
+from client.writers.abstractors import Extracts, Summariser
+from client.writers.sentiment import Mood, Vader
 from common.domain import Record
 from common.errors import ConfigError, InternalError
 from common.privacy.planned import PlannedQuery

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from client.abstraction import Abstraction
-from client.causal import checkpoint
 from client.records import Embedded
+from client.writers.abstractors import Abstraction
+from client.writers.causal_model import checkpoint
 from common import redaction
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
@@ -69,7 +69,7 @@ class Rewriting:
     """What rewrites a party's records, from its own file: a `writers.Writer`.
 
     Args:
-        rewriter: `client.abstraction.Extracts`, its `Summariser`, or `Instructed`.
+        rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or `Instructed`.
         names: A model for named entities, for redaction; None: patterns alone.
         candidates: Texts that the rewriter is asked for in each round.
         copied: Share of a record's runs of three words that its text may repeat.

@@ -1,6 +1,6 @@
 import pytest
 
-from client.sentiment import Classifier, Vader, _polarity
+from client.writers.sentiment import Classifier, Vader, _polarity
 from common.errors import ConfigError
 from tests.tiny import tiny_classifier
 

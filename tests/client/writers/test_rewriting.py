@@ -5,17 +5,17 @@ import logging
 import numpy as np
 import pytest
 
-from client import rewriting
-from client.abstraction import Extracts
 from client.records import embed
-from client.rewriting import Evaluators, Instructed, Rewriting, Verdict
+from client.writers import rewriting
+from client.writers.abstractors import Extracts
+from client.writers.rewriting import Evaluators, Instructed, Rewriting, Verdict
 from common import redaction
 from common.domain import Record
 from common.errors import ConfigError, InternalError
 from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec
 from common.text_queries import RewrittenSpec
-from tests.client.test_finetune import folder_of
+from tests.client.writers.test_fine_tuning import folder_of
 from tests.federations import ENCODER, LABELS
 
 FEVER = ["fever and cough since monday", "fever with a cough since sunday", "a cough since monday, no fever at all"]

@@ -10,8 +10,8 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from client import causal, finetune
-from client.finetune import ROOM, FineTuning, Tuner, train
+from client.writers import causal_model, fine_tuning
+from client.writers.fine_tuning import ROOM, FineTuning, Tuner, train
 from common.errors import ConfigError, InternalError
 from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec
@@ -27,11 +27,11 @@ TINY = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch):
     for name, value in TINY.items():
-        monkeypatch.setattr(causal, name, value)
+        monkeypatch.setattr(causal_model, name, value)
 
 
 def base(max_tokens=24, **settings):
-    return causal.load(settings.pop("name_or_path", None), LABELS, max_tokens=max_tokens, **settings)
+    return causal_model.load(settings.pop("name_or_path", None), LABELS, max_tokens=max_tokens, **settings)
 
 
 def tuner(made=None, *, lora=0, resolution=4096, micro_batch=1):
@@ -183,7 +183,7 @@ def drawn(monkeypatch):
         calls.append((scale, size, key))
         return np.full(size, 3, dtype=np.int64)
 
-    monkeypatch.setattr(finetune, "discrete_gaussian", draw)
+    monkeypatch.setattr(fine_tuning, "discrete_gaussian", draw)
     return calls
 
 

@@ -20,9 +20,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from client.abstraction import Abstraction, same
 from client.records import Embedded
-from client.sentiment import Mood, Sentiment
+from client.writers.abstractors import Abstraction, same
+from client.writers.sentiment import Mood, Sentiment
 from common import redaction
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.abstraction import Extracts, Summariser, same
+from client.writers.abstractors import Extracts, Summariser, same
 from common.errors import ConfigError
 from tests.tiny import tiny_summariser
 
