@@ -30,7 +30,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from client import contribute, histograms, seeds
+from client.contributions import contribute, histograms, seed_choices
 from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
@@ -140,7 +140,7 @@ def _noised(
             return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
         case SeedChoice():
             replacement = planned.mechanism == "exponential"
-            return seeds.choose(query, units, planned.scale or _UNSEEN, key, replacement=replacement)
+            return seed_choices.choose(query, units, planned.scale or _UNSEEN, key, replacement=replacement)
     counts = contribute.contribution(query, units)
 
     # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone

@@ -53,9 +53,9 @@ class AbstractedSeedsSpec:
       times as probable, whatever the two records are (`gaussian_max.epsilon`): 1.96, 0.98 and 0.49 for K = 5. This is
       the smallest such epsilon. The claim for the choice holds, then, for another reason than the paper's.
 
-    The drawn records are those with the lowest keyed digests (`client/seeds.py`). A party with fewer records than
-    choices leaves the others blank, which shows how many it has: to choose a record again would release more of it,
-    and other texts would not pass for abstractions of records.
+    The drawn records are those with the lowest keyed digests (`client/contributions/seed_choices.py`). A party with
+    fewer records than choices leaves the others blank, which shows how many it has: to choose a record again would
+    release more of it, and other texts would not pass for abstractions of records.
 
     Attributes:
         choices: Texts that each party releases, a public number.

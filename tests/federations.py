@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from client.app import relay
-from client.contribute import contribution
+from client.contributions.contribute import contribution
 from client.guard import Limits
 from client.records import embed
 from client.service import PartyService

@@ -150,7 +150,7 @@ MUTATIONS = (
     ),
     mutation(
         "votes doubled",
-        "client/votes.py",
+        "client/contributions/votes.py",
         "ranked[:, q], minlength=columns) << (top - 1 - q)",
         "ranked[:, q], minlength=columns) << (top - q)",
         PEERS + "test_votes_halve_from_rank_to_rank",
@@ -207,7 +207,7 @@ MUTATIONS = (
     ),
     mutation(
         "self-similarity of records that follow each other",
-        "client/similarity.py",
+        "client/contributions/similarity.py",
         "buckets = (records.digests(asked.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)",
         "buckets = np.arange(len(records.texts), dtype=np.int64) // 2 % spec.buckets",
         "tests/properties/test_displacement.py",

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from client import answer
+from client.contributions.votes import contribution
 from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
-from client.votes import contribution
 from common import asked
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DropoutError

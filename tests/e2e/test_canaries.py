@@ -11,7 +11,8 @@ import json
 import numpy as np
 import pytest
 
-from client import answer, contribute, service
+from client import answer, service
+from client.contributions import contribute
 from common.errors import CaucusError, DropoutError, ProviderError
 from common.ledger.ledger import Ledger
 from common.llm.embedded import Embedded

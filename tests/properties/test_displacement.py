@@ -7,7 +7,7 @@ the answer would change by more than that one record's part.
 import numpy as np
 import pytest
 
-from client.contribute import contribution
+from client.contributions.contribute import contribution
 from client.records import Embedded
 from common import asked
 from common.queries import LabelHistogramSpec, SelfSimilaritySpec, VocabularySpec, VotesSpec

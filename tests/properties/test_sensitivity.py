@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import histograms, seeds
-from client.contribute import contribution
+from client.contributions import histograms, seed_choices
+from client.contributions.contribute import contribution
 from client.records import Embedded
 from common import asked
 from common.privacy.mechanisms import UNIT
@@ -307,7 +307,7 @@ def test_a_choice_by_the_exponential_mechanism_costs_what_is_declared(nearest, l
     query = _seed_choice(labels, choices=1, nearest=nearest)
     logs = []
     for data in [[], *([record] for record in _RECORDS)]:
-        (row,) = seeds.utilities(query, _embedded(data), bytes(32))
+        (row,) = seed_choices.utilities(query, _embedded(data), bytes(32))
         weights = row / UNIT / scale
         logs.append(weights - np.log(np.exp(weights).sum()))
     worst = max(np.abs(one - other).max() for one, other in itertools.combinations(logs, 2))
@@ -324,7 +324,7 @@ def test_a_record_changes_the_utilities_of_one_chooser(choices, nearest):
     for data in _data_sets(3):
         for record in [(1, 0), (3, 1)]:
             before, after = (
-                [tuple(row.tolist()) for row in seeds.utilities(query, _embedded(records), bytes(32))]
+                [tuple(row.tolist()) for row in seed_choices.utilities(query, _embedded(records), bytes(32))]
                 for records in (data, [*data, record])
             )
             assert len(before) == len(after) == choices

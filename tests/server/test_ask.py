@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from client.contributions.votes import contribution
 from client.guard import Limits
 from client.service import PartyService
-from client.votes import contribution
 from common import messages as m
 from common import wire
 from common.asked import Votes

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from client.contributions.sketch import contribution
 from client.records import embed
-from client.sketch import contribution
 from common import asked
 from common.asked import encode_terms
 from common.domain import Record

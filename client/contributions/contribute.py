@@ -9,10 +9,9 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from client import histograms, products, similarity, sketch, votes
+from client.contributions import correct_count, histograms, similarity, sketch, votes
 from client.records import Embedded
 from common import asked
-from common.errors import ProtocolError
 
 
 def contribution(query: asked.Summed, records: Embedded) -> NDArray[np.int64]:  # noqa: PLR0911 a case for each query
@@ -42,19 +41,6 @@ def contribution(query: asked.Summed, records: Embedded) -> NDArray[np.int64]:  
         case asked.SelfSimilarity():
             return similarity.contribution(query, records)
         case asked.CorrectCount():
-            return _correct(query, records)
+            return correct_count.contribution(query, records)
         case _:
             assert_never(query)
-
-
-def _correct(query: asked.CorrectCount, records: Embedded) -> NDArray[np.int64]:
-    """On how many records the classifier is right, and how many there are."""
-    if query.weights.shape[1] != records.vectors.shape[1]:
-        raise ProtocolError(
-            "dimension of the classifier", expected=records.vectors.shape[1], got=query.weights.shape[1],
-            do="Coordinator and parties must use one encoder.",
-        )  # fmt: skip
-    rows, units = products.of_rows(query.weights)
-    scores = products.of_vectors(records.vectors) @ rows.T * units + query.intercepts
-    right = np.count_nonzero(scores.argmax(axis=1) == records.labels)
-    return np.array([right, len(records.labels)], dtype=np.int64)

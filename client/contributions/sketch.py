@@ -1,10 +1,10 @@
 """A party's contribution to the sketch of a kernel density, before noise (DP-KPS, sections 2 and A.2).
 
-The terms' inner products with the frequencies are exact (`client/products.py`), and the rest is done for each record
-and coordinate alone, in a fixed order: a record adds the same integers whatever batch, party or chunk it is in. The
-cosines are numpy's, which are the same wherever in an array an angle stands; another machine's may differ in the last
-bit, and move a coordinate that lies within 1e-14 of an integer by 1. That a record's own values keep to the
-sensitivity does not depend on any of this.
+The terms' inner products with the frequencies are exact (`client/contributions/exact_products.py`), and the rest is
+done for each record and coordinate alone, in a fixed order: a record adds the same integers whatever batch, party or
+chunk it is in. The cosines are numpy's, which are the same wherever in an array an angle stands; another machine's may
+differ in the last bit, and move a coordinate that lies within 1e-14 of an integer by 1. That a record's own values keep
+to the sensitivity does not depend on any of this.
 
 Everything is done for a chunk of the frequencies and all records at once, so that features of a term are computed once.
 """
@@ -12,8 +12,8 @@ Everything is done for a chunk of the frequencies and all records at once, so th
 import numpy as np
 from numpy.typing import NDArray
 
-from client import products
-from client.histograms import first_terms
+from client.contributions import exact_products
+from client.contributions.histograms import first_terms
 from client.records import Embedded
 from common import asked
 from common.fourier import features
@@ -48,7 +48,7 @@ def contribution(query: asked.Sketch, records: Embedded) -> NDArray[np.int64]:
 def _of_single_terms(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """(records, features of these rows): the mean of each record's terms' features."""
     used, places = np.unique(np.concatenate(found), return_inverse=True)
-    integers, units = products.of_rows(query.frequencies[rows])
+    integers, units = exact_products.of_rows(query.frequencies[rows])
     of_terms = features(_products(query.vectors, used, integers) * units, _phases(query, rows))
     counts = np.array([len(terms) for terms in found])
     starts = np.cumsum(counts) - counts
@@ -63,7 +63,7 @@ def _of_single_terms(query: asked.Sketch, found: list[tuple[int, ...]], rows: ND
 def _of_prefixes(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """(records, features of these rows): features of each record's terms side by side."""
     dim = query.vectors.shape[1]
-    integers, units = products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
+    integers, units = exact_products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
     total = np.zeros((len(found), len(rows)))
     for q in range(max(map(len, found))):
         has = np.flatnonzero([len(terms) > q for terms in found])
@@ -83,7 +83,7 @@ def _products(
     out = np.empty((len(used), len(integers)))
     for start in range(0, len(used), _ROWS):
         part = used[start : start + _ROWS]
-        out[start : start + _ROWS] = products.of_vectors(vectors[part]) @ integers.T
+        out[start : start + _ROWS] = exact_products.of_vectors(vectors[part]) @ integers.T
     return out
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from client import histograms
+from client.contributions import histograms
 from common import asked
 from common.queries import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from tests.client.asking import TERMS, embedded

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from client import seeds
+from client.contributions import seed_choices
 from common import asked
 from common.errors import ProtocolError
 from common.privacy.mechanisms import UNIT
@@ -21,12 +21,12 @@ def _records(count, dim=3):
 
 
 def _rows(query, records, key=KEY):
-    return [tuple(row.tolist()) for row in seeds.utilities(query, records, key)]
+    return [tuple(row.tolist()) for row in seed_choices.utilities(query, records, key)]
 
 
 def test_utilities_are_half_of_one_plus_the_cosine():
     vectors = unit([[1, 0], [0, 1], [-1, 0], [3, 4]])
-    (row,) = seeds.utilities(_query(1, vectors), embedded(["a"], vectors=[[1, 0]]), KEY)
+    (row,) = seed_choices.utilities(_query(1, vectors), embedded(["a"], vectors=[[1, 0]]), KEY)
     np.testing.assert_allclose(row / UNIT, [1, 0.5, 0, 0.8], atol=2e-6)
     assert row.dtype == np.int64
     assert row.max() <= UNIT
@@ -34,7 +34,7 @@ def test_utilities_are_half_of_one_plus_the_cosine():
 
 def test_candidates_of_other_labels_are_of_no_use():
     vectors = unit([[1, 0], [0, 1], [-1, 0], [3, 4]])
-    (row,) = seeds.utilities(_query(1, vectors, [0, 1, 0, 1]), embedded(["a"], vectors=[[1, 0]]), KEY)
+    (row,) = seed_choices.utilities(_query(1, vectors, [0, 1, 0, 1]), embedded(["a"], vectors=[[1, 0]]), KEY)
     np.testing.assert_allclose(row / UNIT, [1, 0, 0, 0], atol=2e-6)
 
 
@@ -51,12 +51,12 @@ def test_candidates_of_other_labels_are_of_no_use():
 )
 def test_so_many_are_of_use_the_nearest_of_the_record_s_label_first(nearest, labels, best):
     vectors = unit([[1, 0], [0, 1], [-1, 0], [3, 4]])
-    (row,) = seeds.utilities(_query(1, vectors, labels, nearest), embedded(["a"], vectors=[[1, 0]]), KEY)
+    (row,) = seed_choices.utilities(_query(1, vectors, labels, nearest), embedded(["a"], vectors=[[1, 0]]), KEY)
     assert row.tolist() == [UNIT * (place in best) for place in range(4)]
 
 
 def test_of_equally_near_candidates_the_first_are_of_use():
-    (row,) = seeds.utilities(_query(1, unit([[0, 1]] * 5), nearest=2), embedded(["a"], vectors=[[1, 0]]), KEY)
+    (row,) = seed_choices.utilities(_query(1, unit([[0, 1]] * 5), nearest=2), embedded(["a"], vectors=[[1, 0]]), KEY)
     assert row.tolist() == [UNIT, UNIT, 0, 0, 0]
 
 
@@ -66,7 +66,7 @@ def test_there_are_as_many_choosers_as_planned_whatever_the_number_of_records(co
     rows = _rows(query, _records(count))
     assert len(rows) == 5
     assert rows.count((UNIT // 2,) * 7) == max(0, 5 - count)
-    assert len(seeds.choose(query, _records(count), 1.0, KEY, replacement=False)) == 5
+    assert len(seed_choices.choose(query, _records(count), 1.0, KEY, replacement=False)) == 5
 
 
 def test_every_record_is_as_likely_to_choose():
@@ -85,16 +85,16 @@ def test_every_record_is_as_likely_to_choose():
 def test_candidates_of_another_dimension_are_refused():
     query = _query(2, random_units(np.random.default_rng(1), 7, 4))
     with pytest.raises(ProtocolError, match="dimension"):
-        seeds.choose(query, _records(3), 1.0, KEY, replacement=False)
+        seed_choices.choose(query, _records(3), 1.0, KEY, replacement=False)
 
 
 @pytest.mark.parametrize("replacement", [False, True])
 def test_with_almost_no_noise_each_record_chooses_the_nearest_candidate(replacement, monkeypatch):
-    monkeypatch.setattr(seeds, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(seed_choices, "_CHUNK_BYTES", 1)
     vectors = random_units(np.random.default_rng(1), 30, 3)
     records = _records(12)
     nearest = sorted((records.vectors @ vectors.T).argmax(axis=1))
-    got = seeds.choose(_query(12, vectors), records, 1e-4, KEY, replacement=replacement)
+    got = seed_choices.choose(_query(12, vectors), records, 1e-4, KEY, replacement=replacement)
     assert got.tolist() == nearest
     assert got.dtype == np.int64
 
@@ -102,12 +102,12 @@ def test_with_almost_no_noise_each_record_chooses_the_nearest_candidate(replacem
 def test_the_scale_is_in_utilities_and_every_choice_has_a_key_of_its_own(monkeypatch):
     calls = []
     monkeypatch.setattr(
-        seeds.mechanisms,
+        seed_choices.mechanisms,
         "noisy_max",
         lambda row, scale, key, **more: calls.append((scale, key, more)) or 3 - len(calls),
     )
     query = _query(4, random_units(np.random.default_rng(1), 7, 3))
-    got = seeds.choose(query, _records(3), 0.5, KEY, replacement=True)
+    got = seed_choices.choose(query, _records(3), 0.5, KEY, replacement=True)
     assert got.tolist() == [-1, 0, 1, 2]
     assert {scale for scale, _, _ in calls} == {0.5 * UNIT}
     assert len({key for _, key, _ in calls}) == 4

@@ -5,7 +5,7 @@ import typing
 import numpy as np
 import pytest
 
-from client.contribute import contribution
+from client.contributions.contribute import contribution
 from common import asked
 from common.errors import ProtocolError
 from common.queries import CorrectCountSpec

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.similarity import contribution
+from client.contributions.similarity import contribution
 from common import asked
 from common.queries import SelfSimilaritySpec
 from tests.client.asking import embedded, random_units, unit

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from client import products
+from client.contributions import exact_products
 from client.records import Embedded
 from common import asked
 from common.errors import ProtocolError
@@ -62,7 +62,7 @@ def utilities(query: asked.SeedChoice, records: Embedded, key: bytes) -> Iterato
     drawn = np.argsort(records.digests(key), kind="stable")[: query.spec.choices]
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))
     for start in range(0, len(drawn), chunk):
-        cosines = products.cosines(records.vectors[drawn[start : start + chunk]], query.vectors)
+        cosines = exact_products.cosines(records.vectors[drawn[start : start + chunk]], query.vectors)
         for row, label in zip(cosines, records.labels[drawn[start : start + chunk]], strict=True):
             yield _of_record(row, query.labels == label, query.spec.nearest)
     for _ in range(query.spec.choices - len(drawn)):

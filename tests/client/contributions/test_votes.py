@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from client import votes as client_votes
-from client.votes import contribution
+from client.contributions import votes as client_votes
+from client.contributions.votes import contribution
 from common.asked import Votes
 from common.errors import InternalError, ProtocolError
 from common.queries import VotesSpec

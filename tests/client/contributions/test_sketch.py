@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from client import sketch as module
-from client.histograms import first_terms
-from client.sketch import contribution
+from client.contributions import sketch as module
+from client.contributions.histograms import first_terms
+from client.contributions.sketch import contribution
 from common.fourier import features
 from tests.client import asking
 from tests.client.asking import TERMS, chosen, embedded, random_records, random_units

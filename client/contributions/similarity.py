@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from client import products
+from client.contributions import exact_products
 from client.records import Embedded
 from common import asked
 
@@ -22,7 +22,7 @@ def contribution(query: asked.SelfSimilarity, records: Embedded) -> NDArray[np.i
     in_pair = np.bincount(buckets, minlength=spec.buckets)[buckets] == 2
     members = np.flatnonzero(in_pair)
     pairs = members[np.argsort(buckets[members], kind="stable")].reshape(-1, 2)
-    left, right = (products.of_vectors(records.vectors[side]) for side in pairs.T)
-    cosines = np.einsum("pd,pd->p", left, right) * products.STEP**2
+    left, right = (exact_products.of_vectors(records.vectors[side]) for side in pairs.T)
+    cosines = np.einsum("pd,pd->p", left, right) * exact_products.STEP**2
     rounded = np.trunc(spec.grid * cosines).clip(-spec.largest, spec.largest)
     return np.array([rounded.sum(), spec.grid * len(pairs)], dtype=np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from client import products
+from client.contributions import exact_products
 from tests.client.asking import random_units, unit
 
 
@@ -25,14 +25,14 @@ def test_products_are_exact(dim, blocks):
         np.full((1, blocks * dim), 1e6),
         10.0 ** rng.uniform(-40, 6, (1, blocks * dim)),
     ]).astype(np.float32)  # fmt: skip
-    integers, units = products.of_rows(rows, blocks=blocks)
-    side_by_side = np.tile(products.of_vectors(vectors), blocks)
+    integers, units = exact_products.of_rows(rows, blocks=blocks)
+    side_by_side = np.tile(exact_products.of_vectors(vectors), blocks)
     exact = _exactly(side_by_side, integers)
     assert max(abs(value) for row in exact for value in row) < 2**53
     assert (side_by_side @ integers.T).tolist() == exact
     # In blocks and backwards too.
     by_block = sum(
-        products.of_vectors(vectors) @ integers[:, start : start + dim].T
+        exact_products.of_vectors(vectors) @ integers[:, start : start + dim].T
         for start in range((blocks - 1) * dim, -1, -dim)
     )
     assert by_block.tolist() == exact
@@ -44,8 +44,8 @@ def test_products_are_exact(dim, blocks):
 
 
 def test_zero_rows_and_whole_numbers():
-    integers, units = products.of_rows(np.array([[0, 0], [1, -2], [0.5, 3e5]], np.float32))
-    vectors = products.of_vectors(np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
+    integers, units = exact_products.of_rows(np.array([[0, 0], [1, -2], [0.5, 3e5]], np.float32))
+    vectors = exact_products.of_vectors(np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
     expected = [[0, 1, 0.5], [0, -2, 3e5], [0, -1, 0.3 + 2.4e5]]
     np.testing.assert_allclose(vectors @ integers.T * units, expected, rtol=1e-6)
 
@@ -53,8 +53,8 @@ def test_zero_rows_and_whole_numbers():
 def test_a_value_does_not_depend_on_its_batch():
     rng = np.random.default_rng(5)
     left, right = random_units(rng, 333, 768), random_units(rng, 50, 768)
-    together = products.cosines(left, right)
+    together = exact_products.cosines(left, right)
     for count in (1, 2, 7, 100):
-        assert np.array_equal(products.cosines(left[:count], right), together[:count])
-        assert np.array_equal(products.cosines(left, right[:count]), together[:, :count])
+        assert np.array_equal(exact_products.cosines(left[:count], right), together[:count])
+        assert np.array_equal(exact_products.cosines(left, right[:count]), together[:, :count])
     np.testing.assert_allclose(together, left.astype(np.float64) @ right.T, atol=1e-6)

@@ -1,0 +1,22 @@
+"""A party's contribution to the count of records that a released classifier is right on, before noise."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.contributions import exact_products
+from client.records import Embedded
+from common import asked
+from common.errors import ProtocolError
+
+
+def contribution(query: asked.CorrectCount, records: Embedded) -> NDArray[np.int64]:
+    """On how many records the classifier is right, and how many there are."""
+    if query.weights.shape[1] != records.vectors.shape[1]:
+        raise ProtocolError(
+            "dimension of the classifier", expected=records.vectors.shape[1], got=query.weights.shape[1],
+            do="Coordinator and parties must use one encoder.",
+        )  # fmt: skip
+    rows, units = exact_products.of_rows(query.weights)
+    scores = exact_products.of_vectors(records.vectors) @ rows.T * units + query.intercepts
+    right = np.count_nonzero(scores.argmax(axis=1) == records.labels)
+    return np.array([right, len(records.labels)], dtype=np.int64)
