@@ -41,9 +41,9 @@ from common.errors import RefusedError
 from common.ledger.ledger import Ledger
 from common.messages import Reason
 from common.models.encoder import Encoder
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.privacy import mechanisms
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.rng import secure_bytes
 

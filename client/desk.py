@@ -28,7 +28,7 @@ from client.session import RefusalError
 from common import validate
 from common.errors import ConfigError
 from common.messages import Reason
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
 
 MODES = ("manual", "auto")

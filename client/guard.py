@@ -8,11 +8,11 @@ from client.session import RefusalError
 from common import validate
 from common.errors import ConfigError, PlanError
 from common.messages import Reason
+from common.plan.aggregation import log2_breach
+from common.plan.guarantee import epsilon_against, verify
+from common.plan.plan import Plan
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
-from common.privacy.guarantee import epsilon_against, verify
-from common.privacy.plan import Plan
 from common.queries import KINDS, PROVEN, VotesSpec
-from common.setup import log2_breach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

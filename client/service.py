@@ -34,12 +34,12 @@ from common.errors import (
 )
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from common.privacy.plan import Plan
+from common.plan.aggregation import set_up
+from common.plan.plan import Plan
 from common.rng import secure_bytes
 from common.secagg import ring
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import KeyAdvert
-from common.setup import set_up
 
 log = logging.getLogger("caucus.party")
 

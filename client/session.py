@@ -19,7 +19,7 @@ from enum import Enum, auto
 
 from common import messages as m
 from common.errors import RefusedError
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 
 
 class RefusalError(RefusedError):

@@ -25,7 +25,7 @@ from common.errors import CheckpointError, ConfigError
 from common.llm.base import Provider
 from common.llm.spending import Spending
 from common.models.encoder import Encoder
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 from common.remembered import Remembered
 from common.secagg.identity import Roster
 from common.system.files import write_atomic

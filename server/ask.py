@@ -28,11 +28,11 @@ from common import messages as m
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
-from common.privacy.plan import Plan
+from common.plan.aggregation import set_up
+from common.plan.plan import Plan
 from common.secagg import ring
 from common.secagg.identity import Roster
 from common.secagg.messages import UnmaskShares
-from common.setup import set_up
 from server import secagg
 from server.checkpoint import Checkpoint
 from server.network import Network

@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 
 from common.asked import CorrectCount
 from common.domain import Candidate
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries import CorrectCountSpec
 from server.ask import Answered
 

@@ -12,11 +12,12 @@ from common.fourier import noise_error
 from common.ledger.ledger import Ledger
 from common.llm.base import Provider
 from common.llm.spending import Price, Usage
-from common.privacy import accountant, gaussian_max, guarantee
-from common.privacy.budget import calibrate
+from common.plan import guarantee
+from common.plan.calibration import calibrate
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.privacy import accountant, gaussian_max
 from common.privacy.gaussian import gaussian_mu
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
 from common.queries import SketchSpec, spec_to_dict
 from common.secagg.graph import parameters as graph_parameters
 from common.text_queries import AbstractedSeedsSpec, FineTunedSpec

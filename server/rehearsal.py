@@ -17,8 +17,8 @@ from common import rng, texts
 from common.asked import asked
 from common.domain import Task
 from common.llm.base import Arrived, Provider, Reply, Request
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries import LengthRangeSpec, SeedChoiceSpec
 from common.text_queries import TextSpec
 from server import prompts

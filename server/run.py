@@ -37,8 +37,8 @@ from common.llm.base import Provider
 from common.llm.clean import Cleaner
 from common.llm.spending import Spending
 from common.models.encoder import Encoder
+from common.plan.plan import Plan
 from common.privacy import accountant
-from common.privacy.plan import Plan
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
 from common.text_queries import TextSpec

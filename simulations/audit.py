@@ -28,8 +28,8 @@ from scipy import stats
 
 from common import asked, rng
 from common.domain import Record
+from common.plan.planned import PlannedQuery
 from common.privacy.gaussian import gaussian_epsilon, gaussian_mu
-from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, VocabularySpec, VotesSpec
 from simulations.audited import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
 

@@ -20,9 +20,9 @@ from common import asked, rng
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from common.privacy.budget import calibrate
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan.calibration import calibrate
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
 from server.ask import Federation
 from server.checkpoint import Checkpoint

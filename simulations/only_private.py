@@ -13,7 +13,7 @@ from common.data.sources import Source
 from common.domain import Record
 from common.errors import ConfigError
 from common.metrics.utility import DEFINITION
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 from server import evaluate
 from server.planning import describe
 from server.report import write_report

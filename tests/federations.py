@@ -13,9 +13,9 @@ from common.asked import Votes, asked, encode_terms
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from common.privacy.budget import calibrate
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan.calibration import calibrate
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries import (
     CorrectCountSpec,
     LabelHistogramSpec,

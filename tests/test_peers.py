@@ -24,9 +24,9 @@ from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DropoutError
 from common.llm.base import Reply
 from common.llm.cache import Cached
+from common.plan.guarantee import epsilon_against, epsilon_released, verify
+from common.plan.planned import PlannedQuery, release
 from common.privacy import accountant
-from common.privacy.guarantee import epsilon_against, epsilon_released, verify
-from common.privacy.planned import PlannedQuery, release
 from common.queries import (
     CorrectCountSpec,
     LabelHistogramSpec,

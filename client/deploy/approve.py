@@ -12,8 +12,8 @@ from client.desk import Case, cases, decide
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
-from common.privacy.guarantee import epsilon_against, epsilon_released
-from common.privacy.plan import Plan
+from common.plan.guarantee import epsilon_against, epsilon_released
+from common.plan.plan import Plan
 from common.system.commands import add_command
 
 

@@ -26,10 +26,10 @@ from client.writers.sentiment import Mood, Sentiment
 from common import redaction
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
+from common.plan.planned import PlannedQuery
 from common.privacy import gaussian_max
 from common.privacy.keystream import Keystream
 from common.privacy.mechanisms import on_grid
-from common.privacy.planned import PlannedQuery
 from common.redaction import Redactor
 from common.text_queries import AbstractedSeedsSpec
 from common.texts import Labelled

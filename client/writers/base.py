@@ -10,8 +10,8 @@ from client.records import Embedded
 from client.session import RefusalError
 from common.messages import Reason
 from common.models.encoder import Encoder
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
 from common.texts import Labelled
 

@@ -25,7 +25,7 @@ from client.records import Embedded
 from client.writers.causal_model import Causal, Tokens, load, own_randomness
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
 from common.rng import secure_bytes
 from common.text_queries import MOST_TRAINABLE, FineTunedSpec

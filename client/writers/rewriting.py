@@ -32,8 +32,8 @@ from client.writers.causal_model import checkpoint
 from common import redaction
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
+from common.plan.planned import PlannedQuery
 from common.privacy.keystream import Keystream
-from common.privacy.planned import PlannedQuery
 from common.redaction import Redactor
 from common.text_queries import RewrittenSpec
 from common.texts import Labelled

@@ -23,7 +23,7 @@ from common.asked import encode_terms
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Request
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import VocabularySpec, VotesSpec
 from server import keyphrases, prompts, rounds, selection, survivors
 from server.generate import Order, Writer, Yield

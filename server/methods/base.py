@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from server.generate import Written, Yield
 
 

@@ -24,7 +24,7 @@ from common.domain import Candidate, Task
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts
 from common.llm.base import Request
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import SketchSpec, VocabularySpec
 from common.vocabulary import Extractor

@@ -28,7 +28,7 @@ import numpy as np
 from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, ProviderError
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, SelfSimilaritySpec, VotesSpec
 from server import metadata, rounds
 from server.births import Birth, Births

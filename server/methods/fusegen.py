@@ -23,7 +23,7 @@ from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.llm.base import Request
 from common.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from server import prompts, rounds, selection
 from server.generate import Order, Writer
 from server.methods.base import State, Tools

@@ -20,7 +20,7 @@ from common import rng, validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.llm.base import Request
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import VotesSpec
 from server import prompts, rounds, selection, survivors
 from server.generate import Order, Written, Yield

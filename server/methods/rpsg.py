@@ -27,7 +27,7 @@ from common import rng, texts, validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, ProtocolError
 from common.llm.base import Request
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import SeedChoiceSpec, VotesSpec
 from common.text_queries import AbstractedSeedsSpec
 from server import prompts, rounds, selection, survivors

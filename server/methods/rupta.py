@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from common import validate
 from common.domain import Task
 from common.errors import ConfigError
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.text_queries import RewrittenSpec
 from server import released
 from server.methods.base import State, Tools

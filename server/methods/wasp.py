@@ -22,7 +22,7 @@ from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.llm.base import Request
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import VotesSpec
 from server import prompts, rounds, selection
 from server.generate import Order, Writer

@@ -8,7 +8,7 @@ from client.guard import Limits
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.messages import Reason
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import KINDS, LabelHistogramSpec, VotesSpec
 from common.secagg.graph import parameters
 from common.text_queries import AbstractedSeedsSpec, RewrittenSpec

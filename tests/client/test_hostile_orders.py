@@ -16,8 +16,8 @@ from client import secagg
 from common import messages as m
 from common import wire
 from common.asked import digest
+from common.plan.aggregation import set_up
 from common.secagg.messages import UnmaskShares
-from common.setup import set_up
 from tests.federations import IDENTITIES, plan, query, roster, service
 
 KNOWN = roster(3)

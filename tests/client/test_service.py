@@ -16,7 +16,7 @@ from client.guard import Limits
 from common import messages as m
 from common import wire
 from common.errors import CaucusError, ConfigError, ProtocolError
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 from common.secagg import ring
 from tests.federations import CANARY, federation, plan, query, records, roster, service, true_counts
 

@@ -5,7 +5,7 @@ import pytest
 from client.session import RefusalError, Session, Step
 from common import messages as m
 from common.messages import Reason
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import LengthRangeSpec
 from tests.federations import plan, query, roster
 

@@ -17,7 +17,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from common import messages as m
 from common import wire
 from common.errors import ProtocolError
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 from server.network import POLL_SECONDS, FlowerNetwork
 
 SITE = """\

@@ -8,8 +8,8 @@ from common import messages as m
 from common import wire
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
+from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
-from common.privacy.guarantee import verify
 from server.planning import describe
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 

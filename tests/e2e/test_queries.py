@@ -19,7 +19,7 @@ from common import wire
 from common.asked import asked, digest, encode_terms, inputs
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import KINDS, LengthHistogramSpec, LengthRangeSpec, SeedChoiceSpec, SketchSpec, VocabularySpec
 from tests.federations import ENCODER, LABELS, each_kind, federation, plan, records, roster, service, true_counts
 

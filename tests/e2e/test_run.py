@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from common.ledger.ledger import Ledger
+from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
-from common.privacy.guarantee import verify
 from server.app import Parts, load
 from tests.e2e.runs import lines, read, settings, texts, tiny
 

@@ -21,8 +21,8 @@ from common.asked import Texts
 from common.domain import Record
 from common.errors import ConfigError, DropoutError
 from common.ledger.ledger import Ledger
+from common.plan.planned import PlannedQuery
 from common.privacy.accountant import epsilon
-from common.privacy.planned import PlannedQuery
 from common.queries import KINDS, VotesSpec
 from common.text_queries import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from server.planning import describe

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from common.domain import Candidate
-from common.privacy.guarantee import verify
-from common.privacy.planned import PlannedQuery
+from common.plan.guarantee import verify
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, VotesSpec
 from server.app import Parts, composed
 from server.ask import Answered

@@ -8,8 +8,8 @@ from common.errors import PlanError
 from common.ledger.ledger import Ledger
 from common.llm.base import Request
 from common.llm.spending import Price
-from common.privacy.guarantee import verify
-from common.privacy.planned import PlannedQuery
+from common.plan.guarantee import verify
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, LengthRangeSpec
 from server.methods.wasp import Wasp
 from server.planning import Secagg, describe, forecast, make_plan

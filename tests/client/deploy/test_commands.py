@@ -15,7 +15,7 @@ from client.deploy.settings import Settings
 from client.desk import Desk
 from client.session import RefusalError
 from common.errors import ConfigError
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, SeedChoiceSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import PartyFile

@@ -11,7 +11,7 @@ from client.writers.abstractors import Extracts, Summariser
 from client.writers.sentiment import Mood, Vader
 from common.domain import Record
 from common.errors import ConfigError, InternalError
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec
 from common.text_queries import AbstractedSeedsSpec
 from tests.federations import ENCODER, LABELS

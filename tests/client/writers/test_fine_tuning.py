@@ -13,7 +13,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from client.writers import causal_model, fine_tuning
 from client.writers.fine_tuning import ROOM, FineTuning, Tuner, train
 from common.errors import ConfigError, InternalError
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec
 from common.text_queries import FineTunedSpec
 from tests.client.asking import embedded

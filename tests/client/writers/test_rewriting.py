@@ -12,7 +12,7 @@ from client.writers.rewriting import Evaluators, Instructed, Rewriting, Verdict
 from common import redaction
 from common.domain import Record
 from common.errors import ConfigError, InternalError
-from common.privacy.planned import PlannedQuery
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec
 from common.text_queries import RewrittenSpec
 from tests.client.writers.test_fine_tuning import folder_of

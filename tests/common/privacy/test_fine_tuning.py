@@ -8,11 +8,11 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from common.errors import ConfigError
+from common.plan.calibration import calibrate
+from common.plan.guarantee import epsilon_released, verify
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
-from common.privacy.budget import calibrate
-from common.privacy.guarantee import epsilon_released, verify
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
 from common.sensitivity import Sensitivity
 from common.text_queries import MOST_TRAINABLE, FineTunedSpec
 

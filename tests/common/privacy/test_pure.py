@@ -5,10 +5,10 @@ import math
 import pytest
 
 from common.errors import ConfigError
-from common.privacy.budget import calibrate
-from common.privacy.guarantee import epsilon_pure, verify
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan.calibration import calibrate
+from common.plan.guarantee import epsilon_pure, verify
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, SketchSpec, VocabularySpec
 
 COUNTS = VocabularySpec(first=10)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError, ProviderError
+from common.plan.calibration import calibrate
+from common.plan.plan import Plan
 from common.privacy import accountant
-from common.privacy.budget import calibrate
-from common.privacy.plan import Plan
 from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, SelfSimilaritySpec, VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
 from tests.contracts.methods import TASK, World, run, steps

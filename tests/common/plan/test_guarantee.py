@@ -4,11 +4,11 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
+from common.plan.calibration import calibrate
+from common.plan.guarantee import epsilon_against, epsilon_released, verify
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.privacy import accountant
-from common.privacy.budget import calibrate
-from common.privacy.guarantee import epsilon_against, epsilon_released, verify
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
 from common.queries import LabelHistogramSpec, LengthRangeSpec, VotesSpec
 
 SMALL = VotesSpec(top=5)

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
-from common.privacy.plan import MOST_ANSWERS, Plan
-from common.privacy.planned import PlannedQuery, polya_scale
+from common.plan.plan import MOST_ANSWERS, Plan
+from common.plan.planned import PlannedQuery, polya_scale
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import (
     LabelHistogramSpec,

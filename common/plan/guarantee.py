@@ -10,8 +10,8 @@ And `epsilon_pure`, what `verify` would be without any delta.
 import math
 
 from common.errors import ConfigError, PlanError
+from common.plan.plan import Plan
 from common.privacy import accountant
-from common.privacy.plan import Plan
 
 
 def verify(plan: Plan) -> float:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from scipy.optimize import brentq
 
 from common.errors import ConfigError, PlanError
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
 from common.queries import VotesSpec
 from common.validate import one_of, positive
 

@@ -4,11 +4,12 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
-from common.privacy import accountant, budget
-from common.privacy.budget import calibrate
-from common.privacy.guarantee import verify
-from common.privacy.plan import Plan
-from common.privacy.planned import PlannedQuery
+from common.plan import calibration as budget
+from common.plan.calibration import calibrate
+from common.plan.guarantee import verify
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.privacy import accountant
 from common.queries import (
     LabelHistogramSpec,
     LengthRangeSpec,

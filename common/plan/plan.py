@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from common.errors import ConfigError, PlanError
+from common.plan.planned import PlannedQuery, draws, release
 from common.privacy.accountant import Release
-from common.privacy.planned import PlannedQuery, draws, release
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries import (
     LabelHistogramSpec,

@@ -2,7 +2,7 @@
 
 import math
 
-from common.privacy.plan import Plan
+from common.plan.plan import Plan
 from common.secagg import graph
 from common.secagg.messages import SetUp
 
