@@ -35,15 +35,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, get_args
 
 from common.errors import ConfigError
-from common.sensitivity import Sensitivity
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
 from common.text_queries import UNPROVEN, TextSpec
 from common.validate import flags, integers_in
 
 MOST_VOTES = 20
 """Largest Q: keeps 2^(Q-1) times any plausible number of records far below 2^63."""
-
-SUMMED = ("gaussian", "laplace")
-"""Noise that parties add in shares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from common.errors import ConfigError
-from common.sensitivity import Sensitivity
+from common.privacy.sensitivity import Sensitivity
 from common.validate import integers_in
 
 _LARGEST_COUNT = 2**16

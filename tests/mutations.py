@@ -164,7 +164,7 @@ MUTATIONS = (
     ),
     mutation(
         "the l2 sensitivity of a user's m records grows with sqrt(m)",
-        "common/sensitivity.py",
+        "common/privacy/sensitivity.py",
         "l2_squared=l2_squared * units**2,",
         "l2_squared=l2_squared * units,",
         QUERIES + "test_sensitivities_of_votes_are_the_derived_ones",

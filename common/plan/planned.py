@@ -9,7 +9,8 @@ from scipy.special import gammaln
 
 from common.errors import ConfigError
 from common.privacy.accountant import Release
-from common.queries import SUMMED, Spec
+from common.privacy.mechanisms import SUMMED
+from common.queries import Spec
 from common.text_queries import UNPROVEN, FineTunedSpec
 from common.validate import at_least, in_range, integers, one_of, printable
 

@@ -46,7 +46,7 @@ from common.privacy.gaussian import (
 from common.privacy.losses import Answer, Draw, composed_epsilon
 from common.privacy.norms import LARGEST_EXPONENT, before_amplification, norm_epsilon, quotient_up
 from common.privacy.samplers import gaussian_tv, laplace_tv
-from common.sensitivity import Sensitivity
+from common.privacy.sensitivity import Sensitivity
 from common.validate import at_least, in_range, one_of, positive, probability
 
 _UP = 1 + 1e-12

@@ -138,3 +138,7 @@ def _integers(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InternalError(what, expected="integers in one dimension", got=f"{array.dtype}, {array.ndim} dimensions")
     return array.astype(np.int64)
+
+
+SUMMED = ("gaussian", "laplace")
+"""Noise that parties add in shares."""

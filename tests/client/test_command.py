@@ -8,7 +8,7 @@ import pytest
 from client.command import main
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import Release, epsilon
-from common.sensitivity import Sensitivity
+from common.privacy.sensitivity import Sensitivity
 
 VOTES = Release(
     mechanism="gaussian",

@@ -5,7 +5,9 @@ import pytest
 
 from common import queries
 from common.errors import ConfigError
+from common.privacy import mechanisms
 from common.privacy.mechanisms import UNIT
+from common.privacy.sensitivity import Sensitivity
 from common.queries import (
     KINDS,
     CorrectCountSpec,
@@ -20,7 +22,6 @@ from common.queries import (
     spec_from_dict,
     spec_to_dict,
 )
-from common.sensitivity import Sensitivity
 from common.text_queries import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 
 _ALL = [
@@ -149,7 +150,7 @@ def test_the_set_is_closed_and_complete():
     assert set(queries.PROVEN) == set(KINDS) - {spec.kind for spec in UNPROVEN}
     for spec in _ALL:
         assert spec.mechanisms
-        assert (spec.mechanisms == queries.SUMMED) == hasattr(spec, "largest")
+        assert (spec.mechanisms == mechanisms.SUMMED) == hasattr(spec, "largest")
 
 
 @pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)

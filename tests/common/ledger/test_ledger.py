@@ -12,7 +12,7 @@ from common.errors import InternalError, RefusedError
 from common.ledger import file as ledger_file
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import Release
-from common.sensitivity import Sensitivity
+from common.privacy.sensitivity import Sensitivity
 
 RELEASE = Release(
     mechanism="gaussian",

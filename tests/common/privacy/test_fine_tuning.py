@@ -13,7 +13,7 @@ from common.plan.guarantee import epsilon_released, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
-from common.sensitivity import Sensitivity
+from common.privacy.sensitivity import Sensitivity
 from common.text_queries import MOST_TRAINABLE, FineTunedSpec
 
 DELTA = 1e-5

@@ -6,7 +6,7 @@ import pytest
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
 from common.privacy.norms import amplified, before_amplification, quotient_up
-from common.sensitivity import Sensitivity
+from common.privacy.sensitivity import Sensitivity
 
 ONE = Sensitivity.of((1,), 1)
 USERS = Sensitivity(l1=30, l2_squared=900, touched=5)
