@@ -35,8 +35,6 @@ from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
 from client.writers.base import Writer
-from common import texts
-from common.asked import CorrectCount, LengthRange, Query, SeedChoice, Summed, Texts, Votes, digest
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
 from common.messages import Reason
@@ -45,6 +43,12 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import mechanisms
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
+from common.queries import text_codec
+from common.queries.closed_set import Query, Summed, digest
+from common.queries.correct_count import CorrectCount
+from common.queries.in_party import LengthRange, SeedChoice
+from common.queries.texts import Texts
+from common.queries.votes import Votes
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
@@ -113,7 +117,7 @@ def answer(
         written = writers[query.spec.kind].write(
             planned, units, labels=plan.labels, encoder=encoder, key=secure_bytes(32)
         )
-        noised = texts.encode(written, query.spec.texts, query.spec.longest)
+        noised = text_codec.encode(written, query.spec.texts, query.spec.longest)
     else:
         if draw := plan.draw(index):
             units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))

@@ -12,7 +12,8 @@ from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against, verify
 from common.plan.plan import Plan
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
-from common.queries import KINDS, PROVEN, VotesSpec
+from common.queries.closed_set import KINDS, PROVEN
+from common.queries.votes import VotesSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class Limits:
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
-        unsafe_unproven: Allows those of them whose released texts have no proof (`text_queries.UNPROVEN`), at ε = ∞:
+        unsafe_unproven: Allows those of them whose released texts have no proof (`texts.UNPROVEN`), at ε = ∞:
             not together with a lifetime limit.
     """
 

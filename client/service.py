@@ -19,8 +19,8 @@ from client.guard import Limits
 from client.session import RefusalError, Session
 from client.writers import base as writers
 from client.writers.base import Writer
-from common import asked, wire
 from common import messages as m
+from common import wire
 from common.domain import PartyId, Record
 from common.errors import (
     CaucusError,
@@ -36,6 +36,7 @@ from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.plan.aggregation import set_up
 from common.plan.plan import Plan
+from common.queries import closed_set
 from common.rng import secure_bytes
 from common.secagg import ring
 from common.secagg.identity import Identity, Roster
@@ -251,7 +252,9 @@ class PartyService:
             roster=self._roster if signed else None,
         )
 
-    def _answer(self, envelope: m.Envelope, query: asked.Query, delivery: m.Delivery | None, plan: Plan) -> m.Answer:
+    def _answer(
+        self, envelope: m.Envelope, query: closed_set.Query, delivery: m.Delivery | None, plan: Plan
+    ) -> m.Answer:
         if delivery and isinstance(self._setup, secagg.Shared):
             self._setup = self._setup.receive(delivery.inbox, delivery.sharers)
         ready = _in(self._setup, secagg.Ready) if plan.secure and plan.query(envelope.index).summed else None
@@ -269,7 +272,7 @@ class PartyService:
         )
         if not ready:
             return m.Answer(ring.encode(counts))
-        self._round, words = ready.mask(envelope.index, counts, subject=asked.digest(query))
+        self._round, words = ready.mask(envelope.index, counts, subject=closed_set.digest(query))
         return m.Answer(words)
 
     def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:

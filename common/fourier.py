@@ -11,28 +11,6 @@ s_i f_i(y) / (n B), twice that for paired features.
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-_ROOT = math.sqrt(2)
-
-
-def features(products: NDArray[np.float64], phases: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Features of points, given their inner products with the frequencies.
-
-    Args:
-        products: (n, rows) w_i . x.
-        phases: (rows,) for single features; (0,) for paired ones.
-
-    Returns:
-        (n, rows) sqrt(2) cos(sqrt(2) w_i . x + b_i); or (n, 2 * rows), cosines, then sines, of all sqrt(2) w_i . x.
-    """
-    angles = _ROOT * products
-    if len(phases):
-        single: NDArray[np.float64] = _ROOT * np.cos(angles + phases)
-        return single
-    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
-
 
 def noise_error(mechanism: str, scale: float, rows: float) -> float:
     """Root mean square error that noise gives to a density by a sketch, times the number of its points' records.
@@ -45,4 +23,4 @@ def noise_error(mechanism: str, scale: float, rows: float) -> float:
         scale: b or sigma, in features.
         rows: Frequencies: I for single features, I / 2 for paired ones.
     """
-    return scale * (_ROOT if mechanism == "laplace" else 1.0) / math.sqrt(rows)
+    return scale * (math.sqrt(2) if mechanism == "laplace" else 1.0) / math.sqrt(rows)

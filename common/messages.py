@@ -23,8 +23,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from common.asked import Query
 from common.domain import PartyId
+from common.queries.closed_set import Query
 from common.secagg.messages import KeyAdvert, UnmaskShares
 
 VERSION = 3

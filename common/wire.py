@@ -13,11 +13,11 @@ from typing import assert_never
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from common import asked
 from common import messages as m
 from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
-from common.queries import spec_from_dict, spec_to_dict
+from common.queries import closed_set
+from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.secagg.messages import KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
@@ -109,7 +109,7 @@ def _envelope(parcel: m.Parcel) -> party_pb2.Envelope:
 def _bulk(body: m.Request | m.Reply) -> bytes:
     match body:
         case m.Ask(query):
-            return asked.to_bytes(query)
+            return closed_set.to_bytes(query)
         case m.Answer(words):
             return words.astype("<u8", copy=False).tobytes()
         case _:
@@ -135,7 +135,7 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
         case m.Ask(query, delivery):
             proto.ask.spec = json.dumps(spec_to_dict(query.spec), sort_keys=True).encode()
             proto.ask.arrays.extend(
-                query_pb2.Array(name=name, shape=array.shape) for name, array in asked.inputs(query).items()
+                query_pb2.Array(name=name, shape=array.shape) for name, array in closed_set.inputs(query).items()
             )
             if delivery:
                 proto.ask.delivery.CopyFrom(
@@ -208,7 +208,7 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
             raise ProtocolError("message body", expected="one of this protocol version", got="none")
 
 
-def _query(proto: query_pb2.Ask, bulk: bytes) -> asked.Query:
+def _query(proto: query_pb2.Ask, bulk: bytes) -> closed_set.Query:
     shapes = {array.name: tuple(array.shape) for array in proto.arrays}
     if len(shapes) < len(proto.arrays):
         raise ProtocolError("arrays of a query", expected="each once", got="one twice")
@@ -216,7 +216,7 @@ def _query(proto: query_pb2.Ask, bulk: bytes) -> asked.Query:
         spec = spec_from_dict(json.loads(proto.spec))
     except (ValueError, TypeError, RecursionError) as error:
         raise ProtocolError("specification of a query", expected="JSON as in the plan", got="another") from error
-    return asked.from_bytes(spec, shapes, bulk)
+    return closed_set.from_bytes(spec, shapes, bulk)
 
 
 def _delivery(proto: query_pb2.Ask) -> m.Delivery | None:

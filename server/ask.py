@@ -23,13 +23,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import asked, wire
 from common import messages as m
+from common import wire
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.plan.aggregation import set_up
 from common.plan.plan import Plan
+from common.queries import closed_set
 from common.secagg import ring
 from common.secagg.identity import Roster
 from common.secagg.messages import UnmaskShares
@@ -152,7 +153,7 @@ class Federation:
         last = self._plan.total_queries - 1
         self._exchange(dict.fromkeys(self._joined, m.Close()), m.Closed, needed=0, index=last)
 
-    def ask(self, name: str, nth: int, query: asked.Query) -> Answered:
+    def ask(self, name: str, nth: int, query: closed_set.Query) -> Answered:
         """Ask a planned query.
 
         Args:
@@ -189,13 +190,13 @@ class Federation:
         named = [entry.survivors for entry in self._ledger.entries(self._run) if entry.index == index]
         return any(survivors is not None and not survivors <= self._joined for survivors in named)
 
-    def _attempted(self, index: int, query: asked.Query) -> Answered:
+    def _attempted(self, index: int, query: closed_set.Query) -> Answered:
         query = self._checkpoint.reserve(index, query)
         entry = self._ledger.reserve(
             run=self._run,
             index=index,
             plan_digest=self._plan.digest(),
-            query_digest=asked.digest(query),
+            query_digest=closed_set.digest(query),
             release=self._plan.answer_release(index),
         )
         roster = self._joined if entry.survivors is None else entry.survivors & self._joined
@@ -228,10 +229,10 @@ class Federation:
         return None
 
     def _masked_total(
-        self, index: int, query: asked.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
+        self, index: int, query: closed_set.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
     ) -> Aggregated:
         assert self._ready is not None
-        masking = self._ready.open(index, query.length, subject=asked.digest(query))
+        masking = self._ready.open(index, query.length, subject=closed_set.digest(query))
         asking: Mapping[PartyId, m.Request] = self._asking(query, roster)
         for party, masked in self._exchange(asking, m.Answer, needed=self._plan.survivors, index=index).items():
             masking.add(party, masked.words)
@@ -252,7 +253,7 @@ class Federation:
         return unmasking.combine(shares), survivors
 
     def _plain_total(
-        self, index: int, query: asked.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
+        self, index: int, query: closed_set.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
     ) -> Aggregated:
         rows, survivors = self._own_answers(index, query, roster, first)
         total = np.zeros(query.length, dtype=np.uint64)
@@ -261,7 +262,7 @@ class Federation:
         return ring.decode(total), survivors
 
     def _own_answers(
-        self, index: int, query: asked.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
+        self, index: int, query: closed_set.Query, roster: frozenset[PartyId], first: frozenset[PartyId] | None
     ) -> Aggregated:
         answers = self._exchange(self._asking(query, roster), m.Answer, needed=self._plan.survivors, index=index)
         self._same(index, first, frozenset(answers))
@@ -273,7 +274,7 @@ class Federation:
             rows.append(ring.decode(answer.words))
         return np.array(rows), frozenset(answers)
 
-    def _asking(self, query: asked.Query, roster: frozenset[PartyId]) -> dict[PartyId, m.Ask]:
+    def _asking(self, query: closed_set.Query, roster: frozenset[PartyId]) -> dict[PartyId, m.Ask]:
         """With the end of the set-up for who has not answered since."""
         return {party: m.Ask(query, self._inboxes.get(party)) for party in sorted(roster)}
 

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.asked import Query, asked, inputs
 from common.errors import CheckpointError
-from common.queries import spec_from_dict, spec_to_dict
+from common.queries.closed_set import Query, asked, inputs, spec_from_dict, spec_to_dict
 from common.system.files import write_atomic
 
 

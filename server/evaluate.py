@@ -16,7 +16,7 @@ from common.metrics import utility
 from common.metrics.fidelity import fid
 from common.models import checkpoints
 from common.models.encoder import Encoder
-from common.vocabulary import Extractor
+from common.queries.terms import Extractor
 from server.remote_encoder import RemoteEncoder
 
 if TYPE_CHECKING:

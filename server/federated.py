@@ -1,9 +1,9 @@
 """How good the synthetic texts are by the parties' own records, without anybody seeing one: a noised count.
 
 After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
-the parties, each of which counts on how many of its records it is right (`common.queries.CorrectCountSpec`). Only the
-noised sums are read. The query is planned with all others and costs its share of epsilon, which the method's own do
-without; whoever has public test texts needs none of this.
+the parties, each of which counts on how many of its records it is right
+(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is planned with all others
+and costs its share of epsilon, which the method's own do without; whoever has public test texts needs none of this.
 """
 
 import math
@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from common.asked import CorrectCount
 from common.domain import Candidate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.queries import CorrectCountSpec
+from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.ask import Answered
 
 NAME = "evaluation"

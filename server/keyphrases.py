@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError
 from common.labelled_files import read_texts
-from common.queries import SketchSpec
-from common.vocabulary import words
+from common.queries.sketch import SketchSpec
+from common.queries.terms import words
 
 _ROWS = 256
 """Sequences that are extended at once: their scores for 10,000 phrases take 20 MB."""
@@ -62,7 +62,7 @@ def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: 
 def draw_frequencies(
     spec: SketchSpec, dim: int, bandwidth: float, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Frequencies and phases of a sketch, as `common.asked.Sketch` wants them.
+    """Frequencies and phases of a sketch, as `common.queries.sketch.Sketch` wants them.
 
     Every block of j has squared norm 1/j in effect, so that one bandwidth does for sequences of all lengths (section
     A.2, bandwidth selection): the frequencies carry that factor, as the vectors themselves have norm 1.

@@ -18,9 +18,10 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
 from common.privacy.gaussian import gaussian_mu
-from common.queries import SketchSpec, spec_to_dict
+from common.queries.closed_set import spec_to_dict
+from common.queries.sketch import SketchSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.secagg.graph import parameters as graph_parameters
-from common.text_queries import AbstractedSeedsSpec, FineTunedSpec
 from server.federated import with_evaluation
 from server.methods.base import Method
 from server.rehearsal import rehearse

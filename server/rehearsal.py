@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, texts
-from common.asked import asked
+from common import rng
 from common.domain import Task
 from common.llm.base import Arrived, Provider, Reply, Request
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.queries import LengthRangeSpec, SeedChoiceSpec
-from common.text_queries import TextSpec
+from common.queries import text_codec
+from common.queries.closed_set import asked
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.texts import TextSpec
 from server import prompts
 from server.generate import Order, Writer, Yield, generate, write
 from server.methods.base import Method, Tools
@@ -135,7 +136,7 @@ def _answer(
         return draw.integers(len(arrays["vectors"]), size=(parties, spec.choices)).astype(np.float64)
     if isinstance(spec, TextSpec):
         fillers = [(at % labels, f"{at}{' word' * (words - 1)}") for at in range(spec.texts)]
-        return np.tile(texts.encode(fillers, spec.texts, spec.longest).astype(np.float64), (parties, 1))
+        return np.tile(text_codec.encode(fillers, spec.texts, spec.longest).astype(np.float64), (parties, 1))
     length = asked(planned.spec, arrays).length
     shape = (length,) if planned.summed else (parties, length)
     return np.abs(draw.normal(3, 1, shape)) + 0.1

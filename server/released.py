@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, texts
+from common import rng
 from common.domain import Candidate, Task
 from common.errors import ConfigError
-from common.text_queries import TextSpec
+from common.queries import text_codec
+from common.queries.texts import TextSpec
 from server import rounds, selection
 from server.methods.base import State, Tools
 
@@ -36,7 +37,7 @@ def state(
         balanced: Whether of each label as many as of the next.
     """
     labels = list(tools.task.labels)
-    read, odd = texts.readable(answers, spec.texts, spec.longest, len(labels))
+    read, odd = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
     left = selection.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
     candidates: list[Candidate] = []
     for at in rng.experiment(tools.experiment_seed, "released").permutation(len(read)).tolist():

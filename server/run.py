@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from common.asked import asked
 from common.domain import Candidate, Record, Task
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
@@ -39,9 +38,10 @@ from common.llm.spending import Spending
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.privacy import accountant
+from common.queries.closed_set import asked
+from common.queries.texts import TextSpec
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
-from common.text_queries import TextSpec
 from server import evaluate, federated, measures, projection, rounds
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint

@@ -26,11 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from common import asked, rng
+from common import rng
 from common.domain import Record
 from common.plan.planned import PlannedQuery
 from common.privacy.gaussian import gaussian_epsilon, gaussian_mu
-from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, VocabularySpec, VotesSpec
+from common.queries import closed_set, histograms, in_party
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec
+from common.queries.terms import encode_terms
+from common.queries.votes import Votes, VotesSpec
 from simulations.audited import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
 
 Z = 5.0
@@ -111,12 +115,12 @@ def structure(*, secure: bool) -> Iterator[Finding]:
     )
     plan = plan_of(10.0, queries, labels=("a", "b"), parties=5, secure=secure, max_dropouts=1, colluders=1)
     of_label = np.zeros(len(_candidates()), dtype=np.int32)
-    vocabulary = asked.Vocabulary(spec=terms, terms=asked.encode_terms(("fever", "cough", "rash")))
-    questions: list[tuple[str, asked.Query]] = [
-        *[("votes", asked.Votes(spec=votes, vectors=_candidates(), labels=of_label))] * 2,
-        ("labels", asked.LabelHistogram(spec=labels)),
+    vocabulary = histograms.Vocabulary(spec=terms, terms=encode_terms(("fever", "cough", "rash")))
+    questions: list[tuple[str, closed_set.Query]] = [
+        *[("votes", Votes(spec=votes, vectors=_candidates(), labels=of_label))] * 2,
+        ("labels", histograms.LabelHistogram(spec=labels)),
         *[("terms", vocabulary)] * 2,
-        ("lengths", asked.LengthRange(spec=cap)),
+        ("lengths", in_party.LengthRange(spec=cap)),
     ]
     with noted() as (drawn, entropy):
         answers = ask(plan, questions, [[] for _ in range(5)])
@@ -146,7 +150,7 @@ def subsamples() -> Iterator[Finding]:
         with noted():
             one, other = ask(
                 plan_of(1.0, (query,), labels=labels, parties=2),
-                [("labels", asked.LabelHistogram(spec=spec))] * 2,
+                [("labels", histograms.LabelHistogram(spec=spec))] * 2,
                 private,
             )
         differing, drawn = int(np.count_nonzero(one != other)), int((one - 2).sum())
@@ -211,7 +215,7 @@ def canaries(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
         private[label % parties].append(Record(str(axis), names[label]))
     candidates = _candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(candidates))
-    question = asked.Votes(spec=VotesSpec(top=_TOP, fine=4), vectors=np.tile(candidates, (labels, 1)), labels=of_label)
+    question = Votes(spec=VotesSpec(top=_TOP, fine=4), vectors=np.tile(candidates, (labels, 1)), labels=of_label)
     total = sum(ask(plan, [("votes", question)] * rounds, private))
 
     weights = 2.0 ** -np.arange(_TOP)
@@ -246,7 +250,7 @@ def _without_records(
     query = PlannedQuery(name="lengths", spec=spec, mechanism=mechanism)
     epsilon = 1 / scale if mechanism == "laplace" else gaussian_epsilon(DELTA, 1 / scale)
     plan = plan_of(epsilon, (query,), labels=("a",), parties=parties)
-    question = asked.LengthHistogram(spec=spec, edges=np.arange(1, coordinates, dtype=np.int32))
+    question = histograms.LengthHistogram(spec=spec, edges=np.arange(1, coordinates, dtype=np.int32))
     return ask(plan, [("lengths", question)], [[] for _ in range(parties)]), plan.queries[0].scale
 
 

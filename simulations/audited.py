@@ -16,7 +16,7 @@ from client import answer
 from client.app import relay
 from client.guard import Limits
 from client.service import PartyService
-from common import asked, rng
+from common import rng
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
@@ -24,6 +24,7 @@ from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
+from common.queries import closed_set
 from server.ask import Federation
 from server.checkpoint import Checkpoint
 from server.network import FlowerNetwork
@@ -87,7 +88,7 @@ def plan_of(
 
 
 def ask(
-    plan: Plan, questions: Sequence[tuple[str, asked.Query]], private: Sequence[Sequence[Record]]
+    plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
     """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
     with tempfile.TemporaryDirectory() as name:

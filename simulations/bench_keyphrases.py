@@ -18,8 +18,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from common.queries import SketchSpec
-from common.vocabulary import Extractor
+from common.queries.sketch import SketchSpec
+from common.queries.terms import Extractor
 from server import keyphrases
 from server.keyphrases import Density
 

@@ -9,24 +9,20 @@ from client.contributions.contribute import contribution
 from client.guard import Limits
 from client.records import embed
 from client.service import PartyService
-from common.asked import Votes, asked, encode_terms
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.queries import (
-    CorrectCountSpec,
-    LabelHistogramSpec,
-    LengthHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
-    SelfSimilaritySpec,
-    SketchSpec,
-    VocabularySpec,
-    VotesSpec,
-)
+from common.queries.closed_set import asked
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import SketchSpec
+from common.queries.terms import encode_terms
+from common.queries.votes import Votes, VotesSpec
 from common.secagg.identity import Identity, Roster
 from server.ask import Federation
 from server.checkpoint import Checkpoint

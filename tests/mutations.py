@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 AUDIT = "tests/statistics/test_audit.py::"
 PEERS = "tests/test_peers.py::"
 STRUCTURE = AUDIT + "test_each_party_adds_one_share_under_a_key_of_its_own"
-QUERIES = "tests/common/test_queries.py::"
+QUERIES = "tests/common/queries/test_closed_set.py::"
 LEDGER = "tests/common/ledger/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
 ANSWER = "tests/client/test_answer.py::"
@@ -157,7 +157,7 @@ MUTATIONS = (
     ),
     mutation(
         "the sensitivity forgets the furthest half",
-        "common/queries.py",
+        "common/queries/votes.py",
         "tuple(sorted(half + half)) if self.furthest else half",
         "half",
         AUDIT + "test_canaries_show_half_of_sigma",

@@ -13,7 +13,7 @@ from client.guard import Limits
 from client.writers.abstracted_seeds import Seeds
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
-from common.queries import KINDS
+from common.queries.closed_set import KINDS
 from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
 from simulations.federation import own_settings

@@ -19,7 +19,6 @@ from client.contributions.votes import contribution
 from client.guard import Limits
 from client.records import Embedded
 from client.session import RefusalError
-from common import asked
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DropoutError
 from common.llm.base import Reply
@@ -27,17 +26,13 @@ from common.llm.cache import Cached
 from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.planned import PlannedQuery, release
 from common.privacy import accountant
-from common.queries import (
-    CorrectCountSpec,
-    LabelHistogramSpec,
-    LengthHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
-    SelfSimilaritySpec,
-    SketchSpec,
-    VocabularySpec,
-    VotesSpec,
-)
+from common.queries import correct_count, histograms, in_party, self_similarity, sketch, terms
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import SketchSpec
+from common.queries.votes import Votes, VotesSpec
 from server.app import Parts, load, store
 from server.generate import Order, generate
 from simulations.federation import with_labels
@@ -46,27 +41,27 @@ from tests.e2e.runs import labelled, lines, resume, settings, tiny
 from tests.federations import ENCODER, LABELS, federation, plan, query, records, service, true_counts
 
 WORDS = [f"word{i}" for i in range(24)]
-TERMS = asked.encode_terms(tuple(WORDS))
+TERMS = terms.encode_terms(tuple(WORDS))
 FREQUENCIES = np.linspace(-1, 1, 16 * 32, dtype=np.float32).reshape(16, 32)
 
 QUESTIONS = (
     query(candidates=24),
-    asked.LabelHistogram(spec=LabelHistogramSpec(labels=2)),
-    asked.LengthHistogram(spec=LengthHistogramSpec(bins=24), edges=np.arange(2, 25, dtype=np.int32)),
-    asked.Vocabulary(spec=VocabularySpec(first=3), terms=TERMS),
-    asked.Sketch(
+    histograms.LabelHistogram(spec=LabelHistogramSpec(labels=2)),
+    histograms.LengthHistogram(spec=LengthHistogramSpec(bins=24), edges=np.arange(2, 25, dtype=np.int32)),
+    histograms.Vocabulary(spec=VocabularySpec(first=3), terms=TERMS),
+    sketch.Sketch(
         spec=SketchSpec(labels=2, features=32),
         terms=TERMS,
         vectors=ENCODER.encode(WORDS),
         frequencies=FREQUENCIES,
         phases=np.empty(0, dtype=np.float32),
     ),
-    asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=40)),
-    asked.CorrectCount(
+    self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=40)),
+    correct_count.CorrectCount(
         spec=CorrectCountSpec(), weights=ENCODER.encode(list(LABELS)), intercepts=np.zeros(2, dtype=np.float32)
     ),
-    asked.LengthRange(spec=LengthRangeSpec(cap=30)),
-    asked.SeedChoice(
+    in_party.LengthRange(spec=LengthRangeSpec(cap=30)),
+    in_party.SeedChoice(
         spec=SeedChoiceSpec(choices=30), vectors=ENCODER.encode(WORDS), labels=np.zeros(len(WORDS), dtype=np.int32)
     ),
 )
@@ -177,7 +172,7 @@ def test_votes_halve_from_rank_to_rank(top):
     """WASP's code: 2^(k-1) written with the sign for exclusive or; 3 votes crash, 4 add up to 1.0 instead of 1.875."""
     angles = np.linspace(0, 3, 2 * top)
     candidates = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    question = asked.Votes(
+    question = Votes(
         spec=VotesSpec(top=top), vectors=candidates, labels=np.zeros(2 * top, dtype=np.int32)
     )  # fmt: skip
     record = np.array([[1, 0]], dtype=np.float32)

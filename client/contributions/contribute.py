@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from client.contributions import correct_count, histograms, similarity, sketch, votes
 from client.records import Embedded
-from common import asked
+from common.queries import closed_set, self_similarity
+from common.queries.correct_count import CorrectCount
+from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
+from common.queries.sketch import Sketch
+from common.queries.votes import Votes
 
 
-def contribution(query: asked.Summed, records: Embedded) -> NDArray[np.int64]:  # noqa: PLR0911 a case for each query
+def contribution(query: closed_set.Summed, records: Embedded) -> NDArray[np.int64]:  # noqa: PLR0911 a case for each query
     """This party's contribution.
 
     Args:
@@ -28,19 +32,19 @@ def contribution(query: asked.Summed, records: Embedded) -> NDArray[np.int64]:  
         ProtocolError: The query's vectors have another dimension than the records'.
     """
     match query:
-        case asked.Votes():
+        case Votes():
             return votes.contribution(query, records.vectors, records.labels)
-        case asked.LabelHistogram():
+        case LabelHistogram():
             return histograms.of_labels(query, records)
-        case asked.LengthHistogram():
+        case LengthHistogram():
             return histograms.of_lengths(query, records)
-        case asked.Vocabulary():
+        case Vocabulary():
             return histograms.of_terms(query, records)
-        case asked.Sketch():
+        case Sketch():
             return sketch.contribution(query, records)
-        case asked.SelfSimilarity():
+        case self_similarity.SelfSimilarity():
             return similarity.contribution(query, records)
-        case asked.CorrectCount():
+        case CorrectCount():
             return correct_count.contribution(query, records)
         case _:
             assert_never(query)

@@ -5,10 +5,10 @@ from numpy.typing import NDArray
 
 from client.contributions import exact_products
 from client.records import Embedded
-from common import asked
+from common.queries import closed_set, self_similarity
 
 
-def contribution(query: asked.SelfSimilarity, records: Embedded) -> NDArray[np.int64]:
+def contribution(query: self_similarity.SelfSimilarity, records: Embedded) -> NDArray[np.int64]:
     """Sum of the pairs' cosines, each rounded toward zero to the grid, and the number of pairs, in grid units.
 
     The key that puts records into buckets is the query's digest. It is public: that a record moves only one bucket
@@ -18,7 +18,7 @@ def contribution(query: asked.SelfSimilarity, records: Embedded) -> NDArray[np.i
         (2,) int64.
     """
     spec = query.spec
-    buckets = (records.digests(asked.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)
+    buckets = (records.digests(closed_set.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)
     in_pair = np.bincount(buckets, minlength=spec.buckets)[buckets] == 2
     members = np.flatnonzero(in_pair)
     pairs = members[np.argsort(buckets[members], kind="stable")].reshape(-1, 2)

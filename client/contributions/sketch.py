@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from client.contributions import exact_products
 from client.contributions.histograms import first_terms
 from client.records import Embedded
-from common import asked
-from common.fourier import features
+from common.queries import sketch
+from common.queries.sketch import features
+from common.queries.terms import decode_terms
 
 _CHUNK_BYTES = 96 << 20
 _ROWS = 2048
 
 
-def contribution(query: asked.Sketch, records: Embedded) -> NDArray[np.int64]:
+def contribution(query: sketch.Sketch, records: Embedded) -> NDArray[np.int64]:
     """Sum of the records' features, in grid units. Records of labels that the query does not have add nothing.
 
     Returns:
@@ -32,7 +33,7 @@ def contribution(query: asked.Sketch, records: Embedded) -> NDArray[np.int64]:
     spec = query.spec
     known = np.flatnonzero(records.labels < spec.labels)
     texts = [records.texts[record] for record in known]
-    found = first_terms(asked.decode_terms(query.terms), texts, spec.prefix or spec.first)
+    found = first_terms(decode_terms(query.terms), texts, spec.prefix or spec.first)
     labels = records.labels[known][[bool(terms) for terms in found]]
     found = [terms for terms in found if terms]
     answer = np.zeros((spec.labels, spec.features), dtype=np.int64)
@@ -45,7 +46,9 @@ def contribution(query: asked.Sketch, records: Embedded) -> NDArray[np.int64]:
     return answer.ravel()
 
 
-def _of_single_terms(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _of_single_terms(
+    query: sketch.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """(records, features of these rows): the mean of each record's terms' features."""
     used, places = np.unique(np.concatenate(found), return_inverse=True)
     integers, units = exact_products.of_rows(query.frequencies[rows])
@@ -60,7 +63,7 @@ def _of_single_terms(query: asked.Sketch, found: list[tuple[int, ...]], rows: ND
     return total
 
 
-def _of_prefixes(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _of_prefixes(query: sketch.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """(records, features of these rows): features of each record's terms side by side."""
     dim = query.vectors.shape[1]
     integers, units = exact_products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
@@ -72,7 +75,7 @@ def _of_prefixes(query: asked.Sketch, found: list[tuple[int, ...]], rows: NDArra
     return features(total * units, _phases(query, rows))
 
 
-def _phases(query: asked.Sketch, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+def _phases(query: sketch.Sketch, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     return query.phases if query.spec.paired else query.phases[rows]
 
 
@@ -87,7 +90,7 @@ def _products(
     return out
 
 
-def _chunks(query: asked.Sketch, found: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+def _chunks(query: sketch.Sketch, found: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
     """Rows of the frequencies, so many at once that a chunk's arrays are about `_CHUNK_BYTES` together."""
     if not found:
         return []

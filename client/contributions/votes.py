@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from common.asked import Votes
 from common.errors import InternalError, ProtocolError
+from common.queries.votes import Votes
 
 _GRID = 2.0**24
 _DECIMALS = 1e5

@@ -21,9 +21,9 @@ from client.guard import Limits
 from client.writers.base import Writer
 from common.domain import PartyId
 from common.errors import CaucusError, ConfigError
+from common.queries.texts import FineTunedSpec
 from common.secagg.identity import Identity, Roster
 from common.system.files import check_secret
-from common.text_queries import FineTunedSpec
 
 SOCKET = "unix:run/party.sock"
 """Relative to the folder: a Unix socket's path may have 107 characters."""

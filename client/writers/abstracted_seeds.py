@@ -7,7 +7,7 @@
 5. choose     the highest (1 + cosine) / 2 with Gaussian noise (equation 2)
 6. redact     the chosen one again
 
-What this releases has no proof: see `common.text_queries.AbstractedSeedsSpec`. A record is left blank of which nothing
+What this releases has no proof: see `common.queries.texts.AbstractedSeedsSpec`. A record is left blank of which nothing
 is left after redaction, or of which every candidate says what it says: the model returned its input. Where all
 candidates have the wrong polarity, the best of them are taken nevertheless.
 """
@@ -30,9 +30,9 @@ from common.plan.planned import PlannedQuery
 from common.privacy import gaussian_max
 from common.privacy.keystream import Keystream
 from common.privacy.mechanisms import on_grid
+from common.queries.text_codec import Labelled
+from common.queries.texts import AbstractedSeedsSpec
 from common.redaction import Redactor
-from common.text_queries import AbstractedSeedsSpec
-from common.texts import Labelled
 from common.validate import in_range, integers
 
 log = logging.getLogger("caucus.party")

@@ -1,6 +1,6 @@
 """What writes the texts of an answer at a party: its own models and settings, from its own file, never from a message.
 
-Each kind of `common/text_queries.py` has one writer; a party without it refuses plans that ask for the kind.
+Each kind of `common/queries/texts.py` has one writer; a party without it refuses plans that ask for the kind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from common.messages import Reason
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
-from common.texts import Labelled
+from common.queries.text_codec import Labelled
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
 
 SECTIONS = {
     "seeds": AbstractedSeedsSpec.kind,

@@ -1,6 +1,6 @@
 """DP-SGD in a party: fine-tune a causal language model on its records, draw texts from it (Abadi et al. 2016).
 
-What is proved, and how, stands at `common.text_queries.FineTunedSpec`; here is each of the steps it speaks of:
+What is proved, and how, stands at `common.queries.texts.FineTunedSpec`; here is each of the steps it speaks of:
 
 1. draw    a Poisson subsample of the units, by a fresh secret key
 2. clip    each record's gradient, at norm C
@@ -27,9 +27,9 @@ from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
+from common.queries.text_codec import Labelled
+from common.queries.texts import MOST_TRAINABLE, FineTunedSpec
 from common.rng import secure_bytes
-from common.text_queries import MOST_TRAINABLE, FineTunedSpec
-from common.texts import Labelled
 from common.validate import integers
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ Of each drawn record, for up to so many rounds:
 5. keep       the best so far, privacy first; stop where both are content
 
 A text that the privacy evaluator never accepted is withheld. Nothing of this is a proof, and evaluators may be wrong:
-see `common.text_queries.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
+see `common.queries.texts.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
 which guesses who a text is about; here the guess is which of the party's records it was written from. No private text
 leaves this machine: there is no remote provider.
 """
@@ -34,9 +34,9 @@ from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.privacy.keystream import Keystream
+from common.queries.text_codec import Labelled
+from common.queries.texts import RewrittenSpec
 from common.redaction import Redactor
-from common.text_queries import RewrittenSpec
-from common.texts import Labelled
 from common.validate import in_range, integers
 
 log = logging.getLogger("caucus.party")

@@ -19,7 +19,7 @@ from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 from common.validate import one_of, positive
 
 _LAST_DIGITS = 1 + 1e-14

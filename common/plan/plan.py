@@ -26,13 +26,9 @@ from common.errors import ConfigError, PlanError
 from common.plan.planned import PlannedQuery, draws, release
 from common.privacy.accountant import Release
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
-from common.queries import (
-    LabelHistogramSpec,
-    SketchSpec,
-    SummedSpec,
-    spec_from_dict,
-    spec_to_dict,
-)
+from common.queries.closed_set import SummedSpec, spec_from_dict, spec_to_dict
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.sketch import SketchSpec
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
 SMALLEST_SHARE = 2.0

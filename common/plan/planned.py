@@ -10,8 +10,8 @@ from scipy.special import gammaln
 from common.errors import ConfigError
 from common.privacy.accountant import Release
 from common.privacy.mechanisms import SUMMED
-from common.queries import Spec
-from common.text_queries import UNPROVEN, FineTunedSpec
+from common.queries.closed_set import Spec
+from common.queries.texts import UNPROVEN, FineTunedSpec
 from common.validate import at_least, in_range, integers, one_of, printable
 
 SMALLEST_RATE = 2.0**-40

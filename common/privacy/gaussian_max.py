@@ -1,7 +1,7 @@
 """The choice of RPSG (section 3.2): the candidate whose utility and Gaussian noise together are highest; what it costs.
 
 The cost is that of a choice among candidates that are the same on both data sets. RPSG's candidates are not, so that
-its texts cost infinity all the same (`common.text_queries.AbstractedSeedsSpec`).
+its texts cost infinity all the same (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import math

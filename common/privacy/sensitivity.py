@@ -1,4 +1,4 @@
-"""How far one privacy unit can move the answer to a query (`common/queries.py`)."""
+"""How far one privacy unit can move the answer to a query (`common/queries`)."""
 
 import math
 from dataclasses import dataclass

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from common import rng, validate
-from common.asked import encode_terms
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Request
 from common.plan.planned import PlannedQuery
-from common.queries import VocabularySpec, VotesSpec
+from common.queries.histograms import VocabularySpec
+from common.queries.terms import encode_terms
+from common.queries.votes import VotesSpec
 from server import keyphrases, prompts, rounds, selection, survivors
 from server.generate import Order, Writer, Yield
 from server.methods.base import State, Tools

@@ -60,7 +60,7 @@ class Tools:
         write: Requests, each with its model, to the texts of each; see `server/generate.py`.
         embed: Texts to (texts, dimensions) float32, unit norm.
         ask: `ask(name, nth, **arrays)`: a query's name in the plan, which of its answers (from 0), and the arrays of
-            its asked form (`common/asked.py`). Gives the noised answer in votes, records, cosines or features:
+            its asked form (`common/queries/arrays.py`). Gives the noised answer in votes, records, cosines or features:
             (length,) float64, or (parties, length) if it is not summed.
     """
 

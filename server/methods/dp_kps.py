@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng, validate
-from common.asked import encode_terms
 from common.domain import Candidate, Task
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts
 from common.llm.base import Request
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
-from common.queries import SketchSpec, VocabularySpec
-from common.vocabulary import Extractor
+from common.queries.histograms import VocabularySpec
+from common.queries.sketch import SketchSpec
+from common.queries.terms import Extractor, encode_terms
 from server import keyphrases, prompts, rounds, selection
 from server.generate import Order, Written, Yield, refuse_missing
 from server.keyphrases import Density, Sequences

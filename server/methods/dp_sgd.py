@@ -12,7 +12,7 @@ from common import validate
 from common.domain import Task
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.text_queries import FineTunedSpec
+from common.queries.texts import FineTunedSpec
 from server import released
 from server.methods.base import State, Tools
 
@@ -21,7 +21,7 @@ TEXTS = "fine-tuned samples"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpSgd:
-    """Settings; see `common.text_queries.FineTunedSpec`.
+    """Settings; see `common.queries.texts.FineTunedSpec`.
 
     Attributes:
         samples: N, texts that are released.

@@ -29,7 +29,10 @@ from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, ProviderError
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, SelfSimilaritySpec, VotesSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
+from common.queries.in_party import LengthRangeSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.votes import VotesSpec
 from server import metadata, rounds
 from server.births import Birth, Births
 from server.generate import Written

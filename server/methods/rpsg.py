@@ -23,13 +23,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, texts, validate
+from common import rng, validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, ProtocolError
 from common.llm.base import Request
 from common.plan.planned import PlannedQuery
-from common.queries import SeedChoiceSpec, VotesSpec
-from common.text_queries import AbstractedSeedsSpec
+from common.queries import text_codec
+from common.queries.in_party import SeedChoiceSpec
+from common.queries.texts import AbstractedSeedsSpec
+from common.queries.votes import VotesSpec
 from server import prompts, rounds, selection, survivors
 from server.generate import Order, Written, Yield, refuse_missing
 from server.methods.base import State, Tools
@@ -228,7 +230,9 @@ class Rpsg:
         """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
         labels, longest = list(tools.task.labels), self.longest
         answers = tools.ask(ABSTRACTS, 0)
-        read, odd = texts.readable(answers, answers.shape[-1] // texts.length(1, longest), longest, len(labels))
+        read, odd = text_codec.readable(
+            answers, answers.shape[-1] // text_codec.length(1, longest), longest, len(labels)
+        )
         abstracts = [
             Candidate(text=text, label=labels[number], model=tools.models[i % len(tools.models)], round=0)
             for i, (number, text) in enumerate(read)

@@ -13,7 +13,7 @@ from common import validate
 from common.domain import Task
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.text_queries import RewrittenSpec
+from common.queries.texts import RewrittenSpec
 from server import released
 from server.methods.base import State, Tools
 

@@ -23,7 +23,7 @@ from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.llm.base import Request
 from common.plan.planned import PlannedQuery
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 from server import prompts, rounds, selection
 from server.generate import Order, Writer
 from server.methods.base import State, Tools

@@ -3,16 +3,13 @@
 import numpy as np
 
 from client.records import Embedded
-from common import asked
-from common.queries import (
-    CorrectCountSpec,
-    LabelHistogramSpec,
-    LengthHistogramSpec,
-    SelfSimilaritySpec,
-    SketchSpec,
-    VocabularySpec,
-    VotesSpec,
-)
+from common.queries import correct_count, histograms, self_similarity, votes
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import Sketch, SketchSpec
+from common.queries.terms import encode_terms
+from common.queries.votes import VotesSpec
 
 TERMS = ("fever", "chest pain", "pain", "cough", "pain relief drug")
 """Of five words that also follow one another in longer terms."""
@@ -54,9 +51,9 @@ def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
         dim = frequencies.shape[1] // max(1, spec.get("prefix", 0))
         vectors = np.eye(dim, dtype=np.float32)[np.arange(len(terms)) % dim]
     settings = {"labels": 2, "features": len(frequencies) * (2 if paired else 1), "paired": paired, "first": 3}
-    return asked.Sketch(
+    return Sketch(
         spec=SketchSpec(**(settings | spec)),
-        terms=asked.encode_terms(terms),
+        terms=encode_terms(terms),
         vectors=vectors,
         frequencies=frequencies,
         phases=np.zeros(0, np.float32) if paired else np.asarray(phases, np.float32),
@@ -69,15 +66,15 @@ def every_summed_query(rng, dim, candidates=40):
     frequencies = rng.standard_normal((6, dim))
     of_terms = random_units(rng, len(TERMS), dim)
     return [
-        asked.Votes(spec=VotesSpec(top=3), vectors=vectors, labels=rng.integers(0, 3, candidates).astype(np.int32)),
-        asked.LabelHistogram(spec=LabelHistogramSpec(labels=3)),
-        asked.LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([2, 3, 7], np.int32)),
-        asked.Vocabulary(spec=VocabularySpec(first=2), terms=asked.encode_terms(TERMS)),
+        votes.Votes(spec=VotesSpec(top=3), vectors=vectors, labels=rng.integers(0, 3, candidates).astype(np.int32)),
+        histograms.LabelHistogram(spec=LabelHistogramSpec(labels=3)),
+        histograms.LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([2, 3, 7], np.int32)),
+        histograms.Vocabulary(spec=VocabularySpec(first=2), terms=encode_terms(TERMS)),
         sketch(frequencies, vectors=of_terms, labels=3),
         sketch(frequencies, rng.uniform(0, 7, 6), vectors=of_terms, labels=3),
         sketch(rng.standard_normal((6, 3 * dim)), vectors=of_terms, labels=3, prefix=3),
-        asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=120)),
-        asked.CorrectCount(
+        self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=120)),
+        correct_count.CorrectCount(
             spec=CorrectCountSpec(),
             weights=rng.standard_normal((3, dim)).astype(np.float32),
             intercepts=np.zeros(3, np.float32),

@@ -6,10 +6,9 @@ import pytest
 from client import answer
 from client.records import embed
 from client.session import RefusalError
-from common.asked import Votes
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
-from common.queries import VotesSpec
+from common.queries.votes import Votes, VotesSpec
 from tests.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
 
 

@@ -9,9 +9,11 @@ from client.session import RefusalError
 from common.errors import ConfigError
 from common.messages import Reason
 from common.plan.planned import PlannedQuery
-from common.queries import KINDS, LabelHistogramSpec, VotesSpec
+from common.queries.closed_set import KINDS
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
+from common.queries.votes import VotesSpec
 from common.secagg.graph import parameters
-from common.text_queries import AbstractedSeedsSpec, RewrittenSpec
 from tests.federations import plan, roster
 
 

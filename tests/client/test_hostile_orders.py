@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from client import secagg
 from common import messages as m
 from common import wire
-from common.asked import digest
 from common.plan.aggregation import set_up
+from common.queries.closed_set import digest
 from common.secagg.messages import UnmaskShares
 from tests.federations import IDENTITIES, plan, query, roster, service
 

@@ -13,7 +13,7 @@ from common.ledger import file
 from common.ledger.ledger import Ledger
 from common.messages import Reason
 from common.privacy.accountant import epsilon_by_norm
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 from tests.client.test_service import PLAIN, opened, send
 from tests.federations import OPEN, plan, query, records, service
 

@@ -6,7 +6,7 @@ from client.session import RefusalError, Session, Step
 from common import messages as m
 from common.messages import Reason
 from common.plan.planned import PlannedQuery
-from common.queries import LengthRangeSpec
+from common.queries.in_party import LengthRangeSpec
 from tests.federations import plan, query, roster
 
 PLANS = {

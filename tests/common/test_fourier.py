@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from common.fourier import features
+from common.queries.sketch import features
 
 
 def test_single_and_paired_features_average_to_the_kernel():

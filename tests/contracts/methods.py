@@ -6,10 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common import asked, rng, texts
+from common import rng
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Reply
+from common.queries import closed_set, in_party, votes
+from common.queries import text_codec as texts
+from common.queries.texts import Texts
 from server.generate import generate, write
 from server.methods.base import State, Tools
 from server.report import write_report
@@ -72,17 +75,17 @@ class World:
     def ask(self, name, nth, **arrays):
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
-        query = asked.asked(planned.spec, arrays)
-        if isinstance(query, asked.Votes):
+        query = closed_set.asked(planned.spec, arrays)
+        if isinstance(query, votes.Votes):
             assert query.labels.max() < len(TASK.labels)
         self.asked.append((name, nth, query))
         given = self.answers(name, nth, query)
         if given is not None:
             return np.asarray(given, dtype=np.float64)
-        draws = np.random.default_rng(int.from_bytes(asked.digest(query)[:8]))
-        if isinstance(query, asked.SeedChoice):
+        draws = np.random.default_rng(int.from_bytes(closed_set.digest(query)[:8]))
+        if isinstance(query, in_party.SeedChoice):
             return np.sort(draws.integers(len(query.vectors), size=(PARTIES, query.length))).astype(np.float64)
-        if isinstance(query, asked.Texts):
+        if isinstance(query, Texts):
             return np.array([self._texts(party, query.spec) for party in range(PARTIES)], dtype=np.float64)
         return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common import texts
+from common.queries import text_codec
 from server import refinement
 from server.methods.aug_pe import AugPe
 from server.methods.dp_kps import DpKps
@@ -248,7 +248,7 @@ class FromParties(MethodContract):
 
     def test_parties_that_answer_with_fewer_texts_are_stated_and_stop_nothing(self, method):
         def one(_, __, query):
-            return [texts.encode([(0, "only")], query.spec.texts, query.spec.longest)]
+            return [text_codec.encode([(0, "only")], query.spec.texts, query.spec.longest)]
 
         state = run(method, World(method, answers=one))
         assert [candidate.text for candidate in state.candidates] == ["only"]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from common import messages as m
 from common import wire
-from common.asked import digest
 from common.errors import DropoutError, RefusedError
 from common.ledger.ledger import Ledger
+from common.queries.closed_set import digest
 from common.secagg.identity import Identity
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 

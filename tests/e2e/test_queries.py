@@ -16,11 +16,14 @@ from client.records import embed
 from client.writers.base import SECTIONS
 from common import messages as m
 from common import wire
-from common.asked import asked, digest, encode_terms, inputs
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
 from common.plan.planned import PlannedQuery
-from common.queries import KINDS, LengthHistogramSpec, LengthRangeSpec, SeedChoiceSpec, SketchSpec, VocabularySpec
+from common.queries.closed_set import KINDS, asked, digest, inputs
+from common.queries.histograms import LengthHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.sketch import SketchSpec
+from common.queries.terms import encode_terms
 from tests.federations import ENCODER, LABELS, each_kind, federation, plan, records, roster, service, true_counts
 
 EVERY = each_kind()

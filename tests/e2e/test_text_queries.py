@@ -16,15 +16,15 @@ from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts
 from client.writers.base import SECTIONS
 from client.writers.sentiment import Vader
-from common import texts
-from common.asked import Texts
 from common.domain import Record
 from common.errors import ConfigError, DropoutError
 from common.ledger.ledger import Ledger
 from common.plan.planned import PlannedQuery
 from common.privacy.accountant import epsilon
-from common.queries import KINDS, VotesSpec
-from common.text_queries import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries import text_codec
+from common.queries.closed_set import KINDS
+from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
+from common.queries.votes import VotesSpec
 from server.planning import describe
 from tests.federations import LABELS, OPEN, federation, plan, query, records, roster, service
 
@@ -108,7 +108,7 @@ def test_each_partys_texts_come_as_they_were_written_once_and_for_all(kind, mode
     asked, spec = EVERY[kind], EVERY[kind].spec
     answered = world.coordinator().ask("one", 0, asked)
     assert answered.values.shape == (world.count, asked.length)
-    read = texts.decode(answered.values.astype(np.float64), 3, spec.longest, labels=2)
+    read = text_codec.decode(answered.values.astype(np.float64), 3, spec.longest, labels=2)
     assert read == [text for writer in world.writers for text in sorted(writer.written[0])]
     # The services die, and the coordinator forgets that it was answered: nothing is written anew.
     world.restart()
@@ -208,7 +208,7 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
     coordinator = world.coordinator()
     spec = EVERY["abstracted seeds"].spec
     values = coordinator.ask("one", 0, EVERY["abstracted seeds"]).values
-    read = texts.decode(values, 3, spec.longest, labels=2)
+    read = text_codec.decode(values, 3, spec.longest, labels=2)
     assert len(read) == 9
     assert any("pain" in text.lower() for _, text in read)
     said = caplog.text + " ".join(text for _, text in read)
@@ -244,4 +244,4 @@ def test_a_party_that_answers_with_no_texts_is_found_out(tmp_path):
     world = World(tmp_path, "alone", one("rewritten records"), make=Liar)
     values = world.coordinator().ask("one", 0, EVERY["rewritten records"]).values
     with pytest.raises(Exception, match="labels below 2"):
-        texts.decode(values, 3, 48, labels=2)
+        text_codec.decode(values, 3, 48, labels=2)

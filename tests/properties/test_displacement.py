@@ -9,16 +9,18 @@ import pytest
 
 from client.contributions.contribute import contribution
 from client.records import Embedded
-from common import asked
-from common.queries import LabelHistogramSpec, SelfSimilaritySpec, VocabularySpec, VotesSpec
+from common.queries import histograms, self_similarity, terms, votes
+from common.queries.histograms import LabelHistogramSpec, VocabularySpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.votes import VotesSpec
 
 _WORDS = ("fever", "cough", "rash", "chest pain")
 _AXES = np.eye(4, dtype=np.float32)
 _QUERIES = (
-    asked.Votes(spec=VotesSpec(top=2), vectors=_AXES, labels=np.zeros(4, dtype=np.int32)),
-    asked.LabelHistogram(spec=LabelHistogramSpec(labels=2)),
-    asked.Vocabulary(spec=VocabularySpec(first=2), terms=asked.encode_terms(_WORDS)),
-    *(asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=buckets, grid=100)) for buckets in (1, 3, 6)),
+    votes.Votes(spec=VotesSpec(top=2), vectors=_AXES, labels=np.zeros(4, dtype=np.int32)),
+    histograms.LabelHistogram(spec=LabelHistogramSpec(labels=2)),
+    histograms.Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(_WORDS)),
+    *(self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=buckets, grid=100)) for buckets in (1, 3, 6)),
 )
 
 

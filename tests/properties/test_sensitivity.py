@@ -16,17 +16,20 @@ from hypothesis import strategies as st
 from client.contributions import histograms, seed_choices
 from client.contributions.contribute import contribution
 from client.records import Embedded
-from common import asked
 from common.privacy.mechanisms import UNIT
-from common.queries import (
-    CorrectCountSpec,
+from common.queries import correct_count, in_party, self_similarity, terms, votes
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import (
+    LabelHistogram,
     LabelHistogramSpec,
+    LengthHistogram,
     LengthHistogramSpec,
-    SeedChoiceSpec,
-    SelfSimilaritySpec,
+    Vocabulary,
     VocabularySpec,
-    VotesSpec,
 )
+from common.queries.in_party import SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.votes import VotesSpec
 from tests.client import asking
 
 _DIRECTIONS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], dtype=np.float32)
@@ -59,21 +62,21 @@ def _votes(candidates, **spec):
     # Candidates 0 and 2 (if there) are equal, and one candidate has the other label.
     vectors = _DIRECTIONS[[0, 3, 0, 2, 1, 1][: candidates + 1]]
     labels = np.array([0] * candidates + [1], dtype=np.int32)
-    return asked.Votes(spec=VotesSpec(**spec), vectors=vectors, labels=labels)
+    return votes.Votes(spec=VotesSpec(**spec), vectors=vectors, labels=labels)
 
 
 def _vocabulary(first, **spec):
-    return asked.Vocabulary(spec=VocabularySpec(first=first, **spec), terms=asked.encode_terms(asking.TERMS))
+    return Vocabulary(spec=VocabularySpec(first=first, **spec), terms=terms.encode_terms(asking.TERMS))
 
 
 def _classifier(**spec):
-    return asked.CorrectCount(
+    return correct_count.CorrectCount(
         spec=CorrectCountSpec(**spec), weights=np.eye(2, dtype=np.float32), intercepts=np.zeros(2, np.float32)
     )
 
 
 def _lengths(**spec):
-    return asked.LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array([1, 5], np.int32))
+    return LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array([1, 5], np.int32))
 
 
 def _flat(rows, **spec):
@@ -84,14 +87,14 @@ def _flat(rows, **spec):
 
 # Queries whose bounds are reached, as functions of m.
 _REACHED = {
-    "labels": lambda m: asked.LabelHistogram(spec=LabelHistogramSpec(labels=2, max_records=m)),
+    "labels": lambda m: LabelHistogram(spec=LabelHistogramSpec(labels=2, max_records=m)),
     "lengths": lambda m: _lengths(max_records=m),
     "one term": lambda m: _vocabulary(1, max_records=m),
     "two terms": lambda m: _vocabulary(2, max_records=m),
     "three terms": lambda m: _vocabulary(3, max_records=m),
     "single features": lambda m: _flat(3, paired=False, max_records=m),
     "single features of prefixes": lambda m: _flat(3, paired=False, prefix=2, max_records=m),
-    "one bucket": lambda m: asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=1, grid=999, max_records=m)),
+    "one bucket": lambda m: self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=1, grid=999, max_records=m)),
     "correct": lambda m: _classifier(max_records=m),
 }
 
@@ -148,7 +151,7 @@ def test_one_user_reaches_the_bounds_and_never_exceeds_them(name):
 
 def test_two_buckets_at_user_level():
     """With several buckets, two records of a user move two of them: the l1 bound is reached, to rounding."""
-    query = asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=7, grid=999, max_records=2))
+    query = self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=7, grid=999, max_records=2))
     l1 = 0
     for others in itertools.combinations_with_replacement(_RECORDS, 2):
         before = _answer(query, others, ["a", "a"])
@@ -296,7 +299,9 @@ def test_a_record_moves_each_count_of_a_length_range_by_at_most_one():
 
 
 def _seed_choice(labels, **spec):
-    return asked.SeedChoice(spec=SeedChoiceSpec(**spec), vectors=_DIRECTIONS, labels=np.array(labels, dtype=np.int32))
+    return in_party.SeedChoice(
+        spec=SeedChoiceSpec(**spec), vectors=_DIRECTIONS, labels=np.array(labels, dtype=np.int32)
+    )
 
 
 @pytest.mark.parametrize("scale", [0.2, 1.0])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from common import messages as m
 from common import wire
-from common.asked import Votes, digest, inputs
 from common.errors import ProtocolError
-from common.queries import VotesSpec
+from common.queries.closed_set import digest, inputs
+from common.queries.votes import Votes, VotesSpec
 from common.secagg.messages import KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2
 from tests.federations import each_kind

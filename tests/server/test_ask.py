@@ -10,10 +10,10 @@ from client.guard import Limits
 from client.service import PartyService
 from common import messages as m
 from common import wire
-from common.asked import Votes
 from common.domain import Record, Task
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
+from common.queries.votes import Votes
 from server.ask import Federation
 from server.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from common.asked import Votes, digest
 from common.errors import CheckpointError
-from common.queries import VotesSpec
+from common.queries.closed_set import digest
+from common.queries.votes import Votes, VotesSpec
 from common.system.files import write_atomic
 from server.checkpoint import Checkpoint
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError, DataError
-from common.fourier import features
-from common.queries import SketchSpec
+from common.queries.sketch import SketchSpec, features
 from server import keyphrases
 from server.keyphrases import Density
 

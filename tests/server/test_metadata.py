@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.asked import LengthHistogram
 from common.domain import Task
 from common.llm.base import Reply
-from common.queries import LengthHistogramSpec
+from common.queries.histograms import LengthHistogram, LengthHistogramSpec
 from common.rng import experiment
 from server.generate import write
 from server.metadata import (

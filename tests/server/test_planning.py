@@ -10,7 +10,8 @@ from common.llm.base import Request
 from common.llm.spending import Price
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec, LengthRangeSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.in_party import LengthRangeSpec
 from server.methods.wasp import Wasp
 from server.planning import Secagg, describe, forecast, make_plan
 

@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common import texts
 from common.errors import ConfigError, ProtocolError
-from common.text_queries import RewrittenSpec
+from common.queries import text_codec
+from common.queries.texts import RewrittenSpec
 from server import released
 from tests.contracts.methods import TASK
 
@@ -19,7 +19,7 @@ class Tools:
 
 
 def answer(*parties):
-    return np.array([texts.encode(party, SPEC.texts, SPEC.longest) for party in parties], dtype=np.float64)
+    return np.array([text_codec.encode(party, SPEC.texts, SPEC.longest) for party in parties], dtype=np.float64)
 
 
 def state(answers, samples, *, balanced=False, seed=0):

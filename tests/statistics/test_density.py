@@ -11,13 +11,13 @@ from scipy import stats
 
 from client.contributions.sketch import contribution
 from client.records import embed
-from common import asked
-from common.asked import encode_terms
 from common.domain import Record
 from common.fourier import noise_error
 from common.privacy import accountant
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
-from common.queries import SketchSpec
+from common.queries import closed_set, sketch
+from common.queries.sketch import SketchSpec
+from common.queries.terms import encode_terms
 from common.rng import experiment, secure_bytes
 from server import keyphrases
 from server.keyphrases import Density
@@ -70,7 +70,7 @@ def errors(way, records, features, draws, noises, *, from_plain=False):
     squares = []
     for draw in range(draws):
         frequencies, phases = keyphrases.draw_frequencies(spec, DIM, 1.0, experiment(draw, way))
-        query = asked.Sketch(
+        query = sketch.Sketch(
             spec=spec, terms=encode_terms(TERMS), vectors=vectors, frequencies=frequencies, phases=phases
         )
         answer = contribution(query, private)
@@ -146,9 +146,9 @@ def outcomes(folder, vocabulary, parties):
 
         def ask(name, nth, ours=ours, **arrays):
             spec = next(query.spec for query in agreed.queries if query.name == name)
-            query = asked.asked(spec, arrays)
+            query = closed_set.asked(spec, arrays)
             answer = ours.ask(name, nth, query).values
-            if isinstance(query, asked.Sketch):
+            if isinstance(query, sketch.Sketch):
                 noises.append(answer - contribution(query, embed(ONE, LABELS, ENCODER)))
             return answer / spec.grid
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from client.contributions.contribute import contribution
-from common import asked
 from common.errors import ProtocolError
-from common.queries import CorrectCountSpec
+from common.queries import closed_set, correct_count, self_similarity
+from common.queries.correct_count import CorrectCountSpec
 from tests.client.asking import chosen, embedded, every_summed_query, random_records, unit
 
 _DIM = 24
@@ -16,7 +16,7 @@ _DIM = 24
 
 def test_there_is_a_query_of_each_kind_here():
     queries = every_summed_query(np.random.default_rng(1), _DIM)
-    assert {type(query) for query in queries} == set(typing.get_args(asked.Summed))
+    assert {type(query) for query in queries} == set(typing.get_args(closed_set.Summed))
 
 
 @pytest.mark.parametrize("place", range(9))
@@ -34,7 +34,7 @@ def test_parties_sum_to_the_whole_and_the_answer_has_the_querys_length(place):
         split = np.array_split(rng.permutation(150), parties)
         total = sum(contribution(query, chosen(records, part)) for part in split)
         # Pairs are within a party.
-        if parties == 1 or not isinstance(query, asked.SelfSimilarity):
+        if parties == 1 or not isinstance(query, self_similarity.SelfSimilarity):
             assert np.array_equal(total, whole)
 
 
@@ -48,7 +48,7 @@ def test_one_record_adds_at_most_the_largest_value(place):
 
 
 def _classifier(weights, intercepts):
-    return asked.CorrectCount(
+    return correct_count.CorrectCount(
         spec=CorrectCountSpec(),
         weights=np.array(weights, np.float32),
         intercepts=np.array(intercepts, np.float32),

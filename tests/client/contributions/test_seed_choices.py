@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from client.contributions import seed_choices
-from common import asked
 from common.errors import ProtocolError
 from common.privacy.mechanisms import UNIT
-from common.queries import SeedChoiceSpec
+from common.queries import in_party
+from common.queries.in_party import SeedChoiceSpec
 from tests.client.asking import chosen, embedded, random_units, unit
 
 KEY = bytes(range(32))
@@ -13,7 +13,7 @@ KEY = bytes(range(32))
 
 def _query(choices, vectors, labels=None, nearest=0):
     labels = np.zeros(len(vectors), np.int32) if labels is None else np.array(labels, np.int32)
-    return asked.SeedChoice(spec=SeedChoiceSpec(choices=choices, nearest=nearest), vectors=vectors, labels=labels)
+    return in_party.SeedChoice(spec=SeedChoiceSpec(choices=choices, nearest=nearest), vectors=vectors, labels=labels)
 
 
 def _records(count, dim=3):

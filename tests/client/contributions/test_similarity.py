@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.contributions.similarity import contribution
-from common import asked
-from common.queries import SelfSimilaritySpec
+from common.queries import self_similarity
+from common.queries.self_similarity import SelfSimilaritySpec
 from tests.client.asking import embedded, random_units, unit
 
 _TEXTS = "abcdef"
@@ -22,7 +22,7 @@ _VECTORS = dict(
 
 
 def _query(**spec):
-    return asked.SelfSimilarity(spec=SelfSimilaritySpec(**spec))
+    return self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(**spec))
 
 
 def _records(pairs):

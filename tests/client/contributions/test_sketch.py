@@ -8,7 +8,7 @@ import pytest
 from client.contributions import sketch as module
 from client.contributions.histograms import first_terms
 from client.contributions.sketch import contribution
-from common.fourier import features
+from common.queries.sketch import features
 from tests.client import asking
 from tests.client.asking import TERMS, chosen, embedded, random_records, random_units
 

@@ -7,9 +7,8 @@ import pytest
 
 from client.contributions import votes as client_votes
 from client.contributions.votes import contribution
-from common.asked import Votes
 from common.errors import InternalError, ProtocolError
-from common.queries import VotesSpec
+from common.queries.votes import Votes, VotesSpec
 
 
 def _unit(rows):

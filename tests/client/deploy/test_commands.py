@@ -16,10 +16,11 @@ from client.desk import Desk
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec, SeedChoiceSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.in_party import SeedChoiceSpec
+from common.queries.texts import AbstractedSeedsSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import PartyFile
-from common.text_queries import AbstractedSeedsSpec
 from server.deploy.authority import make_authority
 from tests.federations import CANARY, plan
 

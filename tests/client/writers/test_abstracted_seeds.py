@@ -12,8 +12,8 @@ from client.writers.sentiment import Mood, Vader
 from common.domain import Record
 from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec
-from common.text_queries import AbstractedSeedsSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.texts import AbstractedSeedsSpec
 from tests.federations import ENCODER, LABELS
 from tests.tiny import tiny_summariser
 

@@ -14,8 +14,8 @@ from client.writers import causal_model, fine_tuning
 from client.writers.fine_tuning import ROOM, FineTuning, Tuner, train
 from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec
-from common.text_queries import FineTunedSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.texts import FineTunedSpec
 from tests.client.asking import embedded
 
 LABELS = ("a", "second")

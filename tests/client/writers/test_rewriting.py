@@ -13,8 +13,8 @@ from common import redaction
 from common.domain import Record
 from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec
-from common.text_queries import RewrittenSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.texts import RewrittenSpec
 from tests.client.writers.test_fine_tuning import folder_of
 from tests.federations import ENCODER, LABELS
 

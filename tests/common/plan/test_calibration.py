@@ -10,15 +10,11 @@ from common.plan.guarantee import verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
-from common.queries import (
-    LabelHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
-    SketchSpec,
-    VocabularySpec,
-    VotesSpec,
-)
-from common.text_queries import AbstractedSeedsSpec, RewrittenSpec
+from common.queries.histograms import LabelHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.sketch import SketchSpec
+from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
+from common.queries.votes import VotesSpec
 from tests.federations import plan
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)

@@ -9,7 +9,9 @@ from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
-from common.queries import LabelHistogramSpec, LengthRangeSpec, VotesSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.in_party import LengthRangeSpec
+from common.queries.votes import VotesSpec
 
 SMALL = VotesSpec(top=5)
 VOTES = PlannedQuery(name="votes", spec=SMALL, times=4)

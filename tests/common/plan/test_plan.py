@@ -8,14 +8,11 @@ from common.errors import ConfigError, PlanError
 from common.plan.plan import MOST_ANSWERS, Plan
 from common.plan.planned import PlannedQuery, polya_scale
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
-from common.queries import (
-    LabelHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
-    SketchSpec,
-    VotesSpec,
-)
-from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.sketch import SketchSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.votes import VotesSpec
 
 SPEC = VotesSpec(top=8)
 QUERY = PlannedQuery(name="votes", spec=SPEC, times=4, scale=1560.0)

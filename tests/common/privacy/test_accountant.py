@@ -17,7 +17,7 @@ from common.privacy.accountant import (
 from common.privacy.gaussian import gaussian_epsilon, gaussian_mu, sum_gap
 from common.privacy.norms import amplified
 from common.privacy.sensitivity import Sensitivity
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 
 VOTES = VotesSpec(top=8)
 SHIFTS = VOTES.sensitivity

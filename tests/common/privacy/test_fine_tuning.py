@@ -14,7 +14,7 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.sensitivity import Sensitivity
-from common.text_queries import MOST_TRAINABLE, FineTunedSpec
+from common.queries.texts import MOST_TRAINABLE, FineTunedSpec
 
 DELTA = 1e-5
 INFINITE = math.inf

@@ -13,7 +13,7 @@ from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.gaussian import gaussian_delta, gaussian_epsilon, rounded_mu_squared
 from common.privacy.norms import amplified
 from common.privacy.sensitivity import Sensitivity
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 
 DELTA = 1e-5
 ONE = Sensitivity.of((1,), 1)

@@ -9,7 +9,8 @@ from common.plan.calibration import calibrate
 from common.plan.guarantee import epsilon_pure, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.queries import LabelHistogramSpec, SketchSpec, VocabularySpec
+from common.queries.histograms import LabelHistogramSpec, VocabularySpec
+from common.queries.sketch import SketchSpec
 
 COUNTS = VocabularySpec(first=10)
 SKETCH = SketchSpec(labels=2, features=50, paired=False, grid=16)

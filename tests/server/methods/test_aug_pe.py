@@ -3,9 +3,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.asked import decode_terms
 from common.errors import ConfigError
-from common.queries import VocabularySpec, VotesSpec
+from common.queries.histograms import VocabularySpec
+from common.queries.terms import decode_terms
+from common.queries.votes import VotesSpec
 from server.methods.aug_pe import VOCABULARY, VOTES, AugPe
 from tests.contracts.methods import TASK, World, run, steps
 

@@ -6,10 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common import asked
-from common.asked import decode_terms
 from common.errors import ConfigError, DataError, ProviderError
-from common.queries import SketchSpec, VocabularySpec
+from common.queries import histograms
+from common.queries.histograms import VocabularySpec
+from common.queries.sketch import SketchSpec
+from common.queries.terms import decode_terms
 from server.methods.dp_kps import RAW, VOCABULARY, DpKps
 from tests.contracts.methods import TASK, World, run
 
@@ -83,7 +84,7 @@ def test_asks_for_sketches_of_the_terms_with_the_highest_noised_counts(terms):
 
 def told(query, phrases):
     """The answer of records that hold one phrase each, without noise."""
-    from common.fourier import features
+    from common.queries.sketch import features
 
     answer = np.zeros((query.spec.labels, query.spec.features))
     for label, phrase in enumerate(phrases):
@@ -153,7 +154,7 @@ def test_each_prompt_shows_the_recipient_examples_with_their_own_phrases(terms, 
 @pytest.mark.parametrize("sequence", ["independent", "iterative"])
 def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(terms, sequence):
     def answers(name, nth, query):
-        if isinstance(query, asked.Vocabulary):
+        if isinstance(query, histograms.Vocabulary):
             return (9, 8, 7, 6, 0, 0, 0, 0)
         return np.zeros(query.length)
 

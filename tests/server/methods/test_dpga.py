@@ -8,7 +8,10 @@ from common.errors import ConfigError, ProviderError
 from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.privacy import accountant
-from common.queries import LabelHistogramSpec, LengthHistogramSpec, LengthRangeSpec, SelfSimilaritySpec, VotesSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
+from common.queries.in_party import LengthRangeSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
 from tests.contracts.methods import TASK, World, run, steps
 

@@ -2,7 +2,7 @@ from collections import Counter
 
 import numpy as np
 
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 from server.methods.pre_text import VOTES, PreText
 from tests.contracts.methods import TASK, World, run, steps
 

@@ -6,10 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common import texts
 from common.errors import ConfigError, ProtocolError, ProviderError
-from common.queries import SeedChoiceSpec, VotesSpec
-from common.text_queries import AbstractedSeedsSpec
+from common.queries import text_codec
+from common.queries.in_party import SeedChoiceSpec
+from common.queries.texts import AbstractedSeedsSpec
+from common.queries.votes import VotesSpec
 from server import refinement
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
 from server.refinement import Refinement
@@ -176,7 +177,7 @@ def released(*parties):
 
     def answer(name, nth, query):
         spec = query.spec
-        return np.array([texts.encode(own, spec.texts, spec.longest) for own in parties])
+        return np.array([text_codec.encode(own, spec.texts, spec.longest) for own in parties])
 
     return answer
 

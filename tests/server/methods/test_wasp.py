@@ -4,7 +4,7 @@ import pytest
 from common.domain import Task
 from common.errors import ConfigError
 from common.llm.base import Reply
-from common.queries import VotesSpec
+from common.queries.votes import VotesSpec
 from server.generate import generate, write
 from server.methods.base import State, Tools
 from server.methods.wasp import VOTES, Wasp

@@ -1,4 +1,4 @@
-"""Queries whose answers are texts, each party's own: not summed, not masked, as `common/texts.py` writes them down.
+"""Queries whose answers are texts: each party's own, not summed, not masked, encoded by `text_codec`.
 
     specification         a text is                                           noise                    proof
     AbstractedSeedsSpec   chosen among abstractions of a record               on the choice alone      none: infinity
@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from common.errors import ConfigError
 from common.privacy.sensitivity import Sensitivity
+from common.queries import text_codec
 from common.validate import integers_in
 
 _LARGEST_COUNT = 2**16
@@ -203,3 +204,15 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 UNPROVEN = (AbstractedSeedsSpec, RewrittenSpec)
 """What is released has no proof, whatever the noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Texts:
+    """Nothing more to ask, whichever kind it is: labels are the plan's, models and records the party's."""
+
+    spec: TextSpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer, as `common/queries/text_codec.py` writes texts down."""
+        return text_codec.length(self.spec.texts, self.spec.longest)

@@ -9,6 +9,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ProtocolError
+from common.queries.arrays import shape_of, wrong
+
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -59,3 +65,33 @@ class Extractor:
             if node in self._term:
                 term, behind = self._term[node], place + 1
         return term, behind
+
+
+def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
+    """The array form of a vocabulary.
+
+    Raises:
+        ProtocolError: There is none; one is empty, holds a line feed or half of a character, or stands there twice.
+    """
+    expected = "different terms in Unicode, none empty, each on one line"
+    if not terms or "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):
+        raise ProtocolError("vocabulary", expected=expected, got="others")
+    try:
+        return np.frombuffer("".join(f"{term}\n" for term in terms).encode(), dtype=np.uint8)
+    except UnicodeEncodeError as error:
+        raise ProtocolError("vocabulary", expected=expected, got="others") from error
+
+
+def decode_terms(terms: NDArray[np.uint8]) -> tuple[str, ...]:
+    """Inverse of `encode_terms`."""
+    return tuple(terms.tobytes().decode().split("\n")[:-1])
+
+
+def check_terms(kind: str, terms: NDArray[np.uint8]) -> None:
+    """Refuse anything but `encode_terms` of some vocabulary."""
+    if terms.ndim != 1 or terms.dtype != np.uint8 or not len(terms) or terms[-1] != ord("\n"):
+        raise wrong(kind, "terms", "bytes that end with a line feed", shape_of(terms))
+    try:
+        encode_terms(decode_terms(terms))
+    except (UnicodeDecodeError, ProtocolError) as error:
+        raise wrong(kind, "terms", "different terms in UTF-8, none empty", "others") from error

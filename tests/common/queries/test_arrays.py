@@ -4,27 +4,23 @@ import typing
 import numpy as np
 import pytest
 
-from common import asked
 from common.errors import ProtocolError
-from common.queries import (
-    CorrectCountSpec,
-    LabelHistogramSpec,
-    LengthHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
-    SelfSimilaritySpec,
-    SketchSpec,
-    VocabularySpec,
-    VotesSpec,
-)
-from common.text_queries import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries import closed_set, correct_count, histograms, in_party, self_similarity, sketch, texts, votes
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import SketchSpec
+from common.queries.terms import decode_terms, encode_terms
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.votes import VotesSpec
 
-_TERMS = asked.encode_terms(("fever", "chest pain"))
+_TERMS = encode_terms(("fever", "chest pain"))
 _VECTORS = np.array([[1, 0], [0.6, 0.8]], np.float32)
 
 
 def _votes(vectors=_VECTORS, labels=(0, 1), **spec):
-    return asked.Votes(spec=VotesSpec(**{"top": 8, **spec}), vectors=vectors, labels=np.array(labels, np.int32))
+    return votes.Votes(spec=VotesSpec(**{"top": 8, **spec}), vectors=vectors, labels=np.array(labels, np.int32))
 
 
 def _sketch(paired=True, prefix=0, **changes):
@@ -36,94 +32,94 @@ def _sketch(paired=True, prefix=0, **changes):
         "frequencies": np.arange(rows * 2 * max(1, prefix), dtype=np.float32).reshape(rows, -1),
         "phases": np.arange(0 if paired else rows, dtype=np.float32),
     }
-    return asked.Sketch(spec=spec, **(arrays | changes))
+    return sketch.Sketch(spec=spec, **(arrays | changes))
 
 
 def _lengths(edges=(10, 20), **spec):
-    return asked.LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array(edges, np.int32))
+    return histograms.LengthHistogram(spec=LengthHistogramSpec(bins=3, **spec), edges=np.array(edges, np.int32))
 
 
 def _classifier(weights=((1, 2, 3), (4, 5, 6)), intercepts=(0, 1)):
-    return asked.CorrectCount(
+    return correct_count.CorrectCount(
         spec=CorrectCountSpec(), weights=np.array(weights, np.float32), intercepts=np.array(intercepts, np.float32)
     )
 
 
 def _vocabulary(terms=_TERMS, **spec):
-    return asked.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
+    return histograms.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
 
 
 def _seeds(vectors=_VECTORS, labels=None, **spec):
     labels = np.zeros(len(vectors), np.int32) if labels is None else labels
-    return asked.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
+    return in_party.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
 
 
 _QUERIES = {
     "votes": (_votes(), 4),
     "nearest votes": (_votes(furthest=False), 2),
-    "label histogram": (asked.LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
+    "label histogram": (histograms.LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
     "length histogram": (_lengths(), 3),
-    "one bin": (asked.LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),
+    "one bin": (histograms.LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),
     "vocabulary": (_vocabulary(), 2),
     "paired sketch": (_sketch(), 12),
     "single sketch": (_sketch(paired=False), 12),
     "sketch of prefixes": (_sketch(prefix=3), 12),
-    "self-similarity": (asked.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
+    "self-similarity": (self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
     "correct count": (_classifier(), 2),
-    "length range": (asked.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
+    "length range": (in_party.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
     "seed choice": (_seeds(), 5),
-    "abstracted seeds": (asked.Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
-    "fine-tuned samples": (asked.Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
-    "rewritten records": (asked.Texts(spec=RewrittenSpec(texts=5, longest=9)), 50),
+    "abstracted seeds": (texts.Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
+    "fine-tuned samples": (texts.Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
+    "rewritten records": (texts.Texts(spec=RewrittenSpec(texts=5, longest=9)), 50),
 }
 
 
 def test_there_is_a_query_of_each_kind_here():
-    assert {type(query) for query, _ in _QUERIES.values()} == set(typing.get_args(asked.Query))
+    assert {type(query) for query, _ in _QUERIES.values()} == set(typing.get_args(closed_set.Query))
 
 
 @pytest.mark.parametrize("name", _QUERIES)
 def test_length_and_both_ways_back_from_arrays(name):
     query, length = _QUERIES[name]
     assert query.length == length
-    arrays = asked.inputs(query)
-    again = asked.asked(query.spec, arrays)
+    arrays = closed_set.inputs(query)
+    again = closed_set.asked(query.spec, arrays)
     assert type(again) is type(query)
-    assert asked.digest(again) == asked.digest(query)
+    assert closed_set.digest(again) == closed_set.digest(query)
     shapes = {key: array.shape for key, array in arrays.items()}
-    data = asked.to_bytes(query)
-    from_data = asked.from_bytes(query.spec, shapes, data)
-    assert asked.digest(from_data) == asked.digest(query)
-    for key, array in asked.inputs(from_data).items():
+    data = closed_set.to_bytes(query)
+    from_data = closed_set.from_bytes(query.spec, shapes, data)
+    assert closed_set.digest(from_data) == closed_set.digest(query)
+    for key, array in closed_set.inputs(from_data).items():
         assert array.dtype == arrays[key].dtype
         assert np.array_equal(array, arrays[key])
     for wrong in (data + b"\0", data[:-1]):
         if wrong != data:
             with pytest.raises(ProtocolError):
-                asked.from_bytes(query.spec, shapes, wrong)
+                closed_set.from_bytes(query.spec, shapes, wrong)
 
 
 @pytest.mark.parametrize("name", _QUERIES)
 def test_other_arrays_than_its_own_are_refused(name):
     query, _ = _QUERIES[name]
-    arrays = asked.inputs(query)
+    arrays = closed_set.inputs(query)
     more = arrays | {"secrets": np.zeros(3)}
     with pytest.raises(ProtocolError, match="arrays"):
-        asked.asked(query.spec, more)
+        closed_set.asked(query.spec, more)
     with pytest.raises(ProtocolError, match="arrays"):
-        asked.from_bytes(query.spec, {key: array.shape for key, array in more.items()}, asked.to_bytes(query))
+        closed_set.from_bytes(query.spec, {key: array.shape for key, array in more.items()}, closed_set.to_bytes(query))
     for left_out in arrays:
         fewer = {key: array for key, array in arrays.items() if key != left_out}
         with pytest.raises(ProtocolError, match="arrays"):
-            asked.asked(query.spec, fewer)
+            closed_set.asked(query.spec, fewer)
 
 
 @pytest.mark.parametrize("name", _QUERIES)
 def test_the_digest_depends_on_every_part(name):
     query, _ = _QUERIES[name]
-    digests = {asked.digest(query)}
+    digests = {closed_set.digest(query)}
     changed = [dataclasses.replace(query, spec=dataclasses.replace(query.spec, max_records=2))]
-    for key, array in asked.inputs(query).items():
+    for key, array in closed_set.inputs(query).items():
         if key in ("vectors", "terms"):
             # Rows, or letters of the first word, in another order.
             changed.append(dataclasses.replace(query, **{key: array[[1, 0, *range(2, len(array))]]}))
@@ -132,27 +128,27 @@ def test_the_digest_depends_on_every_part(name):
                 other = array.copy()
                 other.flat[place] += 0.25 if array.dtype.kind == "f" else 1
                 changed.append(dataclasses.replace(query, **{key: other}))
-    digests |= {asked.digest(other) for other in changed}
+    digests |= {closed_set.digest(other) for other in changed}
     assert len(digests) == len(changed) + 1
     assert all(len(digest) == 32 for digest in digests)
 
 
 def test_digests_of_all_queries_differ():
-    assert len({asked.digest(query) for query, _ in _QUERIES.values()}) == len(_QUERIES)
+    assert len({closed_set.digest(query) for query, _ in _QUERIES.values()}) == len(_QUERIES)
     # The same bytes in other shapes are another question.
     flat = _classifier(weights=np.arange(6).reshape(2, 3))
-    tall = asked.CorrectCount(
+    tall = correct_count.CorrectCount(
         spec=flat.spec, weights=np.arange(6, dtype=np.float32).reshape(2, 3)[:, :2].copy(), intercepts=flat.intercepts
     )
-    assert asked.digest(flat) != asked.digest(tall)
+    assert closed_set.digest(flat) != closed_set.digest(tall)
 
 
 def test_memory_layout_and_byte_order_are_not_content():
     reference = _votes()
     other = _votes(vectors=np.asfortranarray(reference.vectors))
-    assert asked.digest(other) == asked.digest(reference)
-    assert asked.to_bytes(other) == asked.to_bytes(reference)
-    assert asked.to_bytes(_lengths((1, 256))) == b"\1\0\0\0\0\1\0\0"
+    assert closed_set.digest(other) == closed_set.digest(reference)
+    assert closed_set.to_bytes(other) == closed_set.to_bytes(reference)
+    assert closed_set.to_bytes(_lengths((1, 256))) == b"\1\0\0\0\0\1\0\0"
 
 
 _NAN = np.array([[np.nan, 0], [0, 1]], np.float32)
@@ -181,7 +177,7 @@ def test_vectors_that_are_not_finite_unit_rows_are_refused(vectors):
     "labels", [np.zeros(3, np.int32), np.zeros(2, np.int64), np.array([0, -1], np.int32), np.zeros((2, 1), np.int32)]
 )
 def test_labels_of_candidates_are_one_number_each(labels):
-    for kind, spec in ((asked.Votes, VotesSpec(top=1)), (asked.SeedChoice, SeedChoiceSpec(choices=5))):
+    for kind, spec in ((votes.Votes, VotesSpec(top=1)), (in_party.SeedChoice, SeedChoiceSpec(choices=5))):
         with pytest.raises(ProtocolError, match="labels"):
             kind(spec=spec, vectors=_VECTORS, labels=labels)
 
@@ -201,7 +197,7 @@ def test_labels_of_candidates_are_one_number_each(labels):
 )
 def test_edges_are_ascending_and_one_fewer_than_bins(edges):
     with pytest.raises(ProtocolError, match="edges"):
-        asked.LengthHistogram(spec=LengthHistogramSpec(bins=3), edges=edges)
+        histograms.LengthHistogram(spec=LengthHistogramSpec(bins=3), edges=edges)
     assert _lengths((-(2**31), 2**31 - 1)).length == 3
 
 
@@ -228,17 +224,17 @@ def test_terms_are_different_lines_of_utf_8(terms):
 
 def test_terms_become_bytes_and_back():
     terms = ("naïve", "a b", "ﬁ", "x\ty", "\u2028")
-    assert asked.decode_terms(asked.encode_terms(terms)) == terms
-    assert _vocabulary(asked.encode_terms(terms)).length == 5
+    assert decode_terms(encode_terms(terms)) == terms
+    assert _vocabulary(encode_terms(terms)).length == 5
     for wrong in ((), ("\ud800",), ("",), ("a", "a"), ("a\nb",)):
         with pytest.raises(ProtocolError, match="vocabulary"):
-            asked.encode_terms(wrong)
+            encode_terms(wrong)
 
 
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"terms": asked.encode_terms(("one",))}, "vectors"),
+        ({"terms": encode_terms(("one",))}, "vectors"),
         ({"frequencies": np.zeros((4, 2), np.float32)}, "frequencies"),
         ({"frequencies": np.zeros((2, 4), np.float32)}, "frequencies"),
         ({"frequencies": np.zeros((2, 2))}, "frequencies"),
@@ -273,7 +269,7 @@ def test_sketches_have_vectors_frequencies_and_phases_that_fit(changes, named):
 )
 def test_classifiers_are_finite_and_fit(weights, intercepts):
     with pytest.raises(ProtocolError):
-        asked.CorrectCount(spec=CorrectCountSpec(), weights=weights, intercepts=intercepts)
+        correct_count.CorrectCount(spec=CorrectCountSpec(), weights=weights, intercepts=intercepts)
 
 
 def test_errors_show_shapes_and_no_contents():

@@ -3,26 +3,19 @@ import math
 
 import pytest
 
-from common import queries
 from common.errors import ConfigError
 from common.privacy import mechanisms
 from common.privacy.mechanisms import UNIT
 from common.privacy.sensitivity import Sensitivity
-from common.queries import (
-    KINDS,
-    CorrectCountSpec,
-    LabelHistogramSpec,
-    LengthHistogramSpec,
-    LengthRangeSpec,
-    SeedChoiceSpec,
-    SelfSimilaritySpec,
-    SketchSpec,
-    VocabularySpec,
-    VotesSpec,
-    spec_from_dict,
-    spec_to_dict,
-)
-from common.text_queries import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries import closed_set
+from common.queries.closed_set import KINDS, spec_from_dict, spec_to_dict
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import SketchSpec
+from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.votes import MOST_VOTES, VotesSpec
 
 _ALL = [
     VotesSpec(top=8, furthest=False, fine=3, max_records=2),
@@ -147,7 +140,7 @@ def test_plain_values_and_back(spec):
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
     assert len(KINDS) == len(set(KINDS)) == 12
-    assert set(queries.PROVEN) == set(KINDS) - {spec.kind for spec in UNPROVEN}
+    assert set(closed_set.PROVEN) == set(KINDS) - {spec.kind for spec in UNPROVEN}
     for spec in _ALL:
         assert spec.mechanisms
         assert (spec.mechanisms == mechanisms.SUMMED) == hasattr(spec, "largest")
@@ -180,7 +173,7 @@ def test_one_spelling_of_each_number():
 
 def test_impossible_combinations_are_refused():
     with pytest.raises(ConfigError, match="top"):
-        VotesSpec(top=queries.MOST_VOTES + 1)
+        VotesSpec(top=MOST_VOTES + 1)
     with pytest.raises(ConfigError, match="features"):
         SketchSpec(labels=2, features=3)
     assert SketchSpec(labels=2, features=3, paired=False).features == 3

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.vocabulary import Extractor, words
+from common.queries.terms import Extractor, words
 
 
 def _naive(terms, text, k):

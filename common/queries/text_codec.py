@@ -1,4 +1,4 @@
-"""Labelled texts as the integers of an answer, and back: what a query that answers with texts sends (`text_queries`).
+"""Labelled texts as the integers of an answer, and back: what a query that answers with texts sends (`texts`).
 
 A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one a coordinate, padded
 with zeros. An answer is `count` of these whatever there is to say, so that its length is public; a blank one, all

@@ -1,0 +1,54 @@
+"""Checks of a query's arrays: dtype, shape and range; the error names the query and the array."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ProtocolError
+
+_NORM_TOLERANCE = 1e-3
+_LARGEST_ENTRY = 1e6
+
+
+def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
+    """Refuse anything but unit rows (rows, dim) float32 with one label number (rows,) int32, at least 0, each."""
+    unit_rows(kind, vectors=vectors)
+    shaped(kind, "labels", labels, np.int32, (len(vectors),))
+    if labels.min() < 0:
+        raise wrong(kind, "labels", "numbers >= 0", int(labels.min()))
+
+
+def unit_rows(kind: str, *, vectors: NDArray[np.float32]) -> None:
+    """Refuse anything but a non-empty (rows, dim) float32 array of finite rows of norm 1."""
+    if vectors.ndim != 2 or vectors.dtype != np.float32 or 0 in vectors.shape:
+        raise wrong(kind, "vectors", "a non-empty (rows, dim) float32 array", shape_of(vectors))
+    # NaN and infinity fail this comparison too.
+    norms = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
+    off = np.flatnonzero(~(np.abs(norms - 1) <= 2 * _NORM_TOLERANCE))
+    if len(off):
+        raise wrong(kind, f"vectors, row {off[0]}", "finite and of norm 1", f"squared norm {norms[off[0]]:.6g}")
+
+
+def shaped(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
+    """Refuse another shape or dtype."""
+    if array.shape != shape or array.dtype != dtype:
+        raise wrong(kind, name, f"{shape} {np.dtype(dtype)}", shape_of(array))
+
+
+def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
+    """Refuse NaN, infinities and entries too large to compute with."""
+    for name, array in arrays.items():
+        # NaN and infinity fail this comparison too.
+        if not (np.abs(array) <= _LARGEST_ENTRY).all():
+            raise wrong(kind, name, f"numbers within +-{_LARGEST_ENTRY:g}", "others")
+
+
+def shape_of(array: NDArray[Any]) -> str:
+    """Shape and dtype, for an error message."""
+    return f"{array.shape} {array.dtype}"
+
+
+def wrong(kind: str, name: str, expected: str, got: object) -> ProtocolError:
+    """The error that refuses an array."""
+    return ProtocolError(f"{name} of a {kind} query", expected=expected, got=got)

@@ -1,0 +1,179 @@
+"""The closed set of private queries: what a party can be asked, and how far one privacy unit can move the answer.
+
+A query has a public specification (here), which the plan fixes, prices and hashes before anything private is touched,
+and an asked form (`common/queries/arrays.py`), which adds what the coordinator learns to ask about during the run. Each
+answer is a vector of integers. A query that is not in this file, or in `common/queries/texts.py`, cannot be asked.
+
+    specification        one record adds                              noise                     answer of L parties
+    VotesSpec            integers 2^(Q-q) to its Q nearest (furthest) Gaussian, Laplace         sum
+    LabelHistogramSpec   1 to its label                               Laplace, Gaussian         sum
+    LengthHistogramSpec  1 to the bin of its length                   Laplace, Gaussian         sum
+    VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
+    SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
+    SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
+    CorrectCountSpec     1 if a model is right on it, and 1           Laplace, Gaussian         sum
+    LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
+    SeedChoiceSpec       its choice of a candidate                    noisy max, in a party     one each
+    TextSpec             a text: three kinds in `texts.py`           see there                 one each
+
+A keyword histogram (each record votes for the nearest keyword of its label) is `VotesSpec(top=1, furthest=False)`.
+
+Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
+which a party keeps at most m = `max_records` by a rule that looks at that user's records only. Adding those m one after
+the other, the changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record. Each
+proof below is therefore for one record. All but the last ones are sums over the parties' disjoint records; one
+record is in one party, so the bounds hold for the sum as they stand, and for answers side by side too.
+
+Each specification says besides: `kind`, its name; `mechanisms` that may make it private; `grid`, the integer units in
+one vote, record, cosine or feature; `sensitivity` of the answer on that grid; and, for sums, `largest`, the most that
+one record can add to a coordinate.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError, ProtocolError
+from common.queries.correct_count import CorrectCount, CorrectCountSpec
+from common.queries.histograms import (
+    LabelHistogram,
+    LabelHistogramSpec,
+    LengthHistogram,
+    LengthHistogramSpec,
+    Vocabulary,
+    VocabularySpec,
+)
+from common.queries.in_party import LengthRange, LengthRangeSpec, SeedChoice, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
+from common.queries.sketch import Sketch, SketchSpec
+from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts, TextSpec
+from common.queries.votes import Votes, VotesSpec
+
+SummedSpec = (
+    VotesSpec
+    | LabelHistogramSpec
+    | LengthHistogramSpec
+    | VocabularySpec
+    | SketchSpec
+    | SelfSimilaritySpec
+    | CorrectCountSpec
+)
+Spec = SummedSpec | LengthRangeSpec | SeedChoiceSpec | TextSpec
+
+_KINDS: dict[str, type[Spec]] = {spec.kind: spec for spec in get_args(Spec)}
+KINDS = tuple(_KINDS)
+"""Names of all queries."""
+
+PROVEN = tuple(kind for kind, spec in _KINDS.items() if not issubclass(spec, UNPROVEN))
+"""Of those whose answers have a proof."""
+
+
+def spec_to_dict(spec: Spec) -> dict[str, Any]:
+    """Plain values, ready for JSON, with the name of the query."""
+    return {"kind": spec.kind, **asdict(spec)}
+
+
+def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
+    """Inverse of `spec_to_dict`.
+
+    Raises:
+        ConfigError: No query of that name has just these fields, or a value is out of range.
+    """
+    values = dict(plain)
+    spec = _KINDS.get(values.pop("kind", ""))
+    if spec is None or set(values) != {field.name for field in fields(spec)}:
+        raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
+    return spec(**values)
+
+
+Summed = Votes | LabelHistogram | LengthHistogram | Vocabulary | Sketch | SelfSimilarity | CorrectCount
+
+
+Query = Summed | LengthRange | SeedChoice | Texts
+
+
+_ASKED: dict[str, type[Query]] = {
+    VotesSpec.kind: Votes,
+    LabelHistogramSpec.kind: LabelHistogram,
+    LengthHistogramSpec.kind: LengthHistogram,
+    VocabularySpec.kind: Vocabulary,
+    SketchSpec.kind: Sketch,
+    SelfSimilaritySpec.kind: SelfSimilarity,
+    CorrectCountSpec.kind: CorrectCount,
+    LengthRangeSpec.kind: LengthRange,
+    SeedChoiceSpec.kind: SeedChoice,
+    AbstractedSeedsSpec.kind: Texts,
+    FineTunedSpec.kind: Texts,
+    RewrittenSpec.kind: Texts,
+}
+
+
+DTYPES = {
+    "vectors": "<f4",
+    "labels": "<i4",
+    "edges": "<i4",
+    "terms": "|u1",
+    "frequencies": "<f4",
+    "phases": "<f4",
+    "weights": "<f4",
+    "intercepts": "<f4",
+}
+"""Of each array, as it travels."""
+
+
+def inputs(query: Query) -> dict[str, NDArray[Any]]:
+    """The query's arrays by name."""
+    return {field.name: getattr(query, field.name) for field in fields(query) if field.name != "spec"}
+
+
+def to_bytes(query: Query) -> bytes:
+    """The contents of all arrays, one after the other, little-endian, row by row."""
+    return b"".join(array.astype(DTYPES[name], copy=False).tobytes() for name, array in inputs(query).items())
+
+
+def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -> Query:
+    """The query whose arrays have these shapes and contents.
+
+    Raises:
+        ProtocolError: They are not its arrays, or sizes disagree.
+    """
+    arrays, start = {}, 0
+    for name, shape in shapes.items():
+        if name not in DTYPES:
+            raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"among {', '.join(DTYPES)}", got="another")
+        dtype = np.dtype(DTYPES[name])
+        end = start + math.prod(shape) * dtype.itemsize
+        if end > len(data):
+            raise ProtocolError(f"{name} of a {spec.kind} query", expected=f"{shape} {dtype}", got="fewer bytes")
+        arrays[name] = np.frombuffer(data[start:end], dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        start = end
+    if start < len(data):
+        raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"{start} bytes", got=len(data))
+    return asked(spec, arrays)
+
+
+def asked(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
+    """The query of that specification with these arrays.
+
+    Raises:
+        ProtocolError: They are not its arrays.
+    """
+    kind = _ASKED[spec.kind]
+    expected = {field.name for field in fields(kind)} - {"spec"}
+    if set(arrays) != expected:
+        raise ProtocolError(f"arrays of a {spec.kind} query", expected=sorted(expected), got=sorted(arrays))
+    return kind(spec=spec, **arrays)  # type: ignore[arg-type]
+
+
+def digest(query: Query) -> bytes:
+    """SHA-256 over specification, names, shapes and little-endian contents: equal for equal queries and no others."""
+    header = [spec_to_dict(query.spec), *([name, *array.shape] for name, array in inputs(query).items())]
+    running = hashlib.sha256(b"caucus/query/2" + json.dumps(header, sort_keys=True).encode() + b"\0")
+    running.update(to_bytes(query))
+    return running.digest()

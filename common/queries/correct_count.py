@@ -1,0 +1,65 @@
+"""On how many records a released classifier is right."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import bounded, shape_of, shaped, wrong
+from common.validate import integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectCountSpec:
+    """On how many records a released classifier is right, and how many there are (federated evaluation).
+
+    The classifier is public, so a record adds 1 for being there and 1 if the classifier is right on it: l1 = 2,
+    l2 = sqrt(2). The number of records is private too, which is why it is counted with noise.
+
+    Attributes:
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "correct count"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    grid: ClassVar[int] = 1
+    largest: ClassVar[int] = 1
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        return Sensitivity.of((1, 1), self.max_records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CorrectCount:
+    """A linear classifier over the agreed encoder's vectors.
+
+    Attributes:
+        spec: The planned specification.
+        weights: (labels, dim) float32.
+        intercepts: (labels,) float32. The prediction is the label of the highest weights . x + intercept, of equals
+            the first.
+    """
+
+    spec: CorrectCountSpec
+    weights: NDArray[np.float32]
+    intercepts: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.weights.ndim != 2 or self.weights.dtype != np.float32 or 0 in self.weights.shape:
+            raise wrong(self.spec.kind, "weights", "a non-empty (labels, dim) float32 array", shape_of(self.weights))
+        shaped(self.spec.kind, "intercepts", self.intercepts, np.float32, (len(self.weights),))
+        bounded(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: records it is right on, records."""
+        return 2

@@ -1,0 +1,154 @@
+"""Histograms of labels, of lengths and of the terms of a public vocabulary."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import shaped, wrong
+from common.queries.terms import check_terms
+from common.validate import integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelHistogramSpec:
+    """How many records have each label of the plan.
+
+    A record has one label and adds 1 there; records of labels outside the plan add nothing. l1 = l2 = 1.
+
+    Attributes:
+        labels: C, labels of the plan.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "label histogram"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    grid: ClassVar[int] = 1
+    largest: ClassVar[int] = 1
+    labels: int
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        return Sensitivity.of((1,), self.max_records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthHistogramSpec:
+    """How many records have a length, in words, within each bin (DPGA-TextSyn, section 3.2).
+
+    The bins are public and disjoint and cover everything: shorter texts than the first and longer ones than the last
+    count in these. A record adds 1 to one bin. l1 = l2 = 1.
+
+    Attributes:
+        bins: How many.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "length histogram"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    grid: ClassVar[int] = 1
+    largest: ClassVar[int] = 1
+    bins: int = 100
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**20, bins=self.bins, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        return Sensitivity.of((1,), self.max_records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VocabularySpec:
+    """In how many records each term of a public vocabulary is among the first k (DP-KPS, section 2).
+
+    The vocabulary is public, every one of its terms has a coordinate with noise, zero counts too, and which terms of a
+    text are its first k distinct ones is computed from that text alone. So a record adds 1 to at most k coordinates:
+    l1 = k, l2 = sqrt(k).
+
+    Attributes:
+        first: k.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "vocabulary histogram"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    grid: ClassVar[int] = 1
+    largest: ClassVar[int] = 1
+    first: int
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**10, first=self.first)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        return Sensitivity.of((1,) * self.first, self.max_records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelHistogram:
+    """Nothing more to ask: the labels are the plan's."""
+
+    spec: LabelHistogramSpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: one a label."""
+        return self.spec.labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LengthHistogram:
+    """Where the bins lie.
+
+    Attributes:
+        spec: The planned specification.
+        edges: (bins - 1,) int32, ascending: a text of w words is in the bin after the last edge that is at most w.
+    """
+
+    spec: LengthHistogramSpec
+    edges: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        shaped(self.spec.kind, "edges", self.edges, np.int32, (self.spec.bins - 1,))
+        if (np.diff(self.edges.astype(np.int64)) <= 0).any():
+            raise wrong(self.spec.kind, "edges", "ascending numbers", "others")
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: one a bin."""
+        return self.spec.bins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Vocabulary:
+    """Which terms to look for.
+
+    Attributes:
+        spec: The planned specification.
+        terms: (bytes,) uint8: the terms in UTF-8, each followed by a line feed; see `encode_terms`.
+    """
+
+    spec: VocabularySpec
+    terms: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        check_terms(self.spec.kind, self.terms)
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: one a term."""
+        return int(np.count_nonzero(self.terms == ord("\n")))

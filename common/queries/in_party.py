@@ -1,0 +1,132 @@
+"""Queries that each party answers for itself, with all of the noise: a length range, and choices of seeds."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import labelled_rows
+from common.validate import integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthRangeSpec:
+    """Shortest and longest length, in words, of a party's records, about (DPGA-TextSyn, section 3.2).
+
+    The sparse vector technique in the party (`mechanisms.length_range`): AboveThreshold on "how many records are longer
+    than x" for x = 0, 1, ... up to a public cap, and likewise from the other side. One record moves each of these
+    counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork and
+    Roth 2014, theorem 3.23), however many counts were looked at, and both ends 4 / b: hence `l1` = 4. Each party asks
+    its own records, so what all parties answer costs as much as one party's answer.
+
+    Attributes:
+        cap: Longest length that is looked for, a public number.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "length range"
+    mechanisms: ClassVar[tuple[str, ...]] = ("sparse vector",)
+    grid: ClassVar[int] = 1
+    cap: int
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**16, cap=self.cap)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """`l1` over the scale is the epsilon of one answer."""
+        return Sensitivity(l1=4 * self.max_records, l2_squared=16 * self.max_records**2, touched=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedChoiceSpec:
+    """Each record's choice among candidates by noisy max (RPSG; METHODS: the pool variant), as positions, sorted.
+
+    A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
+    exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
+    records fills up with uniform choices, which are choices under equal utilities: a record more takes the place of
+    such a one. A party with more records lets that many of them choose, drawn uniformly: with a record more, the drawn
+    ones are the same but for at most one that is replaced. Both ways one choice is made with other utilities, and
+    positions are sorted, so that the order of records does not show. What one choice costs:
+
+    - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Another
+      record in the place of one moves each by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
+    - `nearest` = n: 1 for n candidates, the nearest of the record's label and, where it has fewer, of the others; 0 for
+      the rest. By the exponential mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and
+      Z = n + (K - n) exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So in
+      another record's place the probabilities of two outcomes differ by a factor of at most exp(1/b); and from the
+      uniform 1/K by at most that too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at one epsilon twice the exponent,
+      on the whole of the interval. It is subset selection (Ye and Barg 2018) of one candidate. Permute-and-flip has no
+      such constant Z.
+
+    Which candidates are of utility 1 may depend on the label and all else of the record: the bound looks at utilities.
+    A unit's records take part in one choice each and the pool is public, so that an answer is (l1 m / b, 0)-DP, and all
+    that is made from it is so end to end. Candidates that are made from the record have no such proof
+    (`texts.AbstractedSeedsSpec`).
+
+    Attributes:
+        choices: How many each party makes, a public number.
+        nearest: n, or 0.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "seed choice"
+    grid: ClassVar[int] = 1
+    choices: int
+    nearest: int = 0
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**16, choices=self.choices)
+        integers_in(0, 2**20, nearest=self.nearest)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """By which a choice may be made."""
+        return ("exponential",) if self.nearest else ("permute and flip", "exponential")
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """`l1` over the scale is the epsilon of one answer."""
+        l1 = (1 if self.nearest else 2) * self.max_records
+        return Sensitivity(l1=l1, l2_squared=l1**2, touched=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LengthRange:
+    """Nothing more to ask."""
+
+    spec: LengthRangeSpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: shortest, longest."""
+        return 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeedChoice:
+    """The public pool to choose from.
+
+    Attributes:
+        spec: The planned specification.
+        vectors: (candidates, dim) float32, unit norm.
+        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
+    """
+
+    spec: SeedChoiceSpec
+    vectors: NDArray[np.float32]
+    labels: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        labelled_rows(self.spec.kind, self.vectors, self.labels)
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: one a choice."""
+        return self.spec.choices

@@ -1,0 +1,57 @@
+"""The mean cosine of pairs of records."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.validate import integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfSimilaritySpec:
+    """Mean cosine of pairs of records (DPGA-TextSyn's starting tau): the sum of cosines, and the number of pairs.
+
+    A keyed digest of a record's text and label puts it into one of `buckets`; equal records are told apart by number,
+    so that taking one away takes away the last. A bucket that holds exactly two records makes a pair, no other does.
+    Which bucket a record goes to does not depend on other records, so one record more changes one bucket: from one to
+    two records a pair comes, from two to three it goes, else nothing happens. So the sum changes by one cosine, at most
+    B on the grid rounded toward zero, and the number of pairs, in units of B too, by B: l1 = 2 B, l2^2 = 2 B^2.
+    With as many buckets as records 37 % of the records are in pairs, the most that can be hoped for.
+
+    Attributes:
+        buckets: A public number, about that of all records of one party.
+        grid: B, grid units in 1.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "self-similarity"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    buckets: int
+    grid: int = 64
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**20, buckets=self.buckets, grid=self.grid, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        return Sensitivity.of((self.grid, self.grid), self.max_records)
+
+    @property
+    def largest(self) -> int:
+        """Largest value that one record can add to a coordinate."""
+        return self.grid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SelfSimilarity:
+    """Nothing more to ask."""
+
+    spec: SelfSimilaritySpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: the sum of cosines, the number of pairs."""
+        return 2

@@ -1,0 +1,151 @@
+"""Sketches of kernel densities by random Fourier features (Rahimi and Recht 2007; Wagner et al. 2023).
+
+With frequencies drawn from a standard normal distribution, divided by the bandwidth h, and phases uniform on [0, 2 pi),
+features of two points average to the Gaussian kernel of the two:
+
+    single:  E f_i(x) f_i(y) = exp(-|x - y|^2 / h^2),     paired:  E 2 f_i(x) f_i(y), likewise.
+
+So a sketch s, the sum of B times the features of n points, gives their mean kernel with y as the mean over i of
+s_i f_i(y) / (n B), twice that for paired features.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import bounded, shaped, unit_rows, wrong
+from common.queries.terms import check_terms
+from common.validate import flags, integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SketchSpec:
+    """Sketch of a kernel density of each label's phrases (DP-KPS, sections 2 and A.2; Wagner et al. 2023).
+
+    A record's points are its first k terms of the vocabulary, each as its public vector; or one point, its first
+    `prefix` terms side by side, blocks behind the last term zero. A point x has I features:
+
+        single:  sqrt(2) cos(sqrt(2) w_i . x + b_i),            i = 1..I,     each in [-sqrt(2), sqrt(2)]
+        paired:  cos(sqrt(2) w_i . x), sin(sqrt(2) w_i . x),    i = 1..I/2,   each pair of norm 1
+
+    with public frequencies w and phases b. The record adds, to the I coordinates of its own label, the mean of its
+    points' features times B, rounded toward zero; a record without terms adds nothing. Vectors, frequencies and phases
+    being public, that depends on the record alone. Means leave the bounds as they are, and rounding toward zero makes
+    no value larger. So on the grid
+
+        single:  I coordinates of at most s = floor(sqrt(2) B), hence l1 = I s, l2^2 = I s^2
+        paired:  l2^2 <= B^2 I / 2, hence l1 <= I B / sqrt(2) by Cauchy and Schwarz.
+
+    Cosines are computed in floating point, to about 1e-15; the bounds are rounded up by more than that can add, and
+    the contribution is cut off at s, or at B, besides. Single features with Laplace noise are the paper's pure DP;
+    paired features with Gaussian noise need noise in proportion to sqrt(I) instead of I.
+
+    Attributes:
+        labels: C, labels of the plan; the answer has C I coordinates, label by label.
+        features: I.
+        paired: Paired features.
+        first: k, terms of a record that count.
+        prefix: 0 for the mean over single terms; else how many terms, side by side, make the one point.
+        grid: B, grid units in 1.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "density sketch"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    labels: int
+    features: int
+    paired: bool = True
+    first: int = 10
+    prefix: int = 0
+    grid: int = 64
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
+        integers_in(1, 2**16, features=self.features)
+        integers_in(1, 2**10, first=self.first)
+        integers_in(0, self.first, prefix=self.prefix)
+        integers_in(1, 2**20, grid=self.grid)
+        flags(paired=self.paired)
+        if self.paired and self.features % 2:
+            raise ConfigError("features", expected="an even number of paired ones", got=self.features)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        if not self.paired:
+            return Sensitivity.of((self.largest,) * self.features, self.max_records)
+        l2_squared = self.features * self.grid**2 // 2 + 1
+        return Sensitivity(
+            l1=math.isqrt(self.features * l2_squared) * self.max_records + self.max_records,
+            l2_squared=l2_squared * self.max_records**2,
+            touched=self.features * self.max_records,
+        )
+
+    @property
+    def largest(self) -> int:
+        """Largest value that one record can add to a coordinate."""
+        return self.grid if self.paired else math.isqrt(2 * self.grid**2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sketch:
+    """The terms with their vectors, and the sketch's frequencies.
+
+    Attributes:
+        spec: The planned specification.
+        terms: As in `Vocabulary`.
+        vectors: (terms, dim) float32, unit norm.
+        frequencies: (features, blocks * dim) float32, half as many rows for paired features; blocks is `prefix`, or 1.
+            The kernel's bandwidth is in them.
+        phases: (features,) float32; (0,) for paired features.
+    """
+
+    spec: SketchSpec
+    terms: NDArray[np.uint8]
+    vectors: NDArray[np.float32]
+    frequencies: NDArray[np.float32]
+    phases: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        check_terms(self.spec.kind, self.terms)
+        unit_rows(self.spec.kind, vectors=self.vectors)
+        terms = int(np.count_nonzero(self.terms == ord("\n")))
+        if len(self.vectors) != terms:
+            raise wrong(self.spec.kind, "vectors", f"one for each of {terms} terms", len(self.vectors))
+        rows = self.spec.features // (2 if self.spec.paired else 1)
+        columns = max(1, self.spec.prefix) * self.vectors.shape[1]
+        shaped(self.spec.kind, "frequencies", self.frequencies, np.float32, (rows, columns))
+        shaped(self.spec.kind, "phases", self.phases, np.float32, (0 if self.spec.paired else rows,))
+        bounded(self.spec.kind, frequencies=self.frequencies, phases=self.phases)
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: the features of the first label, then of the next."""
+        return self.spec.labels * self.spec.features
+
+
+_ROOT = math.sqrt(2)
+
+
+def features(products: NDArray[np.float64], phases: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Features of points, given their inner products with the frequencies.
+
+    Args:
+        products: (n, rows) w_i . x.
+        phases: (rows,) for single features; (0,) for paired ones.
+
+    Returns:
+        (n, rows) sqrt(2) cos(sqrt(2) w_i . x + b_i); or (n, 2 * rows), cosines, then sines, of all sqrt(2) w_i . x.
+    """
+    angles = _ROOT * products
+    if len(phases):
+        single: NDArray[np.float64] = _ROOT * np.cos(angles + phases)
+        return single
+    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)

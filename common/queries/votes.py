@@ -1,0 +1,102 @@
+"""Nearest and furthest votes: how they are specified, why they are private, and the form in which they are asked."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import labelled_rows
+from common.validate import flags, integers_in
+
+MOST_VOTES = 20
+"""Largest Q: keeps 2^(Q-1) times any plausible number of records far below 2^63."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VotesSpec:
+    r"""Nearest and furthest votes of WASP (section 3.3), on the integer grid that is `grid` = f 2^(Q-1) times votes.
+
+    A record gives its q-th nearest candidate of its own label 2^-(q-1) votes, q = 1..Q, and, in a second half of the
+    vector, its q-th furthest candidate the same. On the grid these are the integers f 2^(Q-q).
+
+    Which candidates a record ranks where depends on that record and on public candidates alone, so the change is this
+    record's own contribution. Its label has n candidates and it ranks r = min(Q, n) of them, in each direction all
+    different. So, in units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
+    and so does the furthest half. The halves are separate coordinates even if a candidate is among the nearest and the
+    furthest (certain for n < 2Q); in one common histogram both would land on one coordinate and n = 2 would give an l2
+    change of 2.121 votes. r < Q drops the smallest changes and moves nothing more, so r = Q is the worst case:
+
+        l1 = k f (2^Q - 1),   l2^2 = k f^2 (4^Q - 1) / 3   on the grid, with k = 2 halves (1 without the furthest),
+
+    in votes l2^2 = (k 4/3)(1 - 4^-Q). Both are reached as soon as n >= Q.
+
+    Attributes:
+        top: Q >= 1, votes of one record in each direction.
+        furthest: Whether the furthest candidates are voted on too.
+        fine: f >= 1, grid units in the smallest vote: for few votes and many parties, whose shares of noise would
+            otherwise be too small for whole numbers.
+        max_records: m, the records that one privacy unit may hold; 1 is sample level.
+    """
+
+    kind: ClassVar[str] = "votes"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    top: int
+    furthest: bool = True
+    fine: int = 1
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, MOST_VOTES, top=self.top)
+        integers_in(1, 2**20, max_records=self.max_records)
+        integers_in(1, 2**10, fine=self.fine)
+        flags(furthest=self.furthest)
+
+    @property
+    def grid(self) -> int:
+        """Grid units in one vote: f 2^(Q-1)."""
+        return self.fine << (self.top - 1)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sum, on the grid."""
+        half = tuple(self.fine << q for q in range(self.top))
+        return Sensitivity.of(tuple(sorted(half + half)) if self.furthest else half, self.max_records)
+
+    @property
+    def largest(self) -> int:
+        """Largest value that one record can add to a coordinate."""
+        return self.grid
+
+    @property
+    def paper_l1(self) -> float:
+        """The bound, in votes, that WASP's paper takes for the l2 sensitivity: 2 for each direction, 1 for Top-1."""
+        return (1.0 if self.top == 1 else 2.0) * (2 if self.furthest else 1) * self.max_records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Votes:
+    """Which candidates there are.
+
+    Attributes:
+        spec: The planned specification.
+        vectors: (candidates, dim) float32, unit norm: the candidates under the agreed encoder.
+        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
+
+    Raises:
+        ProtocolError: If the arrays are not such; so for all queries below.
+    """
+
+    spec: VotesSpec
+    vectors: NDArray[np.float32]
+    labels: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        labelled_rows(self.spec.kind, self.vectors, self.labels)
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: nearest first, then furthest."""
+        return len(self.labels) * (2 if self.spec.furthest else 1)
