@@ -22,16 +22,17 @@ from omegaconf import DictConfig, OmegaConf
 from common import validate
 from common.data.sources import Source
 from common.errors import CheckpointError, ConfigError
-from common.llm.base import Provider
-from common.llm.spending import Spending
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.remembered import Remembered
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
-from server import models, tracking
+from server import tracking
 from server.evaluate import Evaluation
 from server.failure import told
+from server.llm import providers
+from server.llm.base import Provider
+from server.llm.spending import Spending
 from server.methods.base import Method
 from server.network import FlowerNetwork, Network
 from server.planning import Secagg, make_plan
@@ -48,7 +49,7 @@ SETTINGS = {
         *("parties", "max_dropouts", "max_attempts", "colluders", "timeout", "retries"),
         *("records", "partition", "alpha", "canaries"),  # in a simulation
     },
-    "llm": models.SETTINGS,
+    "llm": providers.SETTINGS,
 }
 """That decide about privacy, or about money."""
 
@@ -131,12 +132,12 @@ class Parts:
         if path := (folder and folder / "vectors.db") if cache == "run" else cache:
             self.encoder = Remembered(self.encoder, path)
         self.spending = Spending(
-            path=folder / models.SPENDING if folder else None,
+            path=folder / providers.SPENDING if folder else None,
             max_cost=config.llm.get("max_cost"),
             max_tokens=config.llm.get("max_tokens"),
         )
-        self.cleaner = models.cleaner(config.llm.get("clean"), self.source.task(), self.source.public_texts)
-        self.providers: dict[str, Provider] = models.providers(
+        self.cleaner = providers.cleaner(config.llm.get("clean"), self.source.task(), self.source.public_texts)
+        self.providers: dict[str, Provider] = providers.providers(
             {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
             use=config.llm.use,
             public_texts=self.source.public_texts,

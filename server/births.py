@@ -12,8 +12,8 @@ import numpy as np
 
 from common import rng
 from common.domain import Candidate
-from common.llm.base import Request
-from server import prompts
+from server.llm import prompts
+from server.llm.base import Request
 from server.metadata import Metadata
 from server.methods.base import Tools
 

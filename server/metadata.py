@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.domain import Task
-from server import prompts, selection
-from server.generate import Written
+from server.llm import orders, prompts
+from server.llm.generate import Written
 from server.methods.base import Tools
 
 Counts = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Metadata:
 
     def deal(self, texts: int) -> list[str]:
         """A label for each of so many new texts: to every label its share, within one text."""
-        counts = selection.allocate(texts, np.array(list(self.labels.values())))
+        counts = orders.allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
     def draw_keyword(self, label: str, generator: np.random.Generator) -> str | None:
@@ -124,7 +124,7 @@ def list_keywords(
     """
     requests = []
     for label in labels:
-        for number, part in enumerate(selection.allocate(count, np.ones(len(tools.models)))):
+        for number, part in enumerate(orders.allocate(count, np.ones(len(tools.models)))):
             if part:
                 generator = rng.experiment(tools.experiment_seed, "keywords", label, number)
                 request = prompts.subtopics(

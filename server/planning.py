@@ -10,8 +10,6 @@ from common import validate
 from common.domain import Task
 from common.fourier import noise_error
 from common.ledger.ledger import Ledger
-from common.llm.base import Provider
-from common.llm.spending import Price, Usage
 from common.plan import guarantee
 from common.plan.calibration import calibrate
 from common.plan.plan import Plan
@@ -23,6 +21,8 @@ from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.secagg.graph import parameters as graph_parameters
 from server.federated import with_evaluation
+from server.llm.base import Provider
+from server.llm.spending import Price, Usage
 from server.methods.base import Method
 from server.rehearsal import rehearse
 from server.statement import not_covered, statement

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import ConfigError
-from common.llm.spending import Spending
 from common.models.encoder import Encoder
-from server import models
+from server.llm import providers
+from server.llm.spending import Spending
 
 FILES = {
     "task": ("test", "public_text"),
@@ -141,7 +141,7 @@ class _Parts:
             one: self._build(specs[one], _partial_=True) if one == name else None for one in specs
         }
         encoder = self._encoder or Encoder.embedded()  # a missing one was told already, and hides nothing else
-        built = models.providers(
+        built = providers.providers(
             offered, use=[name], public_texts=self._public_texts, encoder=encoder,
             experiment_seed=self._config.experiment_seed, spending=Spending(), folder=None,
         )  # fmt: skip

@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.domain import Task
-from common.llm.base import Arrived, Provider, Reply, Request
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
 from common.queries.closed_set import asked
 from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
 from common.queries.texts import TextSpec
-from server import prompts
-from server.generate import Order, Writer, Yield, generate, write
+from server.llm import prompts
+from server.llm.base import Arrived, Provider, Reply, Request
+from server.llm.generate import Yield, generate, write
+from server.llm.orders import Order, Writer
 from server.methods.base import Method, Tools
 
 _TOKENS_PER_WORD = 1.35

@@ -8,7 +8,8 @@ from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
-from server import rounds, selection
+from server import rounds
+from server.llm import orders
 from server.methods.base import State, Tools
 
 
@@ -38,7 +39,7 @@ def state(
     """
     labels = list(tools.task.labels)
     read, odd = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
-    left = selection.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
+    left = orders.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
     candidates: list[Candidate] = []
     for at in rng.experiment(tools.experiment_seed, "released").permutation(len(read)).tolist():
         number, text = read[at]

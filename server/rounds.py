@@ -8,29 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
-from common.llm.spending import Spending
-from server import selection
-from server.generate import Order, Written, Yield
-
-
-def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
-    """Orders of so many texts in all, as many of each model and each label as of the next, within one.
-
-    Labels are balanced, since how many records have a label is private.
-    """
-    return orders(
-        selection.per_label(selection.allocate(samples, np.ones(len(models))), len(task.labels)), task, models
-    )
-
-
-def orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
-    """Orders of `shares` texts, (models, labels)."""
-    return [
-        Order(model=model, label=label, count=int(shares[k, c]))
-        for k, model in enumerate(models)
-        for c, label in enumerate(task.labels)
-        if shares[k, c]
-    ]
+from server.llm.generate import Written, Yield
+from server.llm.spending import Spending
 
 
 def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:

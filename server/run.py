@@ -32,9 +32,6 @@ from tqdm import tqdm
 from common.domain import Candidate, Record, Task
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
-from common.llm.base import Provider
-from common.llm.clean import Cleaner
-from common.llm.spending import Spending
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.privacy import accountant
@@ -45,7 +42,10 @@ from common.system.files import write_atomic
 from server import evaluate, federated, measures, projection, rounds
 from server.ask import Answered, Federation
 from server.checkpoint import Checkpoint
-from server.generate import PLAIN, generate, write
+from server.llm.base import Provider
+from server.llm.clean import Cleaner
+from server.llm.generate import PLAIN, generate, write
+from server.llm.spending import Spending
 from server.methods.base import Method, State, Tools
 from server.network import Network
 from server.plain import for_json

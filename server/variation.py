@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from common import rng, validate
 from common.domain import Candidate
-from common.llm.base import Request
-from server import prompts
-from server.generate import Written
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.generate import Written
 from server.methods.base import Tools
 
 SHORTEST = 3

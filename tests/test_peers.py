@@ -21,8 +21,6 @@ from client.records import Embedded
 from client.session import RefusalError
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DropoutError
-from common.llm.base import Reply
-from common.llm.cache import Cached
 from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.planned import PlannedQuery, release
 from common.privacy import accountant
@@ -34,7 +32,10 @@ from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.votes import Votes, VotesSpec
 from server.app import Parts, load, store
-from server.generate import Order, generate
+from server.llm.base import Reply
+from server.llm.cache import Cached
+from server.llm.generate import generate
+from server.llm.orders import Order
 from simulations.federation import with_labels
 from tests.contracts.providers import requests
 from tests.e2e.runs import labelled, lines, resume, settings, tiny
@@ -311,7 +312,7 @@ def refuse(*args, **kwargs):
     raise OSError("no network")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
 import client.command, client.service, server.command, server.app, simulations.run, simulations.federation
-from common.llm.anthropic import provider
+from server.llm.remote.anthropic import provider
 from tests.e2e.runs import settings
 parts = server.app.Parts(settings())
 assert parts.providers

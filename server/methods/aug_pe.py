@@ -21,13 +21,15 @@ import numpy as np
 from common import rng, validate
 from common.domain import Task
 from common.errors import ConfigError
-from common.llm.base import Request
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
-from server import keyphrases, prompts, rounds, selection, survivors
-from server.generate import Order, Writer, Yield
+from server import keyphrases, rounds, survivors
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.generate import Yield
+from server.llm.orders import Order, Writer, even_orders, per_label
 from server.methods.base import State, Tools
 from server.variation import Variation, children, look_ahead, vectors
 
@@ -128,7 +130,7 @@ class AugPe:
         labels = rounds.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
 
-        sizes = selection.per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
+        sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         wanted = [size // self.expansion for size in sizes]
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
         parents, notes = survivors.choose(
@@ -159,7 +161,7 @@ class AugPe:
 
     def _first(self, tools: Tools) -> Yield:
         """The population of round 0."""
-        orders = rounds.even_orders(self.samples, tools.task, tools.models)
+        orders = even_orders(self.samples, tools.task, tools.models)
         return tools.generate(orders, self._writer(tools), round_number=0)
 
     def _writer(self, tools: Tools) -> Writer:

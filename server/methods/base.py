@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from common.domain import Candidate, Task
 from common.plan.planned import PlannedQuery
-from server.generate import Written, Yield
+from server.llm.generate import Written, Yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ class Tools:
         task: What is public about the data.
         models: Names of the language models.
         experiment_seed: For `common.rng.experiment`; never for noise.
-        generate: Orders to texts; see `server/generate.py`.
-        write: Requests, each with its model, to the texts of each; see `server/generate.py`.
+        generate: Orders to texts; see `server/llm/generate.py`.
+        write: Requests, each with its model, to the texts of each; see `server/llm/generate.py`.
         embed: Texts to (texts, dimensions) float32, unit norm.
         ask: `ask(name, nth, **arrays)`: a query's name in the plan, which of its answers (from 0), and the arrays of
             its asked form (`common/queries/arrays.py`). Gives the noised answer in votes, records, cosines or features:

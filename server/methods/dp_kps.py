@@ -22,15 +22,17 @@ from common import rng, validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts
-from common.llm.base import Request
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
-from server import keyphrases, prompts, rounds, selection
-from server.generate import Order, Written, Yield, refuse_missing
+from server import keyphrases, rounds
 from server.keyphrases import Density, Sequences
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.generate import Written, Yield, refuse_missing
+from server.llm.orders import Order, even_orders, per_label
 from server.methods.base import State, Tools
 
 VOCABULARY = "vocabulary"
@@ -148,7 +150,7 @@ class DpKps:
         examples, vocabulary = self._examples(terms), self._private_vocabulary(terms, tools)
         vectors = tools.embed(vocabulary)
         densities = [self._density(spec, vocabulary, vectors, tools) for spec in self._sketches(tools.task, 1)]
-        sizes = selection.per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
+        sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         drawn = [self._draw(densities, label, vectors, size, tools) for label, size in enumerate(sizes)]
         seeds = [
             (label, tuple(vocabulary[phrase] for phrase in phrases))
@@ -216,7 +218,7 @@ class DpKps:
                 tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
             )
 
-        orders = rounds.even_orders(self.samples, tools.task, tools.models)
+        orders = even_orders(self.samples, tools.task, tools.models)
         harvest = tools.generate(orders, write, round_number=0)
         return harvest.candidates, harvest
 

@@ -35,7 +35,7 @@ from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server import metadata, rounds
 from server.births import Birth, Births
-from server.generate import Written
+from server.llm.generate import Written
 from server.metadata import Metadata
 from server.methods.base import State, Tools
 from server.suppression import self_similarity, suppress

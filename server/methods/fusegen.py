@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError
-from common.llm.base import Request
 from common.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from common.plan.planned import PlannedQuery
-from server import prompts, rounds, selection
-from server.generate import Order, Writer
+from server import rounds
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.orders import Order, Writer, allocate, orders, per_label
 from server.methods.base import State, Tools
 
 
@@ -85,17 +86,17 @@ class FuseGen:
     def step(self, state: State, tools: Tools) -> State:
         """One round, top to bottom."""
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
-        even = selection.allocate(after - before, np.ones(len(tools.models)))
-        shares = selection.per_label(even, len(tools.task.labels), before)
-        orders = rounds.orders(shares, tools.task, tools.models)
-        harvest = tools.generate(orders, self._writer(state, tools), round_number=state.round)
+        even = allocate(after - before, np.ones(len(tools.models)))
+        shares = per_label(even, len(tools.task.labels), before)
+        batch = orders(shares, tools.task, tools.models)
+        harvest = tools.generate(batch, self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         labels = rounds.label_numbers(candidates, tools.task)
         vectors = tools.embed([candidate.text for candidate in candidates])
         report = rounds.report(
             state.round,
             tools.models,
-            requested=rounds.sums((order.model, order.count) for order in orders),
+            requested=rounds.sums((order.model, order.count) for order in batch),
             generated=harvest.candidates,
             candidates=len(candidates),
             work=[harvest],

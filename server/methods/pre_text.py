@@ -19,11 +19,13 @@ import numpy as np
 from common import rng, validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError
-from common.llm.base import Request
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server import prompts, rounds, selection, survivors
-from server.generate import Order, Written, Yield
+from server import rounds, survivors
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.generate import Written, Yield
+from server.llm.orders import Order, even_orders, per_label
 from server.methods.base import State, Tools
 from server.variation import Variation, children, look_ahead, vectors
 
@@ -98,7 +100,7 @@ class PreText:
         labels = rounds.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
 
-        sizes = selection.per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
+        sizes = per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
         parents, notes = survivors.choose(
             votes, labels, sizes, select="sample", threshold=self.threshold, rng=generator, task=tools.task
@@ -143,7 +145,7 @@ class PreText:
                 words=self.words,
             )  # fmt: skip
 
-        orders = rounds.even_orders(samples, tools.task, tools.models)
+        orders = even_orders(samples, tools.task, tools.models)
         return tools.generate(orders, write, round_number=round_number)
 
     @property

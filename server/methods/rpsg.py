@@ -26,14 +26,16 @@ from numpy.typing import NDArray
 from common import rng, validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError, ProtocolError
-from common.llm.base import Request
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
 from common.queries.in_party import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
-from server import prompts, rounds, selection, survivors
-from server.generate import Order, Written, Yield, refuse_missing
+from server import rounds, survivors
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.generate import Written, Yield, refuse_missing
+from server.llm.orders import Order, even_orders, per_label
 from server.methods.base import State, Tools
 from server.refinement import Refinement, redacted
 from server.survivors import Parents
@@ -261,7 +263,7 @@ class Rpsg:
                 words=self.abstract_words,
             )  # fmt: skip
 
-        orders = rounds.even_orders(count, replace(tools.task, labels=labels), tools.models)
+        orders = even_orders(count, replace(tools.task, labels=labels), tools.models)
         return tools.generate(orders, write, round_number=0)
 
     def _write(
@@ -291,7 +293,7 @@ class Rpsg:
 
     def _wanted(self, task: Task) -> list[int]:
         """Texts of each label that are to be left."""
-        sizes: list[int] = selection.per_label(np.array([self.samples]), len(task.labels))[0].tolist()
+        sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:

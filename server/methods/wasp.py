@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from common import validate
 from common.domain import Candidate, Task
 from common.errors import ConfigError
-from common.llm.base import Request
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server import prompts, rounds, selection
-from server.generate import Order, Writer
+from server import rounds, selection
+from server.llm import prompts
+from server.llm.base import Request
+from server.llm.orders import Order, Writer, allocate, orders, per_label
 from server.methods.base import State, Tools
 from server.variation import Variation, look_ahead, vectors
 
@@ -133,8 +134,8 @@ class Wasp:
     def _order(self, state: State, tools: Tools) -> list[Order]:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         weights = np.array([state.memory["weights"][model] for model in tools.models])
-        shares = selection.per_label(selection.allocate(after - before, weights), len(tools.task.labels), before)
-        return rounds.orders(shares, tools.task, tools.models)
+        shares = per_label(allocate(after - before, weights), len(tools.task.labels), before)
+        return orders(shares, tools.task, tools.models)
 
     def _writer(self, state: State, tools: Tools) -> Writer:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:

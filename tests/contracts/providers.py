@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.llm.base import LOSSES, Provider, Reply, Request
+from server.llm.base import LOSSES, Provider, Reply, Request
 
 LABELS = (("late card", "a card that has not come"), ("lost card", "a card that was lost or stolen"))
 

@@ -27,8 +27,8 @@ POINTS = (
     "common.ledger.ledger.Ledger.commit",
     "common.ledger.ledger.Ledger.data_set",
     "common.ledger.ledger.Ledger.forget",
-    "common.llm.cache._write",
-    "common.llm.embedded.Embedded._write",
+    "server.llm.cache._write",
+    "server.llm.builtin.model.Embedded._write",
     "client.service.PartyService.handle",
     "client.answer.answer",
     "client.secagg.Ready.mask",
@@ -94,7 +94,7 @@ def arm(diary, event=None):
 
 
 def _note(diary, name, args, kwargs):
-    if name == "common.llm.embedded.Embedded._write":
+    if name == "server.llm.builtin.model.Embedded._write":
         model, request = args[:2]
         diary.write("request", request.key(model.identity))
     if name == "server.checkpoint.Checkpoint.commit":

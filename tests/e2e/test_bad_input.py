@@ -6,8 +6,8 @@ import pytest
 from hydra.errors import InstantiationException
 
 from common.errors import CaucusError, ConfigError, DataError, DropoutError, PlanError, ProviderError
-from common.llm.base import Reply
-from common.llm.embedded import Embedded
+from server.llm.base import Reply
+from server.llm.builtin.model import Embedded
 from simulations import run as simulation
 from simulations.local_grid import LocalGrid
 from tests.e2e.runs import command, labelled, lines, read, resume, tiny, warm

@@ -15,8 +15,8 @@ from client import answer, service
 from client.contributions import contribute
 from common.errors import CaucusError, DropoutError, ProviderError
 from common.ledger.ledger import Ledger
-from common.llm.embedded import Embedded
 from common.models.encoder import Encoder
+from server.llm.builtin.model import Embedded
 from tests.e2e.runs import die, forked, labelled, resume, tiny
 
 

@@ -187,7 +187,7 @@ def test_one_party_alone_is_said_to_be_without_masks(tmp_path, caplog):
 
 
 def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
-    from server import prompts
+    from server.llm import prompts
 
     seen = []
     by_example = prompts.by_example

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.domain import Task
-from common.llm.base import Reply
 from common.queries.histograms import LengthHistogram, LengthHistogramSpec
 from common.rng import experiment
-from server.generate import write
+from server.llm.base import Reply
+from server.llm.generate import write
 from server.metadata import (
     Metadata,
     bins,

@@ -6,12 +6,12 @@ import pytest
 from common.domain import Task
 from common.errors import PlanError
 from common.ledger.ledger import Ledger
-from common.llm.base import Request
-from common.llm.spending import Price
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.in_party import LengthRangeSpec
+from server.llm.base import Request
+from server.llm.spending import Price
 from server.methods.wasp import Wasp
 from server.planning import Secagg, describe, forecast, make_plan
 

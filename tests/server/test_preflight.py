@@ -55,7 +55,7 @@ def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
 
 
 def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monkeypatch, tmp_path):
-    from common.llm.local import Local
+    from server.llm.local import Local
 
     monkeypatch.setattr(Local, "_model", property(lambda _: pytest.fail("weights were loaded")))
     writer = tiny_writer(tmp_path / "writer", ("a card",))
@@ -80,7 +80,7 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
 
 def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeypatch):
     from common.errors import ProviderError
-    from common.llm.embedded import Embedded
+    from server.llm.builtin.model import Embedded
 
     def refuses(self):
         raise ProviderError("no answer", where=self.name)

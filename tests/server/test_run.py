@@ -9,8 +9,8 @@ import pytest
 
 from common.domain import Record
 from common.errors import CheckpointError, ProviderError
-from common.llm.base import Reply
 from server.evaluate import Evaluation
+from server.llm.base import Reply
 from server.methods.wasp import Wasp
 from server.plain import for_json
 from server.run import Setup, run

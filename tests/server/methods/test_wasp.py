@@ -3,9 +3,9 @@ import pytest
 
 from common.domain import Task
 from common.errors import ConfigError
-from common.llm.base import Reply
 from common.queries.votes import VotesSpec
-from server.generate import generate, write
+from server.llm.base import Reply
+from server.llm.generate import generate, write
 from server.methods.base import State, Tools
 from server.methods.wasp import VOTES, Wasp
 

@@ -1,0 +1,181 @@
+"""What the embedded model has read, and what the descriptions of labels mean to it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.rng import experiment
+from server.llm.builtin.ngram import Between, Sentence, bare, normal, sentences, tokenise
+from server.llm.builtin.phrases import Phrases
+
+Vector = NDArray[np.float32]
+
+NORM = 4000.0
+"""Norm of vectors as whole numbers: products stay below 2^24, which float32 sums exactly in any order."""
+
+_TOPICS = 8  # texts around which a model reads that has not read all
+_TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
+_RECALLED = 1.0  # weight of those passages beside the description itself
+_OWN = 0.5  # weight of the description as it stands beside that difference
+_AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken off the label's own
+_OTHERS = 0.5  # how far words are told from the other labels' rather than from all that was read, in [0, 1]
+_COMMON = 0.03  # share of texts above which a word is too common to name a label
+_SHORT_NAME, _SHORT_WORD = 3, 4  # letters of the shortest word that can name a label, and that can describe it
+
+
+class TextEncoder(Protocol):
+    """Whatever turns texts into vectors."""
+
+    def encode(self, texts: Sequence[str]) -> Vector:
+        """(len(texts), dimensions) float32, unit norm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sense:
+    """What a label means to a model.
+
+    Attributes:
+        vector: (dimensions,) float32, unit norm.
+        words: How much more often each word comes up than with the other labels.
+        terms: Rare words of its description, in runs, whether ever read or not; of a bare name those of letters.
+    """
+
+    vector: Vector
+    words: dict[str, float]
+    terms: tuple[Sentence, ...]
+
+
+class Library:
+    """What a model has read.
+
+    Args:
+        texts: All that it may read.
+        encoder: Gives their vectors.
+        share: How much of it is read: below 1, the texts nearest to a few drawn at random.
+        seed: Experiment seed of that draw.
+        name: The model's name, so that models of one experiment read different shares.
+
+    Attributes:
+        vectors: (texts, dimensions) float32, unit norm, the mean of all taken off.
+        whole: The same as whole numbers of norm `NORM`.
+        parts: The sentences of each text.
+        words: The words of each text, bare.
+        times: In how many texts each word stands.
+        common: Words that stand in too many texts to name a label.
+        between: All sentences, by neighbouring tokens.
+        known: Normal forms of the texts.
+    """
+
+    def __init__(self, texts: list[str], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
+        raw = encoder.encode(texts)
+        # Off the mean, what all texts have in common no longer makes them all alike.
+        self._mean = raw.mean(axis=0, dtype=np.float64).astype(np.float32)
+        vectors = self.centred(raw)
+        if share < 1:
+            rng = experiment(seed, "embedded model", name, "read")
+            topics = vectors[rng.choice(len(texts), size=min(_TOPICS, len(texts)), replace=False)]
+            order = np.argsort(-(whole_numbers(vectors) @ whole_numbers(topics).T).max(axis=1), kind="stable")
+            kept = np.sort(order[: max(1, round(share * len(texts)))])
+            texts, vectors = [texts[at] for at in kept], vectors[kept]
+        self.vectors = vectors
+        self.whole = whole_numbers(vectors)
+        self.parts = [sentences(text) for text in texts]
+        self.between = Between([part for parts in self.parts for part in parts])
+        self.words = [frozenset(bare(token) for part in parts for token in part) for parts in self.parts]
+        self.times = Counter(word for words in self.words for word in words)
+        self.common = frozenset(word for word, count in self.times.items() if count > _COMMON * len(texts))
+        self._encoder = encoder
+        self._senses: dict[tuple[tuple[str, str], ...], dict[str, Sense]] = {}
+        self.known = frozenset(normal(text) for text in texts)
+
+    def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
+        """What each label's description brings to mind, worked out once for a set of labels.
+
+        It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
+        Lavrenko and Croft 2001 for the words), each against the same of the other labels.
+        """
+        if labels not in self._senses:
+            raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
+            count = min(_TYPICAL, len(self.parts))
+            tops = [np.argsort(-row, kind="stable")[:count] for row in whole_numbers(_apart(raw)) @ self.whole.T]
+            recalled = _apart(np.stack([self.vectors[top].mean(axis=0) for top in tops]))
+            seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
+            self._senses[labels] = {
+                label: Sense(
+                    vector=unit(own + _OWN * plain + _RECALLED * more),
+                    words=self._telling(seen, at, count),
+                    terms=self._terms(labels, label),
+                )
+                for at, ((label, _), own, plain, more) in enumerate(
+                    zip(labels, _apart(raw), raw, recalled, strict=True)
+                )
+            }
+        return self._senses[labels]
+
+    def _telling(self, seen: list[Counter[str]], at: int, count: int) -> dict[str, float]:
+        """How much more often each word stands in a label's passages than in the others' and in all, in the middle."""
+        total = sum(seen, Counter[str]())
+        rest = max(1, len(seen) - 1) * count
+        ratios = {}
+        for word, times in total.items():
+            if times > 1:
+                own = (seen[at][word] + 1) / (count + 2)
+                others = (times - seen[at][word] + 1) / (rest + 2)
+                everywhere = (self.times[word] + 1) / (len(self.parts) + 2)
+                ratios[word] = own / others**_OTHERS / everywhere ** (1 - _OTHERS)
+        return ratios
+
+    def _terms(self, labels: tuple[tuple[str, str], ...], wanted: str) -> tuple[Sentence, ...]:
+        others = {bare(word) for label in labels if label[0] != wanted for word in tokenise(described(*label))}
+        runs: list[list[str]] = [[]]
+        names = {bare(token) for token in tokenise(described(wanted, ""))}
+        description = dict(labels)[wanted]
+        # A label that is not described may be called by a code, which is no word of its texts.
+        bare_name = normal(description) == normal(wanted.replace("_", " "))
+        for token in tokenise(description):
+            word = bare(token)
+            # Short words are grammar, unless they are the label's name: "age limit", "ATM".
+            telling = word[:1].isalnum() and len(word) >= (_SHORT_NAME if word in names else _SHORT_WORD)
+            if telling and word not in self.common and word not in others and (word.isalpha() or not bare_name):
+                runs[-1].append(f" {word}")
+            elif runs[-1]:
+                runs.append([])
+        return tuple(dict.fromkeys(tuple(run) for run in runs if run))
+
+    @cached_property
+    def phrases(self) -> Phrases:
+        """Gathered when a request first asks for phrases."""
+        return Phrases(self.parts)
+
+    def centred(self, raw: Vector) -> Vector:
+        """Unit vectors after the mean of all that was read is taken off."""
+        return unit(raw - self._mean)
+
+
+def described(label: str, description: str) -> str:
+    """A label in words."""
+    return f"{label.replace('_', ' ')}: {description}"
+
+
+def _apart(vectors: Vector) -> Vector:
+    """Each of some vectors with the mean of the others taken off in part; (labels, dimensions) float32, unit norm."""
+    rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
+    return unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
+
+
+def unit(vectors: Vector) -> Vector:
+    """Vectors scaled to unit norm; one that is next to nothing stays so."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
+    return scaled
+
+
+def whole_numbers(vectors: Vector) -> Vector:
+    """Unit vectors as whole numbers, so that a cosine has the same bits whichever requests share a batch."""
+    whole: Vector = np.rint(vectors * np.float32(NORM))
+    return whole

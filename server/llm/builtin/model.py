@@ -1,0 +1,219 @@
+"""The language model that needs no network, no weights and no key: small, and honest about it.
+
+It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
+what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,
+source texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`writer`). What it
+writes comes out of the fields of the request; no task is built in. `Request.wording` says how to address a chat model,
+and means nothing here.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ProviderError
+from common.rng import experiment, stream
+from common.validate import at_least, in_range, not_empty, positive
+from server.llm.base import Arrived, Reply, Request
+from server.llm.builtin.library import NORM, Library, Sense, TextEncoder, Vector, unit, whole_numbers
+from server.llm.builtin.ngram import sentences, tokenise
+from server.llm.builtin.writer import Passage, Writer
+
+_VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
+_BLOCK = 256  # requests whose nearness to everything is held at once
+_SHORTLIST = 256  # passages that one request looks at
+_PASSAGES = 32  # of which it reads these again
+_SHAPES = 16  # read beside them where no exemplar shows what a text looks like
+_ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
+_CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
+_DESCRIPTION = 0.5  # weight of label and description beside exemplars
+_TELLING = 64  # passages nearest to a label whose phrases are its subtopics
+_TOKENS_PER_WORD = 1.3
+_WORDS_OF_A_PHRASE = 2
+
+
+class Embedded:
+    """A retrieval-weighted n-gram model of public text.
+
+    Args:
+        name: How reports and candidates name it.
+        public_texts: All that it may read.
+        encoder: Tells which texts are near each other.
+        share: Share of the public text that it has read; below 1, the part on topics drawn at random.
+        focus: How strictly it keeps to the nearest passages, as an inverse temperature of cosines.
+        noise: Share of words that it writes with an eye on the last word alone, in [0, 1].
+        experiment_seed: Decides what it has read and, with a request's own seed, what it draws.
+
+    Raises:
+        ProviderError: There is no public text to read.
+    """
+
+    remote = False
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        public_texts: Sequence[str],
+        encoder: TextEncoder,
+        share: float = 1.0,
+        focus: float = 8.0,
+        noise: float = 0.1,
+        experiment_seed: int = 0,
+    ) -> None:
+        not_empty(name=name)
+        in_range(0.01, 1, share=share)
+        positive(focus=focus)
+        in_range(0, 1, noise=noise)
+        at_least(0, experiment_seed=experiment_seed)
+        self._texts = [text for text in dict.fromkeys(public_texts) if tokenise(text)]
+        if not self._texts:
+            raise ProviderError(
+                f"the embedded model {name} has nothing to read",
+                expected="public texts of the kind that is to be written",
+                got="none",
+                do="give it a file of public texts, or choose a model that brings its own knowledge",
+            )
+        self._usual_words = sum(len(text.split()) for text in self._texts) / len(self._texts)
+        read = hashlib.sha256("\x1f".join(self._texts).encode()).hexdigest()[:16]
+        self.name = name
+        settings = f"{name}/{share}/{focus}/{noise}/{experiment_seed}"
+        self.identity = f"embedded/{settings}/{read}/{getattr(encoder, 'digest', '')}/{_VERSION}"
+        self._encoder = encoder
+        self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
+
+    def check(self) -> None:
+        """Nothing to see: it works here."""
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """See `Provider.generate`. Each reply is a function of this model and its request alone."""
+        if not requests:
+            return []
+        vectors = self._vectors(requests)
+        replies: list[Reply] = []
+        for start in range(0, len(requests), _BLOCK):
+            block = requests[start : start + _BLOCK]
+            targets = np.stack([_target(request, vectors, self._library.sense(request.labels)) for request in block])
+            nearness = whole_numbers(targets) @ self._library.whole.T / np.float32(NORM**2)
+            for request, near in zip(block, nearness, strict=True):
+                texts = self._listed(request, near) if request.phrases else self._write(request, near, vectors)
+                written = sum(len(text.split()) for text in texts)
+                read = self.estimate(request)[0]
+                reply = Reply(texts=texts, input_tokens=read, output_tokens=round(written * _TOKENS_PER_WORD))
+                replies.append(reply)
+                if arrived is not None:
+                    arrived(len(replies) - 1, reply)
+        return replies
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """Tokens read and to be written, for the forecast; they cost nothing here."""
+        fields = (request.good, request.bad, request.source, request.must, (request.description,))
+        read = sum(len(text.split()) for field in fields for text in field)
+        unasked = _WORDS_OF_A_PHRASE if request.phrases else self._usual_words
+        written = request.n * (request.words or unasked)
+        return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
+
+    @cached_property
+    def _library(self) -> Library:
+        """Read at the first request: a run that resumes from its cache never needs it."""
+        return Library(self._texts, self._encoder, self._share, self._seed, self.name)
+
+    def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
+        """Vectors of all that the requests show, each text encoded once."""
+        shown = dict.fromkeys(text for request in requests for text in _shown(request))
+        raw = self._library.centred(self._encoder.encode(list(shown)))
+        return dict(zip(shown, raw, strict=True))
+
+    def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
+        """One request: draw passages near the target, then write."""
+        library = self._library
+        sense = None if request.label is None else library.sense(request.labels)[request.label]
+        rng = experiment(self._seed, "embedded model", self.name, request.seed)
+        drawn = self._drawn(near, _PASSAGES, rng)
+        shown = request.good + request.source  # of which a text of the kind takes its shape
+        anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
+        shapeless = not shown or request.abstract
+        if shapeless:
+            # Nothing shows what a text looks like: some text that was read does, and of those like it the near ones.
+            shape = library.vectors[rng.integers(len(near))]
+            like = whole_numbers(shape) @ library.whole.T
+            alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
+            drawn = np.concatenate([drawn, self._drawn(np.where(alike, near, np.float32(-2)), _SHAPES, rng)])
+        return Writer(
+            request=request,
+            passages=[
+                Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
+            ],
+            shapes=min(_SHAPES, len(near)) if shapeless else 0,
+            meaning={} if sense is None else sense.words,
+            terms=() if sense is None else sense.terms,
+            common=library.common,
+            anchors=anchors,
+            between=library.between,
+            known=library.known,
+            focus=self._focus,
+            noise=self._noise,
+            seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
+        ).texts()
+
+    def _listed(self, request: Request, near: Vector) -> tuple[str, ...]:
+        """Phrases that tell the passages nearest to the label from those nearest to the others."""
+        library = self._library
+        senses = [sense for label, sense in library.sense(request.labels).items() if request.label not in (None, label)]
+        anything = request.label is None and request.attribute is None
+        count = len(near) if anything else min(_TELLING, len(near))
+        tops = [np.argsort(-row, kind="stable")[:count] for row in (near, *(library.whole @ s.vector for s in senses))]
+        return library.phrases.characteristic(
+            tops[0],
+            np.setdiff1d(np.concatenate([tops[0][:0], *tops[1:]]), tops[0]),
+            count=request.n,
+            temperature=request.temperature,
+            rng=experiment(self._seed, "embedded model", self.name, request.seed),
+        )
+
+    def _drawn(self, near: Vector, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Passages drawn without replacement in proportion to exp(focus · nearness), by Gumbel noise on the scores."""
+        short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
+        short = short[np.lexsort((short, -near[short]))]
+        scores = self._focus * near[short] + rng.gumbel(size=len(short))
+        drawn: NDArray[np.intp] = short[np.argsort(-scores)[:count]]
+        return drawn
+
+
+def _shown(request: Request) -> Iterable[str]:
+    yield from request.good
+    yield from request.bad
+    yield from request.source
+    if request.attribute is not None:
+        yield request.attribute
+    if request.must:
+        yield "; ".join(request.must)
+
+
+def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense]) -> Vector:
+    """Where in the encoder's space the texts are to lie."""
+    target = np.zeros_like(next(iter(sense.values())).vector)
+    weight = 1.0
+    if request.source:
+        target += unit(_mean(vectors[text] for text in request.source))
+        weight = _DESCRIPTION
+    if request.good:
+        good = _mean(vectors[text] for text in request.good)
+        beyond = good - _mean(vectors[text] for text in request.bad) if request.bad else 0.0
+        target += unit(good + _CONTRAST * beyond)
+        weight = _DESCRIPTION
+    if request.must:
+        target += vectors["; ".join(request.must)]
+    if request.attribute is not None:
+        target += _DESCRIPTION * vectors[request.attribute]
+    if request.label is not None:
+        target += weight * sense[request.label].vector
+    return unit(target)
+
+
+def _mean(vectors: Iterable[Vector]) -> Vector:
+    mean: Vector = np.stack(list(vectors)).mean(axis=0)
+    return mean

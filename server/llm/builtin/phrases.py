@@ -1,0 +1,88 @@
+"""Short phrases that are characteristic of some passages: the embedded model's answer when it is asked for subtopics.
+
+A phrase is one to three neighbouring words. It counts by how often passages near a label hold it, times the logarithm
+of how much more often that is than elsewhere (pointwise divergence: Tomokiyo and Hurst 2003), elsewhere being the other
+labels' passages and all that was read, in the geometric middle; a longer phrase says more and counts for more.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from server.llm.builtin.ngram import Sentence, bare
+
+Phrase = tuple[str, ...]
+
+_LONGEST = 3  # words
+_SHORTEST = 4  # letters of a phrase's first and last word
+_COMMON = 0.25  # share of texts above which a word neither begins nor ends a phrase, as no English stop word does
+_TWICE = 2  # passages that a phrase stands in at least
+_CHOICE = 3  # candidates for each phrase wanted
+_LEAST = 1e-3  # of a score, so that what tells nothing apart comes last and not never
+
+
+class Phrases:
+    """All phrases of some texts.
+
+    Args:
+        texts: Their sentences.
+    """
+
+    def __init__(self, texts: Sequence[Sequence[Sentence]]) -> None:
+        words = Counter(word for text in texts for word in {bare(token) for part in text for token in part})
+        self._grammar = ENGLISH_STOP_WORDS | {word for word, times in words.items() if times > _COMMON * len(texts) > 1}
+        self._of = [frozenset(phrase for part in text for phrase in self._within(part)) for text in texts]
+        self._times = Counter(phrase for phrases in self._of for phrase in phrases)
+
+    def characteristic(
+        self,
+        near: NDArray[np.intp],
+        others: NDArray[np.intp],
+        *,
+        count: int,
+        temperature: float,
+        rng: np.random.Generator,
+    ) -> tuple[str, ...]:
+        """At most `count` phrases, none of which holds another's words, the likeliest ones first.
+
+        Args:
+            near: Numbers of the passages to tell apart.
+            others: Numbers of those to tell them from; may be none.
+            count: Phrases wanted.
+            temperature: Spread of the draw among the best; 0 takes the best.
+            rng: The request's own random numbers.
+        """
+        own, rest = self._counted(near), self._counted(others)
+        scores = {}
+        for phrase, times in own.items():
+            if times >= min(_TWICE, len(near)):
+                here = times / len(near)
+                there = (rest[phrase] + 1) / (len(others) + 2) if len(others) else 1.0
+                everywhere = self._times[phrase] / len(self._of)
+                usual = math.sqrt(there * everywhere) if len(others) else everywhere
+                scores[phrase] = len(phrase) * max(here * math.log(here / usual), _LEAST * here)
+        best = sorted(scores, key=lambda phrase: (-scores[phrase], phrase))[: _CHOICE * count]
+        luck = temperature * rng.gumbel(size=len(best))
+        drawn = sorted(zip(best, luck, strict=True), key=lambda pair: -math.log(scores[pair[0]]) - pair[1])
+        kept: list[Phrase] = []
+        for phrase, _ in drawn:
+            if all(not set(phrase) <= set(other) and not set(other) <= set(phrase) for other in kept):
+                kept.append(phrase)
+        return tuple(" ".join(phrase) for phrase in kept[:count])
+
+    def _counted(self, texts: NDArray[np.intp]) -> Counter[Phrase]:
+        return Counter(phrase for at in texts for phrase in self._of[at])
+
+    def _within(self, part: Sentence) -> Iterator[Phrase]:
+        words = [bare(token) for token in part]
+        fit = [word.isalpha() and len(word) >= _SHORTEST and word not in self._grammar for word in words]
+        for begin in range(len(words)):
+            for end in range(begin, min(begin + _LONGEST, len(words))):
+                if not words[end][:1].isalpha():
+                    break
+                if fit[begin] and fit[end]:
+                    yield tuple(words[begin : end + 1])

@@ -1,0 +1,132 @@
+"""Replies on disk: a run that was killed, or that is repeated, pays for no text twice.
+
+One SQLite file serves any number of models and processes. It holds hashes of requests and synthetic texts, never a
+prompt. Each reply is its own transaction and is written when it arrives, not when its batch is done.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from common.errors import ProviderError
+from server.llm.base import Arrived, Provider, Reply, Request
+
+_WAIT_S = 60.0  # for another process to finish its write
+_SCHEMA = """
+create table if not exists answers (
+    key text primary key, texts text not null, input_tokens integer not null, cached_tokens integer not null,
+    output_tokens integer not null, loss text
+) without rowid
+"""
+
+
+class Cached:
+    """A provider that asks the one inside only for what is not on disk yet.
+
+    Args:
+        provider: The model to ask.
+        path: The SQLite file; made, with its folder, at the first use.
+
+    Attributes:
+        calls: Requests that really went to the model since construction. Equal requests of one batch go once.
+    """
+
+    def __init__(self, *, provider: Provider, path: str | Path) -> None:
+        self.name = provider.name
+        self.identity = provider.identity
+        self.remote = provider.remote
+        self.check = provider.check
+        self.calls = 0
+        self._provider = provider
+        self._path = Path(path)
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """See `Provider.generate`. A reply that never came (zero tokens, no text) is not stored, so it is asked again.
+
+        Raises:
+            ProviderError: From the model inside, after what did arrive was stored; or the file is no cache of ours.
+        """
+        keys = [request.key(self.identity) for request in requests]
+        with self._database() as database:
+            known = _read(database, set(keys))
+            places: dict[str, list[int]] = {}
+            for place, key in enumerate(keys):
+                if key in known:
+                    _tell(arrived, [place], known[key])
+                else:
+                    places.setdefault(key, []).append(place)
+
+            def store(position: int, reply: Reply) -> None:
+                key = missing[position]
+                if reply.texts or reply.input_tokens or reply.output_tokens:
+                    _write(database, key, reply)
+                _tell(arrived, places[key], reply)
+
+            missing = list(places)
+            self.calls += len(missing)
+            asked = [requests[places[key][0]] for key in missing]
+            fresh = self._provider.generate(asked, arrived=store) if asked else []
+        replies = known | dict(zip(missing, fresh, strict=True))
+        return [replies[key] for key in keys]
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """Tokens to expect: none for a reply that is on disk."""
+        if self._path.exists():
+            key = request.key(self.identity)
+            with self._database() as database:
+                if key in _read(database, {key}):
+                    return 0, 0
+        return self._provider.estimate(request)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """A connection of this call alone: connections must cross neither threads nor forks."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # Without isolation level each statement commits by itself, so nothing is lost with the process.
+            with closing(sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)) as database:
+                # A log that is appended to: no wait for the disk at each reply, and a killed process loses none.
+                database.execute("pragma journal_mode = wal")
+                database.execute("pragma synchronous = normal")
+                database.execute(_SCHEMA)
+                yield database
+        except sqlite3.Error as error:
+            raise ProviderError(
+                "the cache of replies cannot be used",
+                got=type(error).__name__,
+                where=self._path,
+                do="free the disk, or move the file away and start a new cache",
+            ) from error
+
+
+def _read(database: sqlite3.Connection, keys: set[str]) -> dict[str, Reply]:
+    found = {}
+    for key in keys:
+        row = database.execute(
+            "select texts, input_tokens, cached_tokens, output_tokens, loss from answers where key = ?", (key,)
+        ).fetchone()
+        if row is not None:
+            texts, read, cached, written, loss = row
+            found[key] = Reply(
+                texts=tuple(json.loads(texts)),
+                input_tokens=read,
+                cached_tokens=cached,
+                output_tokens=written,
+                loss=loss,
+            )
+    return found
+
+
+def _write(database: sqlite3.Connection, key: str, reply: Reply) -> None:
+    row = (
+        key, json.dumps(reply.texts), reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.loss
+    )  # fmt: skip
+    database.execute("insert or ignore into answers values (?, ?, ?, ?, ?, ?)", row)
+
+
+def _tell(arrived: Arrived | None, places: list[int], reply: Reply) -> None:
+    if arrived is not None:
+        for place in places:
+            arrived(place, reply)

@@ -1,0 +1,176 @@
+"""What models put around a text, or in its place: taken off, dropped, and counted, each rule by itself.
+
+Rules change what a model wrote in form alone. A text that they leave nothing of is lost, and asked for again.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+from server.llm.base import Request
+from server.llm.render import normal, render
+
+_FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
+_HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})\n+", re.MULTILINE)
+_PREFACE = re.compile(
+    r"^\s*(?:(?:sure|certainly|of course|absolutely)\b[^\n]{0,80}?[,.!:]\s*)?"
+    r"(?:here(?:'s|’s| is| are)|below is|this is)\b[^\n:]{0,120}:\s*\n?|^\s*(?:sure|certainly|of course)[!,.:]\s*\n",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"^\s*(?:(?:text|example|note|version|sample)\s+)?#?\d{1,3}[.):]\s+(?=\S)|^\s*[-*•]\s+", re.IGNORECASE
+)
+_QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
+_ECHOED_WORDS = 4  # fewer words may stand in a prompt by chance
+_USUAL_SHARE = 0.01  # a script that has less of the public letters is a stray one
+_FOREIGN_SHARE = 0.3
+_FEW_LETTERS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Which rules are on.
+
+    Attributes:
+        fences: Take off Markdown fences.
+        prefaces: Take off "Here is a note:" and its like.
+        headings: Take off Markdown headings before the text.
+        numbering: Take off a number or bullet before the text.
+        quotes: Take off quotation marks around the whole text.
+        echoes: Drop a text that is a piece of the prompt.
+        copies: Drop a text that the prompt showed, whatever its case and punctuation.
+        duplicates: Drop a text that the run has already, letter by letter.
+        foreign: Drop a text most of whose letters are of a script that the public texts are not in; such texts are
+            counted either way.
+    """
+
+    fences: bool = True
+    prefaces: bool = True
+    headings: bool = True
+    numbering: bool = True
+    quotes: bool = True
+    echoes: bool = True
+    copies: bool = True
+    duplicates: bool = True
+    foreign: bool = False
+
+    @classmethod
+    def none(cls) -> "Rules":
+        """All off."""
+        return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
+
+
+class Cleaner:
+    """The rules at work on one run's texts.
+
+    Args:
+        rules: Which.
+        public: Texts in the run's language, such as public texts and the task's descriptions; none: no language.
+    """
+
+    def __init__(self, rules: Rules, public: Iterable[str] = ()) -> None:
+        self._rules = rules
+        self._scripts = _usual_scripts(public)
+
+    def clean(self, texts: Sequence[str], request: Request, *, held: Container[str]) -> tuple[list[str], Counter[str]]:
+        """The texts that are left, and how many each rule changed, dropped or, for `foreign`, noticed.
+
+        Args:
+            texts: From one reply.
+            request: That they answer; phrases are no texts and pass as they are.
+            held: Texts that the run has already.
+        """
+        changed: Counter[str] = Counter()
+        # A model may write half of a surrogate pair, which no file holds.
+        stripped = [text.encode(errors="replace").decode().strip() for text in texts]
+        if request.phrases:
+            return [text for text in stripped if text], changed
+        shown = {normal(text) for text in request.shown} if self._rules.copies else set()
+        kept: list[str] = []
+        for text in stripped:
+            bare = self._bare(text, changed)
+            why = self._wrong(bare, request, shown)
+            if why is None and self._rules.duplicates and (bare in held or bare in kept):
+                why = "duplicates"
+            if why is not None:
+                changed[why] += 1
+            elif bare:
+                changed["foreign"] += self._is_foreign(bare)
+                kept.append(bare)
+        return kept, +changed
+
+    def _bare(self, text: str, changed: Counter[str]) -> str:
+        """Without what stands around it; again until nothing more comes off."""
+        steps = (("fences", _FENCE), ("prefaces", _PREFACE), ("headings", _HEADING), ("numbering", _NUMBER))
+        before = None
+        while before != text:
+            before = text
+            for rule, pattern in steps:
+                if getattr(self._rules, rule):
+                    text = _take(rule, text, pattern.sub("", text, count=0 if rule == "fences" else 1), changed)
+            if self._rules.quotes:
+                text = _take("quotes", text, _unquoted(text), changed)
+        return text
+
+    def _wrong(self, text: str, request: Request, shown: set[str]) -> str | None:
+        """The rule that drops a text for what it is."""
+        own = normal(text)
+        if self._rules.copies and own in shown:
+            return "copies"
+        if self._rules.echoes and len(own.split()) >= _ECHOED_WORDS and own in _prompt(request):
+            return "echoes"
+        if self._rules.foreign and self._is_foreign(text):
+            return "foreign"
+        return None
+
+    def _is_foreign(self, text: str) -> bool:
+        scripts = _scripts(text)
+        letters = scripts.total()
+        if not self._scripts or letters < _FEW_LETTERS:
+            return False
+        return sum(count for script, count in scripts.items() if script not in self._scripts) > _FOREIGN_SHARE * letters
+
+
+def _take(rule: str, before: str, after: str, changed: Counter[str]) -> str:
+    """A change that leaves something is made and counted."""
+    after = after.strip()
+    if not after or after == before:
+        return before
+    changed[rule] += 1
+    return after
+
+
+def _unquoted(text: str) -> str:
+    closing = _QUOTES.get(text[:1])
+    if len(text) < 2 or closing is None or text[-1] != closing:
+        return text
+    inner = text[1:-1]
+    # '"Yes," she said, "no."' is not one quotation.
+    return text if text[0] in inner or closing in inner else inner
+
+
+@lru_cache(maxsize=64)
+def _prompt(request: Request) -> str:
+    """The words of a prompt, less the texts it shows, which are `copies`."""
+    said = "\n".join(render(request))
+    for text in request.shown:
+        said = said.replace(text, "\n")
+    return " ".join(normal(said).split())
+
+
+def _usual_scripts(public: Iterable[str]) -> frozenset[str]:
+    counts: Counter[str] = sum((_scripts(text) for text in public), Counter())
+    return frozenset(script for script, count in counts.items() if count >= _USUAL_SHARE * counts.total())
+
+
+def _scripts(text: str) -> Counter[str]:
+    """Letters by script, as Unicode names them: "LATIN", "CYRILLIC", "CJK"."""
+    return Counter(_script(letter) for letter in text if letter.isalpha())
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "unknown").split()[0].split("-")[0]

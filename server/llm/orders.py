@@ -1,0 +1,87 @@
+"""Which model is to write how many texts of which label."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.domain import Task
+from common.errors import InternalError
+from server.llm.base import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How many texts of one label one model owes in one round."""
+
+    model: str
+    label: str
+    count: int
+
+
+Writer = Callable[[Order, int, np.random.Generator], Request]
+"""(order, number of texts, generator of its own) to a request."""
+
+
+def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
+    """Orders of so many texts in all, as many of each model and each label as of the next, within one.
+
+    Labels are balanced, since how many records have a label is private.
+    """
+    return orders(per_label(allocate(samples, np.ones(len(models))), len(task.labels)), task, models)
+
+
+def orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
+    """Orders of `shares` texts, (models, labels)."""
+    return [
+        Order(model=model, label=label, count=int(shares[k, c]))
+        for k, model in enumerate(models)
+        for c, label in enumerate(task.labels)
+        if shares[k, c]
+    ]
+
+
+def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Splits a round's texts over models, N_k = [(N/T) w_k] (equation 2), so that nothing is lost to rounding.
+
+    Largest remainder: each gets the whole part of its share; what is left goes, one each, to the largest fractions, of
+    equals to the first. Each N_k is then within 1 of its share.
+
+    Args:
+        total: N/T, texts in this round.
+        weights: (K,) at least 0, not all 0.
+
+    Returns:
+        (K,) counts with sum `total`.
+
+    Raises:
+        InternalError: A weight is negative or not finite, or all are 0.
+    """
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise InternalError("weights", expected="at least 0, finite and not all 0", got=weights)
+    shares = total * weights / weights.sum()
+    counts: NDArray[np.int64] = np.floor(shares).astype(np.int64)
+    # Rounded, so that equal shares stay equal whatever the order of the arithmetic before.
+    fractions = np.round(shares - counts, 9)
+    counts[np.argsort(-fractions, kind="stable")[: total - counts.sum()]] += 1
+    return counts
+
+
+def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int = 0) -> NDArray[np.int64]:
+    """Splits each model's texts over labels, as evenly as whole texts allow both for a model and for a label.
+
+    Models deal their texts to the labels in turn, each going on where the one before stopped.
+
+    Args:
+        counts: (K,) texts of each model.
+        label_count: C.
+        dealt_before: Texts of earlier rounds, so that their last label decides who comes first now.
+
+    Returns:
+        (K, C): rows sum to `counts`; entries of a row, and sums of columns, differ by at most 1.
+    """
+    dealt = dealt_before + np.concatenate([[0], np.cumsum(counts)])
+    # Of the first e texts dealt in turn, label c gets ceil((e - c) / C).
+    received: NDArray[np.int64] = -((np.arange(label_count) - dealt[:, None]) // label_count)
+    return np.diff(received, axis=0)

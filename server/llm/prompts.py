@@ -1,0 +1,204 @@
+"""Requests for language models: what each mode puts into a `Request`.
+
+Wording is the providers' (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases were drawn
+from noised answers, and the examples that go with keyphrases are given by the data's recipient. One text that a party
+wrote can get here: an abstract of a record that the party released to the coordinator, by RPSG's `seed_unproven`, whose
+privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
+parties release to be published (`FineTunedSpec`, `RewrittenSpec`) are no method's prompts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from common.domain import Task
+from common.validate import in_range, not_empty, positive
+from server.llm.base import Request
+
+
+def by_example(
+    task: Task,
+    label: str | None,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    good: Sequence[str] = (),
+    bad: Sequence[str] = (),
+    attribute: str | None = None,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """Task, label, one public attribute, and exemplars.
+
+    Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
+    attribute and a length); with good ones alone it asks for more of the kind (PrE-Text's expansion of its seeds); with
+    both it is contrastive: surpass the good ones, away from the bad ones (WASP, section 4.6).
+
+    Args:
+        task: What is public about the data.
+        label: The label to write for.
+        texts: How many texts to ask for.
+        rng: Draws the attribute and names the request.
+        good: Exemplars to follow and to surpass.
+        bad: Exemplars to move away from.
+        attribute: What the texts are about; None draws one of the task's, if it has any.
+        temperature: Of the language model.
+        words: Length to ask for; None leaves it open.
+    """
+    if attribute is None and task.attributes:
+        attribute = str(rng.choice(np.array(task.attributes)))
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
+    return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad))
+
+
+def paraphrase(
+    task: Task,
+    label: str | None,
+    source: str,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """The source said in other words (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
+    return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
+
+
+def abstracts(
+    task: Task,
+    label: str | None,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """Short abstracts of texts that there might be: RPSG's public pool. They name one of the task's attributes each."""
+    return replace(by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words), abstract=True)
+
+
+def from_abstract(
+    task: Task,
+    label: str | None,
+    abstract: str,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """A realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
+    return replace(plain, source=(abstract,), abstract=True)
+
+
+def fill_in(
+    task: Task,
+    label: str | None,
+    source: str,
+    *,
+    blanks: float,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """The source, a share `blanks` in (0, 1] of its words filled afresh (Aug-PE; DPGA-TextSyn's second mutation)."""
+    positive(blanks=blanks)
+    in_range(0, 1, blanks=blanks)
+    return replace(
+        _plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,), blanks=blanks
+    )
+
+
+def crossover(
+    task: Task,
+    label: str | None,
+    parents: tuple[str, str],
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    attribute: str | None = None,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """A text out of two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
+    return replace(
+        _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
+    )
+
+
+def with_keyphrases(
+    task: Task,
+    phrases: Sequence[str],
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    label: str | None = None,
+    examples: Sequence[tuple[str, Sequence[str]]] = (),
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """A text that contains the phrases (DP-KPS, section 2, step 5).
+
+    Args:
+        task: What is public about the data; of it the prompt says the kind of text alone.
+        phrases: The keyphrases, at least one.
+        texts: How many texts to ask for.
+        rng: Names the request.
+        label: None, as in the paper: the phrases alone carry the class.
+        examples: Texts with the keyphrases of each, given by the data's recipient (section B.2.5).
+        temperature: Of the language model.
+        words: Length to ask for; None leaves it open.
+    """
+    not_empty(phrases=phrases)
+    return replace(
+        _plain(task, label, texts, rng, temperature=temperature, words=words),
+        must=tuple(phrases),
+        good=tuple(text for text, _ in examples),
+        good_must=tuple(tuple(own) for _, own in examples),
+    )
+
+
+def from_words(
+    task: Task,
+    vocabulary: Sequence[str],
+    *,
+    count: int,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
+    """A text around `count` random words of a vocabulary, without class: Aug-PE+'s first texts (DP-KPS, section 3).
+
+    The same prompt as `with_keyphrases`, so that the two methods differ in how words are chosen and in nothing else.
+    """
+    in_range(1, len(vocabulary), count=count)
+    drawn = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
+    return with_keyphrases(task, drawn, texts=texts, rng=rng, temperature=temperature, words=words)
+
+
+def subtopics(
+    task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
+) -> Request:
+    """A list of short phrases that a label's texts may be about (DPGA-TextSyn, section 3.2 and appendix I)."""
+    return replace(_plain(task, label, phrases, rng, temperature=temperature, words=None), phrases=True)
+
+
+def _plain(
+    task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
+) -> Request:
+    """What all modes share: a zero-shot request."""
+    return Request(
+        task_kind=task.kind,
+        labels=tuple(task.labels.items()),
+        label=label,
+        n=count,
+        temperature=temperature,
+        words=words,
+        seed=int(rng.integers(2**63)),
+        wording=task.wording,
+    )

@@ -1,0 +1,213 @@
+"""Message Batches: all requests of a round at once, at half the price, within a day.
+
+A batch that was sent is noted on disk under its requests' names, so that a run that was killed while it waited collects
+it in place of paying again. (If it is killed between the server's receipt and the note, that batch is lost.)
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, Unpack
+
+from common.errors import ProviderError
+from common.validate import positive
+from server.llm.base import Arrived, Reply, Request
+from server.llm.remote.chat import Chat, Completion, MalformedError, Settings
+from server.llm.remote.provider import Remote
+from server.llm.remote.retry import Clock, Retries, trouble
+from server.llm.remote.tokens import counted, read, worst
+from server.llm.render import render
+from server.llm.spending import Price, Spending, Usage
+
+_MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
+_NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
+
+
+class BatchChat(Chat, Protocol):
+    """A chat whose requests may be sent in batches."""
+
+    def parameters(self, system: str, user: str) -> Any:  # noqa: ANN401
+        """The body of one request."""
+
+    def completed(self, message: object) -> Completion:
+        """Read one answer."""
+
+
+class MessageBatches:
+    """One model, asked by batches.
+
+    Args:
+        name: How reports and candidates name it.
+        chat: How its requests look.
+        one_by_one: The same model asked request by request: for the check, the forecast and the identity.
+        poll: Seconds between looks at a batch.
+        folder: For the notes; None keeps none.
+        spending: The run's account; None: one of its own, without cap.
+        layer: See `Remote`; of it retries, price and clock.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        chat: BatchChat,
+        one_by_one: Remote,
+        poll: float,
+        folder: Path | None,
+        spending: Spending | None = None,
+        **layer: Unpack[Settings],
+    ) -> None:
+        positive(poll=poll)
+        self.name = name
+        self.identity = one_by_one.identity
+        self.check, self.estimate = one_by_one.check, one_by_one.estimate
+        self._chat, self._poll = chat, poll
+        self._clock = layer.get("clock") or Clock()
+        self._retries = Retries(most=layer.get("retries", 6))
+        price = layer.get("price")
+        self._price = Price(**price) if price else None
+        self._spending = spending or Spending()
+        self._notes = _Notes(folder / "message_batches.json" if folder else None)
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """See `Provider.generate`; replies arrive when their batch has ended.
+
+        Raises:
+            ProviderError: The service refuses, or the run's cap on spending is reached.
+        """
+        if not requests:
+            return []
+        keys = [request.key(self.identity) for request in requests]
+        by_key = dict(zip(keys, requests, strict=True))
+        replies: dict[str, Reply] = {}
+
+        def tell(key: str, reply: Reply) -> None:
+            replies[key] = reply
+            if arrived is not None:
+                for place in (place for place, own in enumerate(keys) if own == key):
+                    arrived(place, reply)
+
+        asyncio.run(self._all(by_key, tell))
+        return [replies.get(key, _NO_REPLY) for key in keys]
+
+    async def _all(self, by_key: Mapping[str, Request], tell: Callable[[str, Reply], None]) -> None:
+        left = dict(by_key)
+        async with self._chat.client() as client:
+            for batch, keys in self._notes.under_way():
+                if left.keys() & set(keys):
+                    await self._collect(client, batch, left, {}, tell)
+            while left:
+                held, refused, verdict = self._hold(left)
+                sent = list(held)
+                if not sent and verdict == "wait":
+                    await self._clock.sleep(self._poll)
+                    continue
+                if not sent and refused is not None:
+                    raise self._spending.exhausted(self.name, refused, self._price)
+                try:
+                    created = await self._patiently(partial(self._send, client, sent, by_key))
+                    self._notes.add(created.id, sent)
+                    await self._collect(client, created.id, left, held, tell)
+                finally:
+                    for most in held.values():
+                        self._spending.settle(self.name, most, None, self._price)
+                for key in sent:
+                    left.pop(key, None)
+
+    def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
+        """As many requests as the cap allows, each with the most it can use; the first that it does not, and why."""
+        held: dict[str, Usage] = {}
+        for key, request in list(left.items())[:_MOST_REQUESTS]:
+            most = worst(render(request), self._chat.max_tokens)
+            verdict = self._spending.hold(most, self._price)
+            if verdict != "held":
+                return held, most, verdict
+            held[key] = most
+        return held, None, "held"
+
+    async def _send(self, client: Any, keys: list[str], by_key: Mapping[str, Request]) -> Any:  # noqa: ANN401
+        bodies = [{"custom_id": key, "params": self._chat.parameters(*render(by_key[key]))} for key in keys]
+        return await client.messages.batches.create(requests=bodies)
+
+    async def _collect(
+        self,
+        client: Any,  # noqa: ANN401
+        batch: str,
+        left: dict[str, Request],
+        held: dict[str, Usage],
+        tell: Callable[[str, Reply], None],
+    ) -> None:
+        """Wait for a batch to end, then read its results; those that nobody asks for any more are paid for too."""
+        while (await self._patiently(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
+            await self._clock.sleep(self._poll)
+        for line in await self._patiently(partial(self._results, client, batch)):
+            key, request = line.custom_id, left.pop(line.custom_id, None)
+            found = self._read(line.result)
+            if request is None:
+                self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
+                continue
+            found = counted(found, request, self._chat.max_tokens) if found.text else found
+            self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
+            tell(key, read(found, request))
+        self._notes.drop(batch)
+
+    async def _results(self, client: Any, batch: str) -> list[Any]:  # noqa: ANN401
+        return [line async for line in await client.messages.batches.results(batch)]
+
+    def _read(self, result: Any) -> Completion:  # noqa: ANN401
+        """Of a result: succeeded, errored, expired or cancelled."""
+        if result.type != "succeeded":
+            return Completion(text="", usage=Usage(), loss="failed")
+        try:
+            return self._chat.completed(result.message)
+        except MalformedError:
+            return Completion(text="", usage=Usage(), loss="malformed")
+
+    async def _patiently(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """One call of the service, tried again by the policy that all requests have."""
+        for attempt in range(self._retries.most + 1):
+            try:
+                return await ask()
+            except self._chat.errors as error:
+                found = trouble(error, date=self._clock.date())
+                if found.kind != "again" or attempt == self._retries.most:
+                    raise ProviderError(
+                        f"the language model {self.name} takes no batch",
+                        expected="a batch that ends",
+                        got=found.said,
+                        where=self._chat.model,
+                        do=found.do,
+                    ) from error
+                await self._clock.sleep(self._retries.wait(attempt, found.wait, self._clock.chance()))
+        raise AssertionError
+
+
+class _Notes:
+    """Batches under way, with the names of their requests."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._kept: dict[str, list[str]] = {}
+        if path is not None and path.exists():
+            self._kept = json.loads(path.read_text(encoding="utf-8"))
+
+    def under_way(self) -> list[tuple[str, list[str]]]:
+        return list(self._kept.items())
+
+    def add(self, batch: str, keys: list[str]) -> None:
+        self._kept[batch] = keys
+        self._write()
+
+    def drop(self, batch: str) -> None:
+        del self._kept[batch]
+        self._write()
+
+    def _write(self) -> None:
+        if self._path is not None:
+            part = self._path.with_name(self._path.name + ".part")
+            part.write_text(json.dumps(self._kept), encoding="utf-8")
+            part.replace(self._path)

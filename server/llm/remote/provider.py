@@ -1,0 +1,220 @@
+"""The request layer that all remote models share: bounded concurrency, pace, retries, spending, lost items.
+
+    take a request -> hold its worst cost -> pass the gate -> ask -> settle -> tell
+                          |  cap reached       ^        |
+                          stop                 |_ again _|  hopeless: stop
+
+A stop starts nothing new; what is under way is finished and told, so that a cache keeps it. Only the requests of one
+call run side by side in one event loop, in the thread that called; whoever has several models calls them in threads.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.errors import ProviderError
+from common.validate import in_range, not_empty
+from server.llm.base import Arrived, Reply, Request
+from server.llm.remote.chat import Chat, Completion
+from server.llm.remote.retry import Clock, Gate, Retries, Trouble, trouble
+from server.llm.remote.tokens import counted, estimate, read, worst
+from server.llm.render import render
+from server.llm.spending import Price, Spending, Usage
+
+_MOST_LOST_IN_A_ROW = 8
+_LOOK_AGAIN_S = 0.1
+_CHECK_RETRIES = 2
+
+
+class Remote:
+    """A model on somebody else's machine.
+
+    Args:
+        name: How reports and candidates name it.
+        chat: How to talk to it.
+        concurrency: Requests under way at once.
+        requests_per_minute: The account's limit, paced evenly; None for none.
+        tokens_per_minute: Likewise.
+        retries: Further attempts at a request that failed for the moment.
+        price: See `Price`; None: unknown.
+        spending: The run's account; None: one of its own, without cap.
+        clock: Time, for tests.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        chat: Chat,
+        concurrency: int = 8,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        retries: int = 6,
+        price: Mapping[str, Any] | None = None,
+        spending: Spending | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        not_empty(name=name)
+        in_range(1, 256, concurrency=concurrency)
+        self.name = name
+        self.identity = chat.identity
+        self._chat = chat
+        self._concurrency = concurrency
+        self._clock = clock or Clock()
+        self._retries = Retries(most=retries)
+        self._gate = Gate(
+            requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute, clock=self._clock
+        )
+        self._price = Price(**price) if price else None
+        self._spending = spending or Spending()
+        self._spending.admits(name, self._price)
+        self._answered, self._lost_in_a_row = 0, 0
+
+    def check(self) -> None:
+        """See `Provider.check`."""
+        asyncio.run(self._check())
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """See `Provider.generate`. A refused, empty, malformed or finally failed answer is an empty reply.
+
+        Raises:
+            ProviderError: The key, the account or the model is refused, nothing comes back any more, or the run's cap
+                on spending is reached.
+        """
+        if not requests:
+            return []
+        job = Job(requests=requests, todo=deque(range(len(requests))), arrived=arrived)
+        asyncio.run(self._all(job))
+        if job.stop is None and job.trouble is not None and not self._answered:
+            job.stop = self._broken(job.trouble)
+        if job.stop is not None:
+            raise job.stop
+        return job.replies
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
+        return estimate(request, self._chat.max_tokens)
+
+    async def _all(self, job: "Job") -> None:
+        async with self._chat.client() as client:
+            await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
+
+    async def _work(self, client: Any, job: "Job") -> None:  # noqa: ANN401
+        """One of `concurrency` workers: takes requests until there are none or something stops them all."""
+        while job.todo and job.stop is None:
+            place = job.todo.popleft()
+            prompt = render(job.requests[place])
+            most = worst(prompt, self._chat.max_tokens)
+            while (held := self._spending.hold(most, self._price)) == "wait" and job.stop is None:
+                await self._clock.sleep(_LOOK_AGAIN_S)
+            if held != "held":
+                job.stop = job.stop or self._spending.exhausted(self.name, most, self._price)
+                return
+            completion = None
+            try:
+                completion = await self._ask(client, job, prompt, job.requests[place])
+            finally:
+                used = completion.usage if completion else None
+                self._spending.settle(self.name, most, used, self._price)
+            if completion is not None:
+                job.tell(place, read(completion, job.requests[place]))
+
+    async def _ask(
+        self,
+        client: Any,  # noqa: ANN401
+        job: "Job",
+        prompt: tuple[str, str],
+        request: Request,
+    ) -> Completion | None:
+        """Until it is answered, lost, or everything stops (None)."""
+        expected = sum(estimate(request, self._chat.max_tokens))
+        for attempt in range(self._retries.most + 1):
+            await self._gate.enter(expected)
+            if job.stop is not None:
+                return None
+            try:
+                completion = await self._chat.complete(client, *prompt, request)
+            except self._chat.errors as error:
+                found = trouble(error, date=self._clock.date())
+                if found.kind != "again":
+                    break
+                if attempt == self._retries.most or (found.wait or 0) > self._retries.patience:
+                    break
+                await self._pause(attempt, found)
+            else:
+                self._answered += 1
+                self._lost_in_a_row = 0
+                completion = counted(completion, request, self._chat.max_tokens)
+                self._gate.used(completion.usage.tokens - expected)
+                return completion
+        return self._lost(job, found)
+
+    async def _pause(self, attempt: int, found: Trouble) -> None:
+        seconds = self._retries.wait(attempt, found.wait, self._clock.chance())
+        if found.wait is not None:
+            self._gate.pause(seconds)  # what holds for one request holds for all
+        else:
+            await self._clock.sleep(seconds)
+
+    def _lost(self, job: "Job", found: Trouble) -> Completion | None:
+        """One item is lost, or the whole model."""
+        if found.kind == "hopeless" or (found.wait or 0) > self._retries.patience:
+            job.stop = job.stop or self._broken(found)
+            return None
+        if found.kind == "filtered":
+            return Completion(text="", usage=Usage(), loss=found.kind)
+        job.trouble = found
+        self._lost_in_a_row += 1
+        if self._lost_in_a_row >= max(_MOST_LOST_IN_A_ROW, 2 * self._concurrency):
+            job.stop = job.stop or self._broken(found)
+        return Completion(text="", usage=Usage(), loss="failed" if found.kind == "again" else found.kind)
+
+    async def _check(self) -> None:
+        async with self._chat.client() as client:
+            for attempt in range(_CHECK_RETRIES + 1):
+                try:
+                    await self._chat.look(client)
+                except self._chat.errors as error:
+                    found = trouble(error, date=self._clock.date())
+                    wait = self._retries.wait(attempt, found.wait, self._clock.chance())
+                    if found.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
+                        raise self._broken(found) from error
+                    await self._clock.sleep(wait)
+                else:
+                    return
+
+    def _broken(self, found: Trouble) -> ProviderError:
+        # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
+        wait = f", asks to wait {found.wait:.0f} s" if found.wait else ""
+        return ProviderError(
+            f"the language model {self.name} does not answer",
+            expected="a completion",
+            got=found.said + wait,
+            where=self._chat.model,
+            do=found.do,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """The requests of one call."""
+
+    requests: Sequence[Request]
+    todo: deque[int]
+    arrived: Callable[[int, Reply], None] | None
+    stop: ProviderError | None = None
+    trouble: Trouble | None = None
+    replies: list[Reply] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.replies = [Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")] * len(self.requests)
+
+    def tell(self, place: int, reply: Reply) -> None:
+        """A reply came."""
+        self.replies[place] = reply
+        if self.arrived is not None:
+            self.arrived(place, reply)

@@ -1,0 +1,167 @@
+"""One policy for requests that fail, and one gate that all requests to a model pass: pace, pauses, retries.
+
+    what failed                                              what follows
+    408, 409, 429, 5xx, no connection, no answer in time     again, after Retry-After or with backoff and jitter
+    401, 402, 403, 404, an account without credit            the model is given up at once
+    too long a prompt, a content filter, other 4xx, no JSON  one item is lost
+
+SDKs retry nothing themselves, so that nothing is waited for twice. Time is an argument, so that tests need none.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+from common.validate import at_least, positive
+
+_AGAIN = {408, 409, 429}
+_HOPELESS = {401, 402, 403, 404}
+_NO_CREDIT = ("insufficient_quota", "billing", "spend_limit", "credit balance")
+_TOO_LONG = ("context_length", "context length", "context size", "context_size", "context window", "prompt is too long")
+_FILTERED = ("content_filter", "content_policy", "content management policy")
+_SERVER = 500
+_MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Time and chance.
+
+    Attributes:
+        now: Seconds on a clock that only goes forward.
+        date: Seconds since 1970, to read dates by.
+        sleep: Waits so many seconds.
+        chance: Uniform in [0, 1), for the jitter.
+    """
+
+    now: Callable[[], float] = time.monotonic
+    date: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What became of a request that failed.
+
+    Attributes:
+        kind: "again", "hopeless", or what an item is lost as (`server.llm.base.LOSSES`).
+        said: The kind of error and its status, nothing that might quote a prompt.
+        wait: Seconds that the server asked to wait, if it did.
+        do: What the reader can do about it.
+    """
+
+    kind: str
+    said: str
+    wait: float | None = None
+    do: str = "check the key, the model's name, the account's limits and the network; replies so far are kept"
+
+
+def trouble(  # noqa: PLR0911 one for each line of the table above
+    error: Exception, *, date: float
+) -> Trouble:
+    """Read an SDK's error: both have `status_code`, `response` and `body` where a server answered.
+
+    Args:
+        error: What the SDK raised.
+        date: Seconds since 1970 now.
+    """
+    status = getattr(error, "status_code", None)
+    said = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
+    if status is None:
+        if isinstance(error, ValueError):
+            return Trouble(kind="malformed", said=said)
+        return Trouble(kind="again", said=said, do="check the network, base_url and the proxy in HTTPS_PROXY")
+    told = str(getattr(error, "body", "")).lower()
+    if any(word in told for word in _NO_CREDIT):
+        return Trouble(kind="hopeless", said=f"{said}, no credit or quota left", do="top up the account, then go on")
+    if status in _AGAIN or status >= _SERVER:
+        return Trouble(kind="again", said=said, wait=_retry_after(error, date))
+    if any(word in told for word in _TOO_LONG):
+        do = "show fewer exemplars (method.shots), ask for fewer or shorter texts, or take a model of longer context"
+        return Trouble(kind="too long", said=f"{said}, prompt too long", do=do)
+    if any(word in told for word in _FILTERED):
+        return Trouble(kind="filtered", said=f"{said}, content filter")
+    return Trouble(kind="hopeless" if status in _HOPELESS else "failed", said=said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How often and when.
+
+    Attributes:
+        most: Further attempts at one request.
+        first: Seconds before the first of them, where the server does not say; twice as many before the next.
+        longest: Seconds that they grow to.
+        patience: Longest wait that a server may ask for; beyond it the model is given up, and the run resumed later.
+    """
+
+    most: int = 6
+    first: float = 1.0
+    longest: float = 60.0
+    patience: float = 600.0
+
+    def __post_init__(self) -> None:
+        at_least(0, retries=self.most)
+        positive(first=self.first, longest=self.longest, patience=self.patience)
+
+    def wait(self, attempt: int, asked: float | None, chance: float) -> float:
+        """Seconds before attempt `attempt` + 1, from 0: what was asked, else the upper half of a doubling span."""
+        if asked is not None:
+            return asked
+        return float(min(self.longest, self.first * 2**attempt)) * (0.5 + chance / 2)
+
+
+class Gate:
+    """Paces the requests to one model, evenly, by requests and by tokens a minute; and holds all while one must wait.
+
+    Args:
+        requests_per_minute: None for no limit.
+        tokens_per_minute: Read and written; None for no limit.
+        clock: Time.
+    """
+
+    def __init__(self, *, requests_per_minute: float | None, tokens_per_minute: float | None, clock: Clock) -> None:
+        for limit in (requests_per_minute, tokens_per_minute):
+            if limit is not None:
+                positive(limit_per_minute=limit)
+        self._clock = clock
+        self._a_request = _MINUTE / requests_per_minute if requests_per_minute else 0.0
+        self._a_token = _MINUTE / tokens_per_minute if tokens_per_minute else 0.0
+        self._free_at = self._paused_until = float("-inf")
+
+    async def enter(self, tokens: int) -> None:
+        """Wait for a request's turn; it takes up as much time as it is expected to use of the limits."""
+        now = self._clock.now()
+        turn = max(now, self._free_at)
+        self._free_at = turn + max(self._a_request, tokens * self._a_token)
+        while (wait := max(turn, self._paused_until) - self._clock.now()) > 0:
+            await self._clock.sleep(wait)
+
+    def used(self, tokens: int) -> None:
+        """So many more tokens were used than expected, or fewer."""
+        self._free_at += tokens * self._a_token
+
+    def pause(self, seconds: float) -> None:
+        """Nobody passes for so long."""
+        self._paused_until = max(self._paused_until, self._clock.now() + seconds)
+
+
+def _retry_after(error: Exception, date: float) -> float | None:
+    """Seconds of a Retry-After header, which holds seconds or a date; None without one that can be read."""
+    said = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+    if said is None:
+        return None
+    try:
+        return max(0.0, float(said))
+    except ValueError:
+        pass
+    try:
+        then = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - date)

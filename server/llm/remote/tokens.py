@@ -1,0 +1,50 @@
+"""What a request costs in tokens: estimated beforehand, counted afterwards, bounded from above."""
+
+from dataclasses import replace
+
+from server.llm.base import Reply, Request
+from server.llm.remote.chat import Completion
+from server.llm.render import parse, render
+from server.llm.spending import Usage
+
+_CHARACTERS_PER_TOKEN = 4.0
+_TOKENS_PER_WORD = 1.4
+_USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
+_AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
+
+
+def read(completion: Completion, request: Request) -> Reply:
+    """A completion as texts."""
+    refused = completion.loss in ("refused", "filtered")
+    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases)
+    use = completion.usage
+    return Reply(
+        texts=texts,
+        input_tokens=use.read,
+        output_tokens=use.output,
+        cached_tokens=use.cached,
+        loss=completion.loss or (None if texts else "empty"),
+    )
+
+
+def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
+    """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
+    size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
+    shown = request.good or request.source
+    unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
+    usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
+    written = request.n * (request.words or usual) * _TOKENS_PER_WORD
+    return round(size), min(round(written), max_tokens)
+
+
+def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
+    """With the tokens to expect where a server does not count, so that a cap holds there too."""
+    if completion.usage.tokens:
+        return completion
+    read_in, _ = estimate(request, max_tokens)
+    return replace(completion, usage=Usage(input=read_in, output=round(len(completion.text) / _CHARACTERS_PER_TOKEN)))
+
+
+def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
+    """What one request can use at most: no token is shorter than a byte; all is put into a prompt cache."""
+    return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)

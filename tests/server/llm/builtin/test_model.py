@@ -1,0 +1,419 @@
+"""The embedded model, with an encoder of a few lines. Shares are counted over at least 100 texts of fixed seeds."""
+
+import difflib
+import itertools
+import os
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+
+from common.data.demo_notes import TASK, private_notes, public_text
+from common.errors import ConfigError, ProviderError
+from server.llm.base import Provider, Request
+from server.llm.builtin.model import Embedded
+from server.llm.builtin.ngram import normal, sentences, tokenise, untokenise
+from tests.contracts.providers import LABELS, ProviderContract
+
+NOTES = tuple(TASK.labels.items())
+OPENINGS = ("Why has", "Can you tell me why", "I want to know when", "Please help,", "Is it normal that", "How come")
+CARD = ("my card", "the new card", "my replacement card", "the card I ordered")
+CARD_ENDS = ("not arrived yet", "still in the post", "taking so long to come", "lost on the way", "stolen at the gym")
+TRANSFER = ("my transfer", "the payment to my landlord", "a transfer abroad", "the money I sent")
+TRANSFER_ENDS = (
+    "still pending",
+    "declined by the bank",
+    "charged with a fee",
+    "sent to the wrong account",
+    "cancelled",
+)
+CLOSINGS = ("", " since Monday", " after all this time", " although I asked twice", " again", " for a week now")
+PUBLIC = [
+    f"{opening} {subject} is {end}{closing}?"
+    for subjects, ends in ((CARD, CARD_ENDS), (TRANSFER, TRANSFER_ENDS))
+    for opening, subject, end, closing in itertools.product(OPENINGS, subjects, ends, CLOSINGS)
+][::5]
+
+
+class Hashed:
+    """Counts of words and word pairs, hashed and signed."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def encode(self, texts):
+        self.calls += 1
+        rows = np.zeros((len(texts), 128), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            words = normal(text).split() or ["none"]
+            for part in [*words, *map(" ".join, itertools.pairwise(words))]:
+                code = zlib.crc32(part.encode())
+                row[code % 128] += 1 if code >> 16 & 1 else -1
+            row[0] += 1e-3
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Embedded(name="small", public_texts=PUBLIC, encoder=Hashed())
+
+
+@pytest.fixture(scope="module")
+def ward():
+    return Embedded(name="ward", public_texts=public_text(600, 3), encoder=Hashed())
+
+
+def ask(count=40, n=5, **fields):
+    fixed = {"task_kind": "customer's question", "labels": LABELS, "n": n}
+    return [Request(**(fixed | fields), seed=seed) for seed in range(count)]
+
+
+def written(model, requests):
+    return [text for reply in model.generate(requests) for text in reply.texts]
+
+
+def words(text):
+    return set(normal(text).split())
+
+
+def changed(source, text):
+    """Share of a source's words that its text does not keep, in order."""
+    before, after = normal(source).split(), normal(text).split()
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return 1 - sum(block.size for block in matcher.get_matching_blocks()) / len(before)
+
+
+def cosines(texts, *others):
+    """Cosine of each text to its partner in each of some lists, off the mean of all."""
+    raw = np.stack([Hashed().encode(list(each)) for each in (texts, *others)])
+    raw -= raw.mean(axis=(0, 1))
+    raw /= np.linalg.norm(raw, axis=2, keepdims=True)
+    return [(raw[0] * other).sum(axis=1) for other in raw[1:]]
+
+
+def share(texts, word):
+    return sum(word in normal(text).split() for text in texts) / len(texts)
+
+
+class TestEmbedded(ProviderContract):
+    @pytest.fixture
+    def provider(self, model) -> Provider:
+        return model
+
+
+def test_reply_is_a_function_of_the_request_alone(model):
+    requests = [*ask(6, label="late card"), *ask(6, good=("Is my card lost?",), bad=("Is there a fee?",))]
+    together = model.generate(requests)
+    alone = [model.generate([request])[0] for request in requests[::-1]][::-1]
+    other = Embedded(name="small", public_texts=PUBLIC, encoder=Hashed())
+    assert together == alone == other.generate(requests)
+
+
+def test_batches_larger_than_a_block(model):
+    told = []
+    requests = ask(300, n=1)
+    replies = model.generate(requests, arrived=lambda place, reply: told.append((place, reply)))
+    assert told == list(enumerate(replies))
+    assert replies[290] == model.generate([requests[290]])[0]
+
+
+def test_the_encoder_belongs_to_the_identity(model):
+    encoder = Hashed()
+    encoder.digest = "abc"
+    assert Embedded(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
+
+
+def test_reply_does_not_hang_on_the_process():
+    code = (
+        "from tests.server.llm.builtin.test_model import *;"
+        "m = Embedded(name='small', public_texts=PUBLIC, encoder=Hashed());"
+        "print(written(m, ask(8, label='late card', good=('Is my card lost?',), bad=('Is there a fee?',))))"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(seen) == 1
+
+
+def test_seeds_and_experiments_differ(model):
+    first, second = model.generate(ask(2, label="late card"))
+    assert first != second
+    other = Embedded(name="small", public_texts=PUBLIC, encoder=Hashed(), experiment_seed=1)
+    assert other.generate(ask(1, label="late card"))[0] != first
+    assert other.identity != model.identity
+
+
+def test_nothing_public_and_nothing_shown_comes_back(model):
+    good, bad = tuple(PUBLIC[3:7]), tuple(PUBLIC[-9:-5])
+    public = {normal(text) for text in PUBLIC}
+    texts = written(model, [*ask(40), *ask(40, good=good, bad=bad)])
+    assert len(texts) > 200  # the grammar of this corpus is so small that many drafts are copies, and are dropped
+    assert not public & {normal(text) for text in texts}
+
+
+def test_texts_vary(model):
+    texts = written(model, ask(40))
+    assert len({normal(text) for text in texts}) > 0.7 * len(texts)
+
+
+def test_the_description_steers(model):
+    labels = (
+        ("a", "a card still in the post"),
+        ("b", "a payment declined by the bank"),
+        ("c", "a card stolen at the gym"),
+    )
+    texts = {label: written(model, ask(labels=labels, label=label)) for label, _ in labels}
+    assert min(share(texts["a"], "post"), share(texts["b"], "declined"), share(texts["c"], "stolen")) > 0.4
+    assert max(share(texts["a"], "stolen"), share(texts["b"], "post"), share(texts["c"], "declined")) < 0.1
+
+
+def test_words_of_a_label_that_were_never_read_are_written(model):
+    labels = (("voucher", "a gift voucher"), ("late card", "a card that has not come"))
+    texts = written(model, ask(labels=labels, label="voucher"))
+    assert share(texts, "voucher") + share(texts, "gift") > 0.6
+
+
+def test_of_the_name_of_a_label_that_is_not_described_words_are_written_and_codes_are_not(model):
+    labels = (("voucher", "voucher"), ("lost_card", "lost card"), ("dx_4711", "dx 4711"))
+    told, coded = (written(model, ask(20, labels=labels, label=label)) for label in ("voucher", "dx_4711"))
+    assert share(told, "voucher") > 0.3
+    assert share(coded, "4711") == 0
+
+
+def test_good_exemplars_draw(model):
+    good = ("Is my transfer declined?", "Why is the transfer declined by the bank?")
+    assert share(written(model, ask(good=good)), "declined") > 3 * share(written(model, ask()), "declined")
+
+
+def test_bad_exemplars_push(model):
+    good = ("Why is my transfer pending?", "How come my transfer is declined?")
+    bad = ("Why is the payment pending?", "How come the payment is pending?")
+    alone, beside = written(model, ask(good=good)), written(model, ask(good=good, bad=bad))
+    assert share(beside, "pending") < 0.7 * share(alone, "pending")
+    assert share(beside, "transfer") > share(alone, "transfer")
+
+
+def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
+    texts = written(model, ask(120, n=1, source=("transfer pending",), abstract=True))
+    plain = written(model, ask(120, n=1))
+    assert len(texts) > 100
+    for word in ("transfer", "pending"):
+        assert share(texts, word) > 2 * share(plain, word)
+    asked = {"task_kind": "note", "labels": NOTES, "source": ("Fever and cough since two days.",)}
+    notes, same = (written(ward, ask(100, n=1, **asked, abstract=abstract)) for abstract in (True, False))
+    assert np.mean([len(note) for note in notes]) > 2 * np.mean([len(note) for note in same])
+
+
+def test_filled_blanks_seldom_come_back_unchanged(model):
+    sources = PUBLIC[::4]
+    replies = model.generate([Request(task_kind="question", labels=LABELS, source=(s,), blanks=0.4) for s in sources])
+    assert sum(bool(reply.texts) for reply in replies) >= 0.95 * len(sources)
+    kept = [
+        len(set(normal(source).split()) & set(normal(text).split())) / len(set(normal(source).split()))
+        for source, reply in zip(sources, replies, strict=True)
+        for text in reply.texts
+    ]
+    assert 0.35 < np.mean(kept) < 0.85
+
+
+def test_more_blanks_keep_less(model):
+    def kept(blanks):
+        requests = ask(30, n=2, source=(PUBLIC[0],), blanks=blanks)
+        return np.mean([len(set(tokenise(text)) & set(tokenise(PUBLIC[0]))) for text in written(model, requests)])
+
+    assert kept(0.2) > kept(0.9)
+
+
+def test_a_paraphrase_stays_near_its_source(model):
+    near, far = PUBLIC[2], PUBLIC[-3]
+    texts = written(model, ask(source=(near,)))
+    common = [[len(set(tokenise(text)) & set(tokenise(other))) for text in texts] for other in (near, far)]
+    assert len(texts) > 100
+    assert np.mean(common[0]) > np.mean(common[1]) + 1
+
+
+def test_a_crossover_holds_both_parents(model):
+    first, second = "Why has my card been stolen at the gym?", "How come the payment is charged with a fee?"
+    own = [set(normal(one).split()) - set(normal(other).split()) for one, other in ((first, second), (second, first))]
+    texts = written(model, ask(20, source=(first, second)))
+    both = [all(words & set(normal(text).split()) for words in own) for text in texts]
+    assert len(both) >= 60
+    assert np.mean(both) > 0.85
+
+
+@pytest.mark.parametrize("must", [("replacement card",), ("charged with a fee", "abroad"), ("zeppelin flight",)])
+def test_keyphrases_stand_in_each_text(model, must):
+    texts = written(model, ask(20, n=2, must=must))
+    assert len(texts) >= 25
+    assert all(phrase in text for text in texts for phrase in must)
+    assert np.mean([len(text.split()) for text in texts]) > len(" ".join(must).split()) + 2
+
+
+@pytest.mark.parametrize("words", [30, 60])
+def test_many_keyphrases_keep_to_the_wanted_length(ward, words):
+    must = ("swollen calf", "zeppelin", "raised CRP", "oxygen", "a fall", "wheeze")
+    texts = written(ward, ask(20, labels=NOTES, must=must, words=words))
+    assert all(phrase in text for text in texts for phrase in must)
+    assert 0.6 * words < np.mean([len(text.split()) for text in texts]) < 1.6 * words
+
+
+def test_keyphrases_by_example_take_the_layout_of_the_examples(ward):
+    headed = [text for text in public_text(600, 8) if text.count("\n") >= 4][:3]
+    must = ("swollen calf", "raised CRP", "oxygen")
+    plain = written(ward, ask(30, labels=NOTES, must=must))
+    shown = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
+    assert all(phrase in text for text in shown for phrase in must)
+    assert np.mean(["\n" in text for text in shown]) > np.mean(["\n" in text for text in plain]) + 0.2
+
+
+def test_keyphrases_beside_a_source_are_added(model):
+    texts = written(model, ask(10, source=(PUBLIC[0],), must=("zeppelin flight", "my card")))
+    assert len(texts) >= 40
+    assert all("zeppelin flight" in text and "my card" in text for text in texts)
+
+
+# Measured on the demo corpus with the shipped encoder, 150 texts: a paraphrase changes .34 of the words at a cosine of
+# .81 to its source (two notes at random: .70); filling .25, .5, .75 of the words changes .26, .51, .78; a crossover
+# lies at .82 and .81 to its parents and holds .51 and .49 of the words that only one of them has.
+@pytest.fixture(scope="module")
+def pairs():
+    notes = [record.text for record in private_notes(0, 80, 3)]
+    return list(zip(notes[:40], notes[40:], strict=True))
+
+
+def test_a_paraphrase_of_a_note_changes_some_words_and_stays_nearest_to_its_source(ward, pairs):
+    replies = ward.generate([Request(task_kind="note", labels=NOTES, source=(s,)) for s, _ in pairs])
+    assert all(reply.texts for reply in replies)
+    shares = [changed(source, reply.texts[0]) for (source, _), reply in zip(pairs, replies, strict=True)]
+    assert 0.15 < np.mean(shares) < 0.55
+    assert min(shares) > 0
+    own, others = cosines([reply.texts[0] for reply in replies], *zip(*pairs, strict=True))
+    assert np.mean(own) > np.mean(others) + 0.1
+    assert np.mean(own > others) > 0.8
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_blanks_are_the_share_of_words_that_change(ward, pairs, share):
+    replies = ward.generate([Request(task_kind="note", labels=NOTES, source=(s,), blanks=share) for s, _ in pairs])
+    shares = [changed(source, reply.texts[0]) for (source, _), reply in zip(pairs, replies, strict=True)]
+    assert abs(np.mean(shares) - share) < 0.08
+    assert min(shares) > 0.5 * share
+
+
+def test_a_crossover_of_notes_leans_to_both_parents(ward, pairs):
+    replies = ward.generate([Request(task_kind="note", labels=NOTES, source=pair) for pair in pairs])
+    texts = [reply.texts[0] for reply in replies]
+    first, second, strange = cosines(texts, *zip(*pairs, strict=True), [pair[0] for pair in pairs[1:] + pairs[:1]])
+    assert min(np.mean(first), np.mean(second)) > np.mean(strange) + 0.1
+    for (one, other), text in zip(pairs, texts, strict=True):
+        for own in (words(one) - words(other), words(other) - words(one)):
+            assert len(own & words(text)) >= 0.1 * len(own)
+
+
+def test_subtopics_are_phrases_of_the_label_that_were_read(ward):
+    listed = {
+        label: ward.generate(ask(1, n=30, labels=NOTES, label=label, phrases=True))[0].texts for label, _ in NOTES
+    }
+    public = " ".join(normal(text) for text in public_text(600, 3))
+    for phrases in listed.values():
+        assert len(phrases) == 30
+        assert all(1 <= len(phrase.split()) <= 3 for phrase in phrases)
+        assert np.mean([normal(phrase) in public for phrase in phrases]) > 0.9
+    for one, other in itertools.combinations(listed.values(), 2):
+        assert len(set(one) & set(other)) <= 6
+    assert any("calf" in phrase for phrase in listed["pulmonary embolism"])
+    assert any("wheez" in phrase for phrase in listed["COPD exacerbation"])
+
+
+def test_subtopics_differ_by_seed_unless_the_temperature_is_zero(ward):
+    first, second = ward.generate(ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True))
+    assert first != second
+    first, second = ward.generate(ask(2, n=10, labels=NOTES, label="pneumonia", phrases=True, temperature=0))
+    assert first == second
+
+
+def test_subtopics_without_label_are_what_is_read_most(model):
+    (reply,) = model.generate(ask(1, n=10, phrases=True, temperature=0))
+    assert {"card", "transfer"} & {word for phrase in reply.texts for word in phrase.split()}
+
+
+def test_notes_have_many_sentences_and_are_not_cut(ward):
+    texts = written(ward, ask(30, labels=NOTES, label="heart failure"))
+    assert np.median([len(text.split()) for text in texts]) > 40
+    assert np.mean([len(sentences(text)) for text in texts]) > 3
+
+
+def test_notes_take_the_layout_of_their_exemplars(ward):
+    good = tuple(text for text in public_text(600, 8) if text.count("\n") >= 4)[:4]
+    headed = written(ward, ask(20, labels=NOTES, label="pneumonia", good=good))
+    assert np.mean([text.count("\n") >= 2 for text in headed]) > 0.8
+
+
+@pytest.mark.parametrize("words", [30, 90])
+def test_the_wanted_length_is_met_about(ward, words):
+    texts = written(ward, ask(30, labels=NOTES, label="pneumonia", words=words))
+    assert 0.6 * words < np.mean([len(text.split()) for text in texts]) < 1.6 * words
+
+
+def test_reading_less_writes_differently(model):
+    narrow = Embedded(name="narrow", public_texts=PUBLIC, encoder=Hashed(), share=0.3)
+    wide = set(itertools.chain.from_iterable(map(tokenise, written(model, ask(60)))))
+    small = set(itertools.chain.from_iterable(map(tokenise, written(narrow, ask(60)))))
+    assert len(small) < len(wide)
+    assert narrow.identity != model.identity
+
+
+def test_noise_writes_what_was_never_read():
+    def unheard(noise):
+        model = Embedded(name="noisy", public_texts=PUBLIC, encoder=Hashed(), noise=noise)
+        between = model._library.between
+        return np.mean([between.unheard(part) for text in written(model, ask(30)) for part in sentences(text)])
+
+    assert unheard(1.0) > unheard(0.0)
+
+
+def test_reads_at_the_first_request_and_not_before():
+    encoder = Hashed()
+    model = Embedded(name="lazy", public_texts=PUBLIC, encoder=encoder)
+    model.estimate(ask(1)[0])
+    assert encoder.calls == 0
+    model.generate(ask(1))
+    assert encoder.calls > 0
+
+
+@pytest.mark.parametrize("texts", [(), ("", "   ")])
+def test_needs_something_to_read(texts):
+    with pytest.raises(ProviderError, match="public texts"):
+        Embedded(name="empty", public_texts=texts, encoder=Hashed())
+
+
+@pytest.mark.parametrize("wrong", [{"share": 0}, {"share": 1.1}, {"focus": 0}, {"noise": -0.1}, {"name": ""}])
+def test_wrong_settings(wrong):
+    with pytest.raises(ConfigError):
+        Embedded(**({"name": "m", "public_texts": PUBLIC, "encoder": Hashed()} | wrong))
+
+
+def test_a_single_text_is_enough_to_run():
+    model = Embedded(name="one", public_texts=["Where is my card?"], encoder=Hashed())
+    assert len(model.generate(ask(3, label="late card"))) == 3
+
+
+@pytest.mark.parametrize(
+    "text", ['Sats 88% (on air), T 37.5; pt\'s son said: "no".', "PLAN: rest.\nEXAM: fine.\n\nEnd!", "naïve café – ok"]
+)
+def test_tokens_give_the_text_back(text):
+    assert untokenise(tokenise(text)) == text
+
+
+def test_sentences_end_at_stops_and_lines():
+    parts = sentences("T 37.5 today. Is it high? Yes.\nPLAN: rest, e.g. at home.")
+    assert [untokenise(part) for part in parts] == ["T 37.5 today.", "Is it high?", "Yes.", "PLAN: rest, e.g. at home."]

@@ -1,0 +1,382 @@
+"""The request layer under both real SDKs, against servers that fail in every way that is known of."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+
+import pytest
+
+from common.errors import ConfigError, ProviderError
+from server.llm.base import Provider
+from server.llm.cache import Cached
+from server.llm.remote.provider import Remote
+from server.llm.render import render
+from server.llm.spending import Spending
+from tests.contracts.providers import ProviderContract, requests
+from tests.loopback import error
+from tests.server.llm.conftest import KEY
+
+HTML = (200, {"content-type": "text/html"}, b"<html>gateway</html>")
+PRICE = {"as_of": "today", "input": 1.0, "output": 10.0}
+
+
+class TestRemote(ProviderContract):
+    @pytest.fixture
+    def provider(self, model) -> Provider:
+        return model
+
+
+class TestCachedRemote(ProviderContract):
+    @pytest.fixture
+    def provider(self, model, tmp_path) -> Provider:
+        return Cached(provider=model, path=tmp_path / "replies.sqlite")
+
+
+def test_without_a_key_it_stops_at_once(build, monkeypatch, kind):
+    variable = f"{kind.name.upper()}_API_KEY"
+    monkeypatch.delenv(variable)
+    with pytest.raises(ProviderError, match=variable):
+        build()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_tokens": 0},
+        {"concurrency": 0},
+        {"model": ""},
+        {"name": ""},
+        {"timeout": 0},
+        {"retries": -1},
+        {"requests_per_minute": 0},
+        {"price": {"as_of": "", "input": 1, "output": 1}},
+        {"price": {"as_of": "today", "input": -1, "output": 1}},
+    ],
+)
+def test_wrong_settings(build, wrong):
+    with pytest.raises(ConfigError):
+        build(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind_of_error"), [(429, "rate_limit_error"), (500, "api_error"), (529, "overloaded_error"), (408, "t")]
+)
+def test_what_passes_is_tried_again_with_growing_waits(model, server, time, status, kind_of_error):
+    server.script = [(status, {}, error(kind_of_error))] * 3
+    (reply,) = model.generate(requests(1))
+    assert reply.texts
+    assert reply.loss is None
+    assert len(server.seen) == 4
+    assert time.slept == [0.75, 1.5, 3.0]
+
+
+@pytest.mark.parametrize("after", ["7", formatdate(1_700_000_007.0, usegmt=True)])
+def test_the_servers_word_on_when_to_come_back_counts_for_all(build, server, time, after):
+    model = build(concurrency=2)
+    server.script = [(429, {"retry-after": after}, error("rate_limit_error"))]
+    assert all(reply.texts for reply in model.generate(requests(4)))
+    assert time.at == pytest.approx(1007.0)
+
+
+def test_a_date_that_cannot_be_read_is_no_date(model, server, time):
+    server.script = [(503, {"retry-after": "soon"}, error("api_error"))]
+    assert model.generate(requests(1))[0].texts
+    assert time.slept == [0.75]
+
+
+def test_a_server_that_asks_for_hours_stops_the_run(model, server, time):
+    server.script = [(429, {"retry-after": "7200"}, error("rate_limit_error"))]
+    with pytest.raises(ProviderError, match="asks to wait 7200 s"):
+        model.generate(requests(2))
+    assert not time.slept
+
+
+@pytest.mark.parametrize("fault", ["cut", "cut short", "slow"])
+def test_connections_that_are_cut_and_answers_that_do_not_come(build, server, fault):
+    model = build(timeout=0.3)
+    server.script = [fault]
+    assert model.generate(requests(1))[0].texts
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("bad", "loss"),
+    [
+        ("refusal", "refused"),
+        ("written empty", "empty"),
+        ("empty list", "empty"),
+        ((200, {}, {}), "malformed"),
+        ((200, {}, b'{"id": "msg_1", "conte'), "malformed"),
+        (HTML, "malformed"),
+        ((400, {}, error("invalid_request_error")), "failed"),
+        ((400, {}, error("x", "prompt is too long: 9 tokens > 8 maximum")), "too long"),
+        ((400, {}, error("x", code="context_length_exceeded")), "too long"),
+        ((400, {}, error("x", code="content_filter")), "filtered"),
+    ],
+    ids=str,
+)
+def test_one_lost_item_is_an_empty_reply_that_says_why(model, server, kind, bad, loss):
+    answers = {"refusal": kind.refusal, "written empty": kind.answer([], written=""), "empty list": kind.answer([])}
+    server.script = [(200, {}, answers[bad]) if isinstance(bad, str) else bad]
+    first, second = model.generate(requests(2))
+    assert (first.texts, first.loss) == ((), loss)
+    assert len(second.texts) == 2
+
+
+def test_null_fields_are_malformed(model, server, kind):
+    server.script = [(200, {}, {**kind.answer([]), "content": None, "choices": None, "usage": None})]
+    assert model.generate(requests(2))[0].loss == "malformed"
+
+
+def test_a_text_that_breaks_off_gives_its_complete_items(model, server, kind):
+    server.script = [(200, {}, kind.answer([], stop=kind.length, written='["whole", "in two, the sec'))]
+    (reply,) = model.generate(requests(1))
+    assert (reply.texts, reply.loss) == (("whole",), "truncated")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        *((status, error("no")) for status in (401, 402, 403, 404)),
+        (429, error("insufficient_quota", code="insufficient_quota")),
+        (400, error("x", "Your credit balance is too low")),
+    ],
+)
+def test_hopeless_errors_stop_at_once_without_key_or_prompt(model, server, time, status, body):
+    server.script = [(status, {}, body)] * 2
+    with pytest.raises(ProviderError) as caught:
+        model.generate(requests(2, good=("an exemplar",)))
+    shown = str(caught.value)
+    assert str(status) in shown
+    assert KEY not in shown
+    assert "exemplar" not in shown
+    assert len(server.seen) == 1
+    assert not time.slept
+
+
+def test_what_is_under_way_when_all_stops_is_kept(build, server):
+    model = build(concurrency=2)
+    server.together = threading.Barrier(2, action=lambda: setattr(server, "together", None))
+    server.script = [(401, {}, error("no"))]
+    told = []
+    with pytest.raises(ProviderError, match="401"):
+        model.generate(requests(50), arrived=lambda place, reply: told.append(reply))
+    # The other one may have been answered before the refusal came, and a next one sent.
+    assert 1 <= len(told) == len(server.seen) - 1 < 49
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"),
+    [
+        ((400, {}, error("invalid_request_error")), "400"),
+        (HTML, "Malformed"),
+        ((400, {}, error("x", code="context_length_exceeded")), r"method\.shots"),
+    ],
+)
+def test_when_nothing_but_errors_comes_the_run_stops(model, server, bad, word):
+    server.script = [bad] * 3
+    with pytest.raises(ProviderError, match=word):
+        model.generate(requests(3))
+
+
+def test_a_model_that_has_answered_may_lose_a_single_request(model, server):
+    model.generate(requests(1))
+    server.script = [(400, {}, error("invalid_request_error"))]
+    assert model.generate(requests(1))[0].loss == "failed"
+
+
+def test_an_outage_in_the_middle_stops_before_all_items_are_lost(build, server):
+    model = build(retries=1)
+    model.generate(requests(1))
+    server.script = [(500, {}, error("api_error"))] * 1000
+    with pytest.raises(ProviderError, match="500"):
+        model.generate(requests(100))
+    assert len(server.seen) == 1 + 2 * 8
+
+
+def test_no_server_is_a_provider_error_that_names_the_proxy(build):
+    gone = build(base_url="http://127.0.0.1:9", retries=1)
+    for ask in (gone.check, lambda: gone.generate(requests(1))):
+        with pytest.raises(ProviderError, match=r"APIConnectionError.*HTTPS_PROXY"):
+            ask()
+
+
+def test_concurrency_is_used_and_bounded(build, server):
+    server.together = threading.Barrier(3)
+    model = build(concurrency=3)
+    assert len(model.generate(requests(6))) == 6
+    assert server.most == 3
+
+
+def test_a_call_from_a_thread_beside_a_running_loop(model):
+    async def outer():
+        with ThreadPoolExecutor(1) as pool:
+            return await asyncio.get_running_loop().run_in_executor(pool, model.generate, requests(2))
+
+    assert len(asyncio.run(outer())) == 2
+
+
+def test_requests_are_paced(build, time):
+    model = build(requests_per_minute=30, concurrency=4)
+    model.generate(requests(5))
+    assert time.at == pytest.approx(1008.0)
+
+
+def test_tokens_are_paced_by_what_was_really_used(build, server, time):
+    model = build(tokens_per_minute=160)
+    expected = sum(model.estimate(requests(1)[0]))
+    model.generate(requests(3))
+    # Each used 16 tokens, six seconds' worth, whatever was expected.
+    assert expected > 100
+    assert time.at == pytest.approx(1012.0)
+
+
+def test_the_check_asks_for_the_model_alone(model, server):
+    model.check()
+    assert server.paths == ["/v1/models/test-model"]
+
+
+def test_the_check_names_a_model_that_there_is_not_and_a_wrong_key(model, server):
+    server.unknown = True
+    with pytest.raises(ProviderError, match="404"):
+        model.check()
+    server.script = [(401, {}, error("authentication_error"))]
+    with pytest.raises(ProviderError, match="401"):
+        model.check()
+
+
+def test_the_check_passes_a_server_without_a_list_and_waits_for_a_busy_one(model, server):
+    server.missing = True
+    model.check()
+    server.script = [(503, {}, error("api_error"))]
+    model.check()
+
+
+def test_the_key_is_shown_nowhere(model, server):
+    model.generate(requests(1))
+    assert KEY not in repr(model) + repr(vars(model)) + model.identity
+    assert any(KEY in value for value in server.headers[0].values())
+
+
+def test_identity_names_what_a_reply_depends_on(build):
+    assert len({build(**change).identity for change in ({}, {"model": "o"}, {"max_tokens": 9}, {"base_url": "x"})}) == 4
+    assert build().identity == build(concurrency=2, name="n").identity
+
+
+# Spending
+
+
+def test_what_was_paid_is_kept_and_replies_from_the_cache_cost_nothing(build, tmp_path):
+    account = tmp_path / "spending.jsonl"
+    for _ in range(2):
+        spending = Spending(path=account)
+        cached = Cached(provider=build(spending=spending, price=PRICE), path=tmp_path / "replies.sqlite")
+        cached.generate(requests(3))
+        paid = spending.paid()["m"].to_dict()
+        assert (paid["replies"], paid["input_tokens"], paid["output_tokens"]) == (3, 33, 15)
+        assert spending.cost() == pytest.approx(3 * (11 + 50) / 1e6)
+
+
+@pytest.mark.parametrize("cap", [{"max_cost": 0.02}, {"max_tokens": 3000}])
+def test_a_cap_stops_before_the_request_that_could_exceed_it_and_a_higher_one_goes_on(build, server, tmp_path, cap):
+    account, replies = tmp_path / "spending.jsonl", tmp_path / "replies.sqlite"
+    asked = requests(40)
+    use = {"input_tokens": 700, "output_tokens": 300, "prompt_tokens": 700, "completion_tokens": 300}
+
+    def run(**caps):
+        spending = Spending(path=account, **caps)
+        model = build(spending=spending, price=PRICE, concurrency=4)
+        return spending, lambda: Cached(provider=model, path=replies).generate(asked)
+
+    fresh = server._fresh
+    server._fresh = lambda *args: fresh(*args) | {"usage": use}
+    spending, go = run(**cap)
+    with pytest.raises(ProviderError, match=r"llm\.max_.*--resume"):
+        go()
+    first = len(server.seen)
+    assert 0 < first < 40
+    assert (spending.cost() or 0) <= cap.get("max_cost", 9)
+    assert spending.paid()["m"].usage.tokens <= cap.get("max_tokens", 1e9)
+    spending, go = run()
+    assert all(reply.texts for reply in go())
+    assert len(server.seen) == 40
+    assert spending.paid()["m"].replies == 40
+
+
+def test_a_cap_on_money_needs_prices(build):
+    with pytest.raises(ConfigError, match=r"llm\.models\.m\.price"):
+        build(spending=Spending(max_cost=1.0))
+
+
+def test_a_server_that_does_not_count_is_counted_for(model, server, kind):
+    server.script = [(200, {}, kind.answer(["a text", "another"], usage={}))]
+    (reply,) = model.generate(requests(1))
+    assert reply.input_tokens == model.estimate(requests(1)[0])[0]
+    assert reply.output_tokens > 0
+
+
+# What goes over the wire
+
+
+def test_nothing_goes_out_but_the_prompt(model, server, kind):
+    request = requests(1, good=("Where is it?",), temperature=0.3)[0]
+    (reply,) = model.generate([request])
+    system, user = render(request)
+    cached = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+    expected = {
+        "anthropic": {
+            "model": "test-model", "max_tokens": 300, "system": cached,
+            "messages": [{"role": "user", "content": user}],
+        },
+        "openai": {
+            "model": "test-model", "max_completion_tokens": 300, "temperature": 0.3,
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+        },
+    }  # fmt: skip
+    assert server.seen == [expected[kind.name]]
+    assert reply.texts == ("Text 0 of a kind, line 0.", "Text 0 of a kind, line 1.")
+    assert (reply.input_tokens, reply.output_tokens) == (11, 5)
+
+
+@pytest.mark.parametrize("kind", ["openai"], indirect=True)
+def test_servers_of_the_house(build, server, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    model = build(key_variable=None, length_field="max_tokens", temperature=False, seed=True)
+    model.generate([requests(9)[8]])
+    body = server.seen[0]
+    assert (body["max_tokens"], body["seed"]) == (300, 8)
+    assert not body.keys() & {"temperature", "max_completion_tokens"}
+    with pytest.raises(ConfigError, match="length_field"):
+        build(key_variable=None, length_field="most")
+
+
+@pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
+def test_prompt_caching_can_be_left_out_and_is_counted(build, server):
+    model = build(prompt_caching=False, price=PRICE | {"cached": 0.1, "kept": 2.0}, spending=(spending := Spending()))
+    use = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 50, "output_tokens": 1}
+    server.script = [(200, {}, server_answer | {"usage": use}) for server_answer in [server._fresh("", ASKS_TWO, 0)]]
+    (reply,) = model.generate(requests(1))
+    assert isinstance(server.seen[0]["system"], str)
+    assert (reply.input_tokens, reply.cached_tokens) == (160, 100)
+    assert spending.cost() == pytest.approx((10 + 10 + 100 + 10) / 1e6)
+
+
+@pytest.mark.parametrize("kind", ["openai"], indirect=True)
+def test_cached_tokens_are_told_apart(build, server, kind):
+    use = {"prompt_tokens": 100, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 60}}
+    server.script = [(200, {}, kind.answer(["one", "two"], usage=use))]
+    spending = Spending()
+    (reply,) = build(price=PRICE | {"cached": 0.5}, spending=spending).generate(requests(1))
+    assert (reply.input_tokens, reply.cached_tokens) == (100, 60)
+    assert spending.cost() == pytest.approx((40 + 30 + 10) / 1e6)
+
+
+@pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
+def test_an_answer_longer_than_the_sdk_allows_is_refused(build):
+    with pytest.raises(ConfigError, match="max_tokens"):
+        build(max_tokens=30_000)
+    assert isinstance(build(), Remote)
+
+
+ASKS_TWO = {"messages": [{"content": "Answer with a JSON list of 2 strings"}]}

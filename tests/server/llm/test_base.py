@@ -1,0 +1,104 @@
+import dataclasses
+import json
+
+import pytest
+
+from common.domain import Wording
+from common.errors import ConfigError
+from server.llm.base import Request
+
+LABELS = (("a", "first"), ("b", "second"))
+
+
+def request(**fields) -> Request:
+    return Request(**({"task_kind": "note", "labels": LABELS} | fields))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"task_kind": ""},
+        {"labels": ()},
+        {"labels": (("a", "x"), ("a", "y"))},
+        {"label": "c"},
+        {"n": 0},
+        {"blanks": 1.5, "source": ("text",)},
+        {"blanks": 0.5},
+        {"abstract": True, "source": ("one", "two")},
+        {"abstract": True, "source": ("one",), "blanks": 0.5},
+        {"abstract": True, "good": ("one",)},
+        {"abstract": True, "phrases": True},
+        {"blanks": 0.5, "source": ("one", "two")},
+        {"source": ("one", "two", "three")},
+        {"source": ("one",), "good": ("two",)},
+        {"bad": ("only bad",)},
+        {"good": ("  ",)},
+        {"must": ("",)},
+        {"words": 0},
+        {"good": ("one",), "good_must": (("a", "b"), ("c",)), "must": ("d",)},
+        {"good": ("one",), "good_must": (("a",),)},
+        {"good": ("one",), "bad": ("two",), "good_must": (("a",),), "must": ("d",)},
+        {"good": ("one",), "good_must": ((" ",),), "must": ("d",)},
+        {"phrases": True, "source": ("one",)},
+        {"phrases": True, "good": ("one",)},
+        {"phrases": True, "must": ("one",)},
+        {"phrases": True, "words": 3},
+        {"temperature": -0.1},
+        {"seed": -1},
+        {"seed": 2**64},
+    ],
+)
+def test_what_cannot_be_read_in_one_way_is_refused(wrong):
+    with pytest.raises(ConfigError):
+        request(**wrong)
+
+
+def test_every_field_changes_the_key():
+    base = request(label="a", good=("x",), bad=("y",))
+    changed = {
+        "task_kind": "letter",
+        "labels": (("a", "first"), ("b", "other")),
+        "label": "b",
+        "n": 2,
+        "attribute": "night",
+        "good": ("z",),
+        "bad": ("z",),
+        "must": ("pain",),
+        "words": 9,
+        "temperature": 0.5,
+        "seed": 1,
+        "wording": Wording(style="terse"),
+    }
+    keys = {base.key("model")} | {
+        dataclasses.replace(base, **{name: value}).key("model") for name, value in changed.items()
+    }
+    assert len(keys) == len(changed) + 1
+    shown = request(good=("x",), must=("pain",))
+    assert dataclasses.replace(shown, good_must=(("ache",),)).key("m") != shown.key("m")
+    assert request(phrases=True).key("m") != request().key("m")
+    refill = request(source=("x",), blanks=0.5)
+    assert (
+        len({refill.key("m"), dataclasses.replace(refill, blanks=0.4).key("m"), request(source=("x",)).key("m")}) == 3
+    )
+
+
+def test_the_key_names_the_model_too_and_is_stable():
+    assert request().key("one") != request().key("two")
+    assert request(label="a").key("one") == request(label="a").key("one")
+    assert len(request().key("one")) == 64
+
+
+def test_canonical_is_json_that_keeps_all():
+    written = json.loads(request(label="a", good=("naïve",)).canonical())
+    assert written["good"] == ["naïve"]
+    assert set(written) == {field.name for field in dataclasses.fields(Request)}
+
+
+def test_description_of_the_wanted_label():
+    assert request(label="b").description == "second"
+    assert request().description == ""
+
+
+def test_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        request().n = 3

@@ -1,0 +1,172 @@
+import threading
+
+import pytest
+
+from common.errors import ProviderError
+from server.llm.base import Reply, Request
+from server.llm.clean import Cleaner, Rules
+from server.llm.generate import MOST_PASSES, generate
+from server.llm.orders import Order
+
+
+class Scripted:
+    """A provider that answers each request with as many texts as `give` says."""
+
+    remote = False
+
+    def __init__(self, give):
+        self.give = give
+        self.asked = []
+
+    def generate(self, requests, *, arrived):
+        self.asked += requests
+        return [
+            Reply(
+                texts=tuple(f"{request.seed} {i}" for i in range(self.give(request, len(self.asked)))),
+                input_tokens=3,
+                output_tokens=2,
+            )
+            for request in requests
+        ]
+
+
+def write(order, texts, rng):
+    return Request(
+        task_kind="note", labels=(("a", "A"), ("b", "B")), label=order.label, n=texts, seed=int(rng.integers(2**60))
+    )
+
+
+def run(providers, orders, seed=0):
+    return generate(providers, orders, write, round_number=1, texts_per_request=4, experiment_seed=seed)
+
+
+def test_orders_are_filled_exactly_and_marked():
+    provider = Scripted(lambda request, _: request.n)
+    harvest = run({"m": provider}, [Order(model="m", label="a", count=10), Order(model="m", label="b", count=3)])
+    assert [request.n for request in provider.asked] == [4, 4, 2, 3]
+    assert [candidate.label for candidate in harvest.candidates] == ["a"] * 10 + ["b"] * 3
+    assert {(candidate.model, candidate.round) for candidate in harvest.candidates} == {("m", 1)}
+    assert (harvest.use.calls, harvest.use.input_tokens, harvest.use.output_tokens) == (4, 12, 8)
+    assert not +harvest.lost
+
+
+def test_too_many_are_cut_at_random_to_the_order():
+    cut = [run({"m": Scripted(lambda r, _: r.n + 5)}, [Order(model="m", label="a", count=4)], seed) for seed in (0, 1)]
+    texts = [[candidate.text.split()[1] for candidate in harvest.candidates] for harvest in cut]
+    assert [len(kept) for kept in texts] == [4, 4]
+    assert texts[0] != texts[1]
+
+
+def test_too_few_are_asked_for_again_and_the_shortage_is_stated():
+    refilled = Scripted(lambda r, asked: 1 if asked == 1 else r.n)
+    assert len(run({"m": refilled}, [Order(model="m", label="a", count=4)]).candidates) == 4
+    assert [request.n for request in refilled.asked] == [4, 3]
+
+    stingy = Scripted(lambda *_: 1)
+    harvest = run({"m": stingy}, [Order(model="m", label="a", count=9)])
+    assert len(harvest.candidates) == 3 + 2 + 1
+    assert harvest.lost["m"] == 3
+
+
+def test_a_label_without_any_text_stops_the_run_before_anything_private():
+    silent = Scripted(lambda request, _: request.n if request.label == "a" else 0)
+    with pytest.raises(ProviderError, match=f"none for b in {MOST_PASSES} passes"):
+        run({"m": silent}, [Order(model="m", label="a", count=2), Order(model="m", label="b", count=2)])
+
+
+def test_another_model_makes_up_for_a_silent_one():
+    orders = [Order(model=name, label="a", count=2) for name in ("m", "k")]
+    harvest = run({"m": Scripted(lambda *_: 0), "k": Scripted(lambda r, _: r.n)}, orders)
+    assert [candidate.model for candidate in harvest.candidates] == ["k", "k"]
+    assert harvest.lost["m"] == 2
+
+
+def test_the_same_round_asks_the_same_requests():
+    asked = []
+    for _ in range(2):
+        provider = Scripted(lambda r, _: r.n)
+        run({"m": provider}, [Order(model="m", label="a", count=7)])
+        asked.append(provider.asked)
+    assert asked[0] == asked[1]
+
+
+def test_all_labels_of_a_model_are_asked_for_at_once():
+    provider = Scripted(lambda request, _: request.n)
+    calls = []
+    real = provider.generate
+    provider.generate = lambda requests, arrived: calls.append(len(requests)) or real(requests, arrived=arrived)
+    run({"m": provider}, [Order(model="m", label=label, count=4) for label in "ab"])
+    assert calls == [2]
+
+
+class Meeting(Scripted):
+    """Models that answer only when all of them were asked."""
+
+    remote = True
+
+    def __init__(self, barrier):
+        super().__init__(lambda request, _: request.n)
+        self.barrier = barrier
+
+    def generate(self, requests, *, arrived):
+        self.barrier.wait(10)
+        return super().generate(requests, arrived=arrived)
+
+
+def test_remote_models_work_side_by_side_and_a_local_one_meanwhile():
+    barrier = threading.Barrier(3)
+    here = Meeting(barrier)
+    here.remote = False
+    models = {"x": Meeting(barrier), "here": here, "y": Meeting(barrier)}
+    harvest = run(models, [Order(model=name, label="a", count=3) for name in models])
+    assert [candidate.model for candidate in harvest.candidates] == ["x"] * 3 + ["here"] * 3 + ["y"] * 3
+
+
+class Failing(Scripted):
+    remote = True
+
+    def generate(self, requests, *, arrived):
+        raise ProviderError("no key")
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_model_that_fails_does_not_take_from_the_others_what_is_under_way(remote):
+    told, finished = threading.Event(), []
+
+    class Slow(Scripted):
+        def generate(self, requests, *, arrived):
+            told.wait(10)
+            finished.append(len(requests))
+            return super().generate(requests, arrived=arrived)
+
+    class First(Failing):
+        def generate(self, requests, *, arrived):
+            told.set()
+            return super().generate(requests, arrived=arrived)
+
+    slow, first = Slow(lambda r, _: r.n), First(None)
+    slow.remote, first.remote = True, remote
+    with pytest.raises(ProviderError, match="no key"):
+        run({"slow": slow, "m": first}, [Order(model=name, label="a", count=1) for name in ("slow", "m")])
+    assert finished == [1]
+
+
+def test_losses_and_cleaning_are_counted_by_model():
+    class Lossy(Scripted):
+        def generate(self, requests, *, arrived):
+            self.asked += requests
+            bad = len(self.asked) == 1
+            texts = ("1. one", "one") if not bad else ()
+            return [
+                Reply(texts=texts, input_tokens=3, output_tokens=2, cached_tokens=1, loss="refused" if bad else None)
+                for _ in requests
+            ]
+
+    harvest = generate(
+        {"m": Lossy(None)}, [Order(model="m", label="a", count=2)], write, round_number=0, texts_per_request=2,
+        experiment_seed=0, cleaner=Cleaner(Rules()), held={"held"},
+    )  # fmt: skip
+    assert [candidate.text for candidate in harvest.candidates] == ["one"]
+    assert harvest.use.losses == {"m": {"refused": 1}}
+    assert harvest.use.cleaned == {"m": {"numbering": 2, "duplicates": 3}}
+    assert (harvest.use.calls, harvest.use.cached_tokens, harvest.lost["m"]) == (3, 3, 1)

@@ -1,0 +1,173 @@
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+from common.errors import ConfigError, ProviderError
+from server.llm.local import Local, _Noise
+from tests.common.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_t5, tiny_writer
+from tests.contracts.providers import ProviderContract, requests
+
+SENTENCES = (
+    "where is my new card",
+    "my card is late again",
+    "the post lost my new card",
+    "is my card in the post",
+    "a new card was stolen at work",
+    "someone stole my card again",
+)
+MAKE = {"llama": tiny_llama, "gpt2": tiny_gpt2, "t5": tiny_t5}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Folders of checkpoints, made at the first use."""
+    folder = tmp_path_factory.mktemp("models")
+
+    def get(kind):
+        if not (folder / kind).exists():
+            MAKE[kind](folder / kind)
+        return folder / kind
+
+    return get
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["bare", "chat"])
+def writer(request, tmp_path_factory):
+    folder = tiny_writer(tmp_path_factory.mktemp("writer") / "model", SENTENCES, chat=request.param)
+    return Local(name="writer", model=folder, max_new_tokens=400)
+
+
+class TestLocal(ProviderContract):
+    @pytest.fixture
+    def provider(self, writer):
+        return writer
+
+
+def written(model, asked):
+    """The tokens of each answer, whatever can be read in them."""
+    prompts = [model._ids(request) for request in asked]
+    return model._written(prompts, list(asked))
+
+
+def mixed(count=5, temperature=0.0):
+    """Requests whose prompts are of very different lengths."""
+    shown = [("card " * (1 + 9 * seed),) for seed in range(count)]
+    return [replace(requests(1, good=good)[0], seed=seed, temperature=temperature) for seed, good in enumerate(shown)]
+
+
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_what_a_model_writes_does_not_depend_on_what_else_is_in_the_batch(saved, kind, temperature):
+    model = Local(name="m", model=saved(kind), max_new_tokens=12)
+    asked = mixed(temperature=temperature)
+    assert len({len(model._ids(request)) for request in asked}) == len(asked)
+    together = written(model, asked)
+    assert together == [written(model, [request])[0] for request in asked]
+    assert together == written(model, asked[::-1])[::-1]
+    assert len({tuple(ids) for ids in together}) > 1  # what comes before does matter
+
+
+def test_a_seed_decides_a_draw_and_another_draws_anew(writer):
+    asked = requests(8, n=1)
+    first = writer.generate(asked)
+    assert writer.generate(asked[::-1])[::-1] == first
+    assert len({reply.texts for reply in first}) > 3
+    greedy = [replace(request, temperature=0.0) for request in asked]
+    assert len({reply.texts for reply in writer.generate(greedy)}) == 1
+
+
+def test_draws_have_the_softmax_distribution():
+    logits = torch.log(torch.tensor([0.5, 0.3, 0.15, 0.05]))
+    asked = requests(4000)
+    noise = _Noise(asked, 1.0)
+    for _ in range(2):  # each step draws anew
+        drawn = noise(None, logits.repeat(4000, 1)).argmax(dim=1)
+        shares = torch.bincount(drawn, minlength=4) / 4000
+        # Four standard errors: false alarm below 1 in 1,000 over both steps, and fixed by the seeds.
+        assert torch.all((shares - logits.exp()).abs() < 4 * (logits.exp() * (1 - logits.exp()) / 4000).sqrt())
+    cold = _Noise([replace(request, temperature=0.5) for request in asked], 1.0)
+    drawn = cold(None, logits.repeat(4000, 1)).argmax(dim=1)
+    assert (drawn == 0).float().mean() > 0.25 / 0.365 - 0.03
+    narrow = _Noise(asked, 0.6)(None, logits.repeat(4000, 1)).argmax(dim=1)
+    assert set(narrow.tolist()) == {0, 1}
+
+
+def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog):
+    folder = tiny_writer(tmp_path / "model", SENTENCES, context=260)
+    model = Local(name="small", model=folder, max_new_tokens=40)
+    short, long = requests(1)[0], requests(1, good=("card " * 200,))[0]
+    told = {}
+    lost, kept = model.generate([long, short], arrived=told.__setitem__)
+    assert kept.texts
+    assert (lost.texts, lost.input_tokens, lost.output_tokens, lost.loss) == ((), 0, 0, "too long")
+    assert told == {0: lost, 1: kept}
+    assert "small: 1 of 2 prompts are longer than the 220 tokens" in caplog.text
+    assert "card card" not in caplog.text
+    with pytest.raises(ConfigError, match="max_new_tokens of small; expected below the model's context of 260 tokens"):
+        Local(name="small", model=folder, max_new_tokens=260)
+
+
+def test_a_small_budget_makes_many_batches_of_the_same_texts(writer):
+    asked = requests(6, n=2)
+    expected = writer.generate(asked)
+    narrow = Local(name="narrow", model=writer._folder, max_new_tokens=400, batch_tokens=1)
+    assert narrow.generate(asked) == expected
+
+
+def test_an_answer_that_breaks_off_keeps_its_whole_texts(writer):
+    short = Local(name="short", model=writer._folder, max_new_tokens=9)
+    replies = short.generate(requests(20, n=6))
+    assert "truncated" in {reply.loss for reply in replies}
+    assert any(len(reply.texts) == 1 for reply in replies)
+
+
+def test_the_identity_is_of_weights_tokenizer_and_settings(writer, tmp_path):
+    copy = shutil.copytree(writer._folder, tmp_path / "copy")
+    same = Local(name="copy", model=copy, max_new_tokens=400, batch_tokens=5)
+    assert same.identity == writer.identity
+    assert Local(name="copy", model=copy, max_new_tokens=401).identity != writer.identity
+    assert Local(name="copy", model=copy, max_new_tokens=400, top_p=0.5).identity != writer.identity
+    (copy / "generation_config.json").write_text(json.dumps({"repetition_penalty": 1.5, "eos_token_id": 1}))
+    assert Local(name="copy", model=copy, max_new_tokens=400).identity != writer.identity
+
+
+def test_what_is_no_language_model_is_refused_before_weights_are_loaded(tmp_path):
+    with pytest.raises(ConfigError, match="language model m; expected a folder with config"):
+        Local(name="m", model=tmp_path)
+    with pytest.raises(ConfigError, match=r"a causal or sequence-to-sequence head; got BertModel"):
+        Local(name="m", model=tiny_bert(tmp_path / "bert"))
+    folder = tiny_gpt2(tmp_path / "gpt2")
+    with pytest.raises(ConfigError, match="dtype; expected one of float32"):
+        Local(name="m", model=folder, dtype="float8")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+        Local(name="m", model=folder)
+
+
+def test_damaged_weights_and_a_full_memory_are_one_clear_error(writer, tmp_path, monkeypatch):
+    copy = shutil.copytree(writer._folder, tmp_path / "copy")
+    (copy / "model.safetensors").write_bytes(b"cut off")
+    with pytest.raises(ConfigError, match="the language model m cannot be loaded"):
+        Local(name="m", model=copy).generate(requests(1))
+
+    def full(*_args, **_kwargs):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(writer._model, "generate", full)
+    with pytest.raises(ProviderError, match=r"runs out of memory.*batch_tokens"):
+        writer.generate(requests(1))
+
+
+def test_a_template_without_a_system_prompt_and_one_that_fails(tmp_path):
+    folder = tiny_writer(tmp_path / "model", SENTENCES, chat=True)
+    model = Local(name="m", model=folder)
+    no_system = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
+    picky = no_system + "{{ messages[0]['content'] }} <user>"
+    model._tokenizer.chat_template = picky
+    assert model.generate(requests(1))[0].texts
+    model._tokenizer.chat_template = "{{ raise_exception('no') }}"
+    with pytest.raises(ProviderError, match="the chat template of m fails"):
+        model.generate(requests(1))

@@ -1,0 +1,82 @@
+from functools import partial
+
+import pytest
+
+from common.domain import Task
+from common.errors import ConfigError
+from server.llm.base import Request
+from server.llm.builtin.model import Embedded
+from server.llm.cache import Cached
+from server.llm.providers import cleaner, providers
+from server.llm.spending import Spending
+
+
+class Remote:
+    remote = True
+
+    def __init__(self, *, name, model="x", spending=None):
+        self.name, self.identity, self.spending = name, f"remote/{model}", spending
+
+    def check(self):
+        pass
+
+
+ACCOUNT = Spending()
+MODELS = {"here": partial(Embedded, share=0.5), "there": partial(Remote, model="y")}
+
+
+def build(texts=("A public text.", "Another one."), **changes):
+    asked = []
+
+    def public_texts():
+        asked.append(1)
+        return list(texts)
+
+    settings = {"use": None, "encoder": None, "experiment_seed": 3, "spending": ACCOUNT, "folder": None}
+    return providers(MODELS, public_texts=public_texts, **(settings | changes)), asked
+
+
+def test_all_models_are_built_by_name_with_their_settings():
+    built, asked = build()
+    assert list(built) == ["here", "there"]
+    assert built["here"].identity.startswith("embedded/here/0.5/")
+    assert built["there"].identity == "remote/y"
+    assert len(asked) == 1
+    assert built["there"].spending is ACCOUNT
+
+
+def test_public_text_is_read_for_models_that_learn_from_it_only():
+    built, asked = build(use=["there"])
+    assert list(built) == ["there"]
+    assert not asked
+
+
+def test_the_seed_is_part_of_an_embedded_model():
+    assert build()[0]["here"].identity != build(experiment_seed=4)[0]["here"].identity
+
+
+def test_with_a_folder_each_model_answers_from_its_cache(tmp_path):
+    built, _ = build(folder=tmp_path)
+    assert all(isinstance(provider, Cached) for provider in built.values())
+
+
+@pytest.mark.parametrize(("use", "got"), [(["nobody"], "nobody"), (["here", "nobody"], "nobody"), ([], "none")])
+def test_an_unknown_name_or_none_is_refused(use, got):
+    with pytest.raises(ConfigError, match=rf"llm\.use; expected some of here, there; got .*{got}"):
+        build(use=use)
+
+
+def test_cleaning_rules_are_named_and_public_text_says_what_is_usual():
+    task = Task(name="t", kind="note", labels={"a": "first"})
+    with pytest.raises(ConfigError, match=r"llm\.clean.*fances"):
+        cleaner({"fances": True}, task, list)
+
+    def none():
+        raise ConfigError("task.public_text", got="none")
+
+    request = Request(task_kind="note", labels=(("a", "first"),))
+    for texts, foreign in ((none, 1), (lambda: ["Записки лікаря про хворих"], 0)):
+        made = cleaner({"foreign": True}, task, texts)
+        kept, changed = made.clean(["Хворий скаржиться на біль"], request, held=())
+        assert (len(kept), changed["foreign"]) == (1 - foreign, foreign)
+    assert cleaner(None, task, none).clean(["1. a"], request, held=()) == (["1. a"], {})
