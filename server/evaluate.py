@@ -12,15 +12,15 @@ from common import validate
 from common.domain import Candidate, Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import read_texts
-from common.metrics import utility
-from common.metrics.fidelity import fid
 from common.models import checkpoints
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
+from server.metrics import utility
+from server.metrics.fidelity import fid
 from server.remote_encoder import RemoteEncoder
 
 if TYPE_CHECKING:
-    from common.metrics.finetuned import Training
+    from server.metrics.finetuned import Training
 
 MODELS = ("tfidf", "encoder", "network", "finetuned")
 
@@ -43,7 +43,7 @@ class Evaluation:
     Attributes:
         model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
             layers over them; "finetuned": a transformer, all of whose weights are trained.
-        domain_adaptation: "none", or "deep_coral" (`common.metrics.adaptation`), for the network.
+        domain_adaptation: "none", or "deep_coral" (`server.metrics.adaptation`), for the network.
         target: A file of unlabelled texts of the recipient's, to adapt to; none of them may be a test text.
         weight: lambda of the adaptation's loss.
         epochs: Of the network (50 if None), or of fine-tuning at most (10).
@@ -55,7 +55,7 @@ class Evaluation:
         metrics: What is measured besides, of `METRICS`; see `server/measures.py`.
         federated: Share of epsilon for asking the parties, after the last round, on how many of their records a
             classifier of the synthetic texts is right (`server/federated.py`); 0 does not ask.
-        language_model: Settings of `common.metrics.language_model.LanguageModel.train`, for "language" and
+        language_model: Settings of `server.metrics.language_model.LanguageModel.train`, for "language" and
             "membership".
         texts: Most texts that one language model is trained on or asked about.
         shadows: Shadow models of the attack LIRA.
@@ -104,7 +104,7 @@ class Evaluation:
             checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.found(start)), "masked", "causal")
 
     def _training(self) -> "Training":
-        from common.metrics.finetuned import Training  # noqa: PLC0415 — torch takes seconds to import
+        from server.metrics.finetuned import Training  # noqa: PLC0415 — torch takes seconds to import
 
         if not self.checkpoint:
             raise ConfigError(
@@ -251,7 +251,7 @@ def _by_network(
     weights: NDArray[np.float64] | None,
     experiment_seed: int,
 ) -> NDArray[np.int64]:
-    from common.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
+    from server.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
 
     return train_and_predict(
         encoder.encode([record.text for record in train]),
@@ -274,7 +274,7 @@ def _by_finetuning(
     weights: NDArray[np.float64] | None,
     experiment_seed: int,
 ) -> NDArray[np.int64]:
-    from common.metrics.finetuned import train_and_predict  # noqa: PLC0415 — as above
+    from server.metrics.finetuned import train_and_predict  # noqa: PLC0415 — as above
 
     texts, asked = [record.text for record in train], [record.text for record in test]
     training = settings._training()  # noqa: SLF001 — its own page
@@ -284,9 +284,9 @@ def _by_finetuning(
 def _definition(model: str) -> str:
     match model:
         case "network":
-            from common.metrics.adaptation import DEFINITION  # noqa: PLC0415 — torch takes seconds to import
+            from server.metrics.adaptation import DEFINITION  # noqa: PLC0415 — torch takes seconds to import
         case "finetuned":
-            from common.metrics.finetuned import DEFINITION  # noqa: PLC0415
+            from server.metrics.finetuned import DEFINITION  # noqa: PLC0415
         case "encoder":
             return utility.BY_ENCODER
         case _:

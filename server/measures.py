@@ -21,10 +21,20 @@ from common import rng
 from common.data import canaries
 from common.domain import Candidate, Record
 from common.errors import CaucusError, DataError
-from common.metrics import clusters, diversity, intervals, leakage, manifolds, surface, transport, utility
-from common.metrics.fidelity import fid
 from common.models.encoder import Encoder
 from server.evaluate import Evaluation, predictions
+from server.metrics import (
+    clusters,
+    diversity,
+    intervals,
+    leakage,
+    manifolds,
+    personal_information,
+    surface,
+    transport,
+    utility,
+)
+from server.metrics.fidelity import fid
 
 log = logging.getLogger("caucus.measures")
 
@@ -216,7 +226,7 @@ def _language_real(measured: Measured) -> Group:
 
 
 def _modelled(measured: Measured, train: Sequence[str]) -> Group:
-    from common.metrics.language_model import DEFINITION, LanguageModel  # noqa: PLC0415 — as torch
+    from server.metrics.language_model import DEFINITION, LanguageModel  # noqa: PLC0415 — as torch
 
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
     test = [record.text for record in measured.drawn(measured.test, "tested")]
@@ -304,13 +314,13 @@ def _diversity(measured: Measured) -> Group:
 def _personal(measured: Measured) -> Group:
     texts = measured.drawn(measured.texts, "personal", _PERSONAL)
     try:
-        held, kinds = leakage.personal_information(texts)
+        held, kinds = personal_information.personal_information(texts)
     except CaucusError as error:
-        return {"definition": leakage.PERSONAL} | _none(["personal_information"], error, rows=0)
+        return {"definition": personal_information.PERSONAL} | _none(["personal_information"], error, rows=0)
     between = binomtest(int(held.sum()), len(held)).proportion_ci(method="wilson")
     rates = {kind.lower(): {"value": 1000 * count / len(held), "rows": len(held)} for kind, count in kinds.items()}
     return {
-        "definition": leakage.PERSONAL,
+        "definition": personal_information.PERSONAL,
         "personal_information": {
             "value": 1000 * float(held.mean()), "interval": (1000 * between.low, 1000 * between.high), "rows": len(held)
         },
@@ -351,7 +361,7 @@ def _membership(measured: Measured) -> Group:
 
 def _canaries(measured: Measured) -> Group:
     """Whether records that were put there on purpose come out: word for word, or as what a model finds likely."""
-    from common.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
+    from server.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
 
     about = (
         f"{len(measured.canaries)} records with codes drawn at random. extracted: share whose code stands in a "

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from common import rng, validate
 from common.domain import Candidate
-from common.metrics.language_model import LanguageModel
 from common.redaction import redact
+from server.metrics.language_model import LanguageModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from common.metrics import clusters, diversity, leakage, manifolds, transport
-from common.metrics.fidelity import fid
+from server.metrics import clusters, diversity, leakage, manifolds, transport
+from server.metrics.fidelity import fid
 
 _PLACES = 40
 

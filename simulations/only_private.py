@@ -12,9 +12,9 @@ from omegaconf import DictConfig
 from common.data.sources import Source
 from common.domain import Record
 from common.errors import ConfigError
-from common.metrics.utility import DEFINITION
 from common.plan.plan import Plan
 from server import evaluate
+from server.metrics.utility import DEFINITION
 from server.planning import describe
 from server.report import write_report
 from server.run import write_json

@@ -3,8 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.metrics.dynamics import Dynamics
 from server.methods.fusegen import FuseGen
+from server.metrics.dynamics import Dynamics
 from tests.contracts.methods import TASK, MethodContract, World, run, steps
 from tests.e2e.runs import lines, read, tiny
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError, DataError
-from common.metrics.language_model import LanguageModel
+from server.metrics.language_model import LanguageModel
 
 TEXTS = ["the card was lost abroad", "the patient has a cough and a fever", "a lost card", "fever, with a dry cough"]
 

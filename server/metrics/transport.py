@@ -6,8 +6,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from common.errors import DataError
-from common.metrics.fidelity import comparable, drawn
 from common.validate import positive
+from server.metrics.fidelity import comparable, drawn
 
 LARGEST = 2000
 DEFINITION = (

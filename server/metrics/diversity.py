@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from common.metrics.fidelity import comparable
 from common.validate import integers
+from server.metrics.fidelity import comparable
 
 DEFINITION = (
     "Self-BLEU: mean sentence BLEU-4 (sacrebleu, 0 to 1) of 100 texts drawn with the experiment seed, each against the "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError, DataError
-from common.metrics.clusters import divergences
+from server.metrics.clusters import divergences
 
 
 def groups(counts, seed=0):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
-from common.metrics.fidelity import comparable, drawn
+from server.metrics.fidelity import comparable, drawn
 
 LARGEST = 5000
 DEFINITION = (

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.metrics.fidelity import comparable, drawn
 from common.validate import integers
+from server.metrics.fidelity import comparable, drawn
 
 LARGEST = 10_000
 DEFINITION = (

@@ -1,7 +1,7 @@
 import pytest
 
 from common.errors import DataError
-from common.metrics.surface import agreement, length_distance, pairwise_agreement, sentiments
+from server.metrics.surface import agreement, length_distance, pairwise_agreement, sentiments
 
 GOOD, BAD, PLAIN = "I love this great place", "a horrible, awful day", "the table is here"
 

@@ -16,7 +16,6 @@ Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for ce
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from common.metrics.fidelity import comparable
-from common.metrics.intervals import Interval, area_under_curve
-from common.metrics.language_model import LanguageModel
-from common.redaction import entities
 from common.validate import integers
+from server.metrics.fidelity import comparable
+from server.metrics.intervals import Interval, area_under_curve
+from server.metrics.language_model import LanguageModel
 
 DEFINITION = (
     "Area under the ROC curve of attacks that tell records of the parties from a random held-out part of the same "
@@ -46,11 +44,6 @@ NEAREST = (
 )
 """What the distances mean, for reports."""
 
-PERSONAL = (
-    "Texts of 1,000 with at least one piece that looks like personal information, by patterns (presidio-analyzer's and "
-    "our own); of at most 300 texts drawn with the experiment seed."
-)
-"""What their rate means, for reports."""
 
 _ROWS = 1024
 
@@ -192,26 +185,6 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
         others=float(np.median(near_others)),
         closer=float((near_members < np.quantile(near_others, 0.05)).mean()),
         rows=(len(members), len(others)),
-    )
-
-
-def personal_information(texts: Sequence[str]) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    """Which texts hold anything that looks like personal information, and how many hold each kind.
-
-    By the patterns of `common/redaction.py`: what is found is no proof of a leak, and what is missed none of its
-    absence (RPSG, appendix F).
-
-    Returns:
-        (texts,) bool, and the number of texts for each kind found, in the order of its name.
-
-    Raises:
-        DataError: There is no text.
-    """
-    if not texts:
-        raise DataError("texts to search", expected="at least one", got="none")
-    kinds = [set(entities(text)) for text in texts]
-    return np.array([bool(each) for each in kinds]), dict(
-        sorted(Counter(kind for each in kinds for kind in each).items())
     )
 
 

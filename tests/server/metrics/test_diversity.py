@@ -3,8 +3,8 @@ import pytest
 from sacrebleu import sentence_bleu
 
 from common.errors import DataError
-from common.metrics import diversity
-from common.metrics.diversity import distinct, duplicates, self_bleu, self_similarity
+from server.metrics import diversity
+from server.metrics.diversity import distinct, duplicates, self_bleu, self_similarity
 
 TEXTS = ["the cat sat on the mat today", "the cat sat on a chair today", "dogs bark at night in the rain"]
 

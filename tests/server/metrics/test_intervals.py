@@ -4,7 +4,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from common.errors import DataError
-from common.metrics.intervals import area_under_curve, over_rows, over_seeds
+from server.metrics.intervals import area_under_curve, over_rows, over_seeds
 
 
 def test_the_area_is_that_of_a_library_ties_included():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import DataError
-from common.metrics.dynamics import cross_model_dynamics, self_boosted_weights
+from server.metrics.dynamics import cross_model_dynamics, self_boosted_weights
 
 
 def world(seed=0, each=40, models=2):

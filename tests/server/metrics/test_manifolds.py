@@ -3,7 +3,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from common.errors import DataError
-from common.metrics.manifolds import overlap
+from server.metrics.manifolds import overlap
 
 
 def world(n, seed, shift=0.0):

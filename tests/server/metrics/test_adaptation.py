@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from common.errors import ConfigError, DataError
-from common.metrics.adaptation import coral, train_and_predict
+from server.metrics.adaptation import coral, train_and_predict
 
 
 def test_the_loss_is_the_squared_distance_of_covariances():

@@ -3,7 +3,8 @@ import pytest
 
 from common.data.demo_notes import private_notes
 from common.errors import DataError
-from common.metrics.leakage import attacks, exposure, nearest, personal_information, scored
+from server.metrics.leakage import attacks, exposure, nearest, scored
+from server.metrics.personal_information import personal_information
 
 FAST = {"width": 32, "layers": 1, "length": 32, "vocabulary": 400, "epochs": 16, "learning_rate": 1e-2}
 
@@ -62,7 +63,7 @@ def test_exposure_is_the_rank_in_bits():
 
 
 def test_a_canary_that_was_learned_stands_out():
-    from common.metrics.language_model import LanguageModel
+    from server.metrics.language_model import LanguageModel
 
     form = "the code of ward nine is {:04}".format
     texts = notes(0, 40)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from common.errors import ConfigError, DataError
-from common.metrics import finetuned
-from common.metrics.finetuned import Training, train_and_predict
+from server.metrics import finetuned
+from server.metrics.finetuned import Training, train_and_predict
 from tests.common.tiny_models import tiny_bert, tiny_gpt2
 
 FRUIT = ("apple", "berry", "word", "one", "two", "three")

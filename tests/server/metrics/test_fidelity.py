@@ -3,7 +3,7 @@ import pytest
 from scipy.linalg import sqrtm
 
 from common.errors import DataError
-from common.metrics.fidelity import fid
+from server.metrics.fidelity import fid
 
 
 def rng(seed=0):

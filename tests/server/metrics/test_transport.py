@@ -5,8 +5,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from common.errors import DataError
-from common.metrics import transport
-from common.metrics.transport import sinkhorn, wasserstein
+from server.metrics import transport
+from server.metrics.transport import sinkhorn, wasserstein
 
 
 def world(n, seed, shift=0.0):
