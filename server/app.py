@@ -20,7 +20,6 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from common import validate
-from common.data.sources import Source
 from common.errors import CheckpointError, ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
@@ -37,6 +36,7 @@ from server.methods.base import Method
 from server.network import FlowerNetwork, Network
 from server.planning import Secagg, make_plan
 from server.run import Setup, run
+from server.tasks.sources import Source
 
 app = ServerApp()
 

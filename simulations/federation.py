@@ -12,15 +12,16 @@ from client.guard import Limits
 from client.service import PartyService
 from client.writers.base import SECTIONS, Writer
 from common import rng, validate
-from common.data import canaries, demo_notes
+from common.data import canaries
 from common.data.partition import dirichlet, iid
-from common.data.sources import DemoNotes, LabelledFiles, Source
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from server.tasks import demo_notes
+from server.tasks.sources import DemoNotes, LabelledFiles, Source
 
 log = logging.getLogger("caucus.simulation")
 

@@ -9,7 +9,6 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from common.data.sources import Source
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
@@ -18,6 +17,7 @@ from server.metrics.utility import DEFINITION
 from server.planning import describe
 from server.report import write_report
 from server.run import write_json
+from server.tasks.sources import Source
 from simulations import federation
 
 NAME = "only_private"

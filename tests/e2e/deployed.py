@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from common.data import demo_notes
+from server.tasks import demo_notes
 from tests.e2e.runs import read
 
 BIN = Path(sys.executable).parent

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from common.data import demo_notes
+from server.tasks import demo_notes
 from tests.common.tiny_models import tiny_transformer
 from tests.e2e.deployed import SMALL, text, write_records
 from tests.e2e.faults import EXACT, asked, charges, finished, measured, read_run, restarted, whole

@@ -88,7 +88,7 @@ NETWORK = ("evaluation.model=network", "evaluation.domain_adaptation=deep_coral"
 
 
 def test_the_recipient_adapts_to_texts_of_its_own_that_are_no_test_texts(vocabulary, tmp_path):
-    from common.data import demo_notes
+    from server.tasks import demo_notes
 
     target = tmp_path / "target.txt"
     target.write_text("\n".join(" ".join(note.text.split()) for note in demo_notes.test_notes(60, 7)))

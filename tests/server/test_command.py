@@ -7,8 +7,8 @@ import pytest
 
 from client import records
 from common import labelled_files
-from common.data import demo_notes
 from server.command import main
+from server.tasks import demo_notes
 from tests.server.test_report import write_run
 
 
@@ -22,7 +22,7 @@ def nothing_private(monkeypatch):
     monkeypatch.setattr(demo_notes, "private_notes", forbidden)
     monkeypatch.setattr(demo_notes, "test_notes", forbidden)
     monkeypatch.setattr(labelled_files, "read_records", forbidden)
-    monkeypatch.setattr("common.data.sources.read_records", forbidden)
+    monkeypatch.setattr("server.tasks.sources.read_records", forbidden)
     monkeypatch.setattr(records, "read_records", forbidden)
 
 

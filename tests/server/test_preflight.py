@@ -20,7 +20,7 @@ def nothing_private(monkeypatch):
         raise AssertionError("a private record was asked for")
 
     monkeypatch.setattr(labelled_files, "read_records", forbidden)
-    monkeypatch.setattr("common.data.sources.read_records", forbidden)
+    monkeypatch.setattr("server.tasks.sources.read_records", forbidden)
     monkeypatch.setattr(records, "read_records", forbidden)
 
 

@@ -10,11 +10,11 @@ import zlib
 import numpy as np
 import pytest
 
-from common.data.demo_notes import TASK, private_notes, public_text
 from common.errors import ConfigError, ProviderError
 from server.llm.base import Provider, Request
 from server.llm.builtin.model import Embedded
 from server.llm.builtin.ngram import normal, sentences, tokenise, untokenise
+from server.tasks.demo_notes import TASK, private_notes, public_text
 from tests.contracts.providers import LABELS, ProviderContract
 
 NOTES = tuple(TASK.labels.items())

@@ -1,7 +1,7 @@
 import pytest
 
-from common.data.sources import DemoNotes, LabelledFiles
 from common.errors import ConfigError, DataError
+from server.tasks.sources import DemoNotes, LabelledFiles
 
 
 def files(**settings):

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.data import demo_notes
-from common.data.tasks import task_from
 from common.domain import Record, Task
 from common.errors import ConfigError
 from common.labelled_files import read_records, read_texts
+from server.tasks import demo_notes
+from server.tasks.settings import task_from
 
 
 class Source(Protocol):

@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from common.data.demo_notes import LABELS, TASK, private_notes, public_text, test_notes
+from server.tasks.demo_notes import LABELS, TASK, private_notes, public_text, test_notes
 
 
 def pooled(count, experiment_seed=0):

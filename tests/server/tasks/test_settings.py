@@ -1,8 +1,8 @@
 import pytest
 
-from common.data.tasks import task_from
 from common.domain import Wording
 from common.errors import ConfigError
+from server.tasks.settings import task_from
 
 GOOD = {
     "name": "banking-10",
