@@ -15,7 +15,7 @@ from pathlib import Path
 
 from client.channel import serve
 from server.app import composed, load, store
-from simulations.federation import parties, with_absolute_paths, with_identities, with_labels
+from simulations.parties import parties, with_absolute_paths, with_identities, with_labels
 
 
 def main() -> None:

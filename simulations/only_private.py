@@ -18,7 +18,7 @@ from server.planning import describe
 from server.report import write_report
 from server.run import write_json
 from server.tasks.sources import Source
-from simulations import federation
+from simulations import parties
 
 NAME = "only_private"
 
@@ -37,7 +37,7 @@ def only_private(config: DictConfig, folder: Path) -> None:
     """
     source: Source = instantiate(config.task, _convert_="all")
     task, held_out = source.task(), source.held_out()
-    private = [record for dealt in federation.deal(config) for record in dealt]
+    private = [record for dealt in parties.deal(config) for record in dealt]
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")
     plan = Plan(

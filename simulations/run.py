@@ -13,7 +13,7 @@
    `traffic.json` has the bytes that an unbroken run in this process sent and received.
 
 A sweep runs each combination in a folder of its own, goes on where one fails, and ends with a table of all
-(`simulations/tables.py`).
+(`simulations/sweep.py`).
 """
 
 import json
@@ -46,7 +46,7 @@ from server.app import identified, reloaded, store
 from server.failure import one_line
 from server.report import write_report
 from server.run import read_candidates, write_json
-from simulations import federation, only_private, tables
+from simulations import only_private, parties, sweep
 from simulations.local_grid import LocalGrid
 
 log = logging.getLogger("caucus.simulation")
@@ -73,12 +73,12 @@ def _composed(config: DictConfig) -> None:
         _or_exit(config, folder)
         return
     try:
-        config = tables.in_row(config, list(hydra_config.overrides.task))
+        config = sweep.in_row(config, list(hydra_config.overrides.task))
         simulate(config, folder)
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
         log.error("%s", one_line(error))  # noqa: TRY400
-        tables.failed(config, folder, one_line(error))
+        sweep.failed(config, folder, one_line(error))
 
 
 def _resume(arguments: list[str]) -> None:
@@ -109,9 +109,7 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
 def simulate(config: DictConfig, folder: Path) -> None:
     """Run one federation, or go on with the one in `folder`."""
     validate.one_of(ENGINES, engine=config.engine)
-    config = federation.with_identities(
-        identified(federation.with_labels(federation.with_absolute_paths(config))), folder
-    )
+    config = parties.with_identities(identified(parties.with_labels(parties.with_absolute_paths(config))), folder)
     held = folder / "run.json"
     if held.exists() and json.loads(held.read_text(encoding="utf-8"))["run"] != config.run:
         raise CheckpointError(
@@ -131,7 +129,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
 
 
 def _in_process(config: DictConfig, folder: Path) -> None:
-    services = federation.parties(config, folder)
+    services = parties.parties(config, folder)
     client_app = relay(lambda context: services[int(context.node_config["partition-id"])])
     grid = LocalGrid(client_app, len(services))
     resumed = (folder / "state" / "state.json").exists()
@@ -183,7 +181,7 @@ def _context(folder: Path) -> Context:
 
 def _compare_with_real(config: DictConfig, folder: Path) -> None:
     held_out = instantiate(config.task, _convert_="all").held_out()
-    private = [record for dealt in federation.deal(config) for record in dealt]
+    private = [record for dealt in parties.deal(config) for record in dealt]
     if not held_out or not private:
         return
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))

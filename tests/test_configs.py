@@ -16,8 +16,8 @@ from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
 from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
-from simulations.federation import own_settings
-from simulations.tables import in_row
+from simulations.parties import own_settings
+from simulations.sweep import in_row
 
 ROOT = Path(configs.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if path.parent.name != "deployment")

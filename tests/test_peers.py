@@ -36,7 +36,7 @@ from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
-from simulations.federation import with_labels
+from simulations.parties import with_labels
 from tests.contracts.providers import requests
 from tests.e2e.runs import labelled, lines, resume, settings, tiny
 from tests.federations import ENCODER, LABELS, federation, plan, query, records, service, true_counts
@@ -311,7 +311,7 @@ def refuse(*args, **kwargs):
     tried.append(args)
     raise OSError("no network")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
-import client.command, client.service, server.command, server.app, simulations.run, simulations.federation
+import client.command, client.service, server.command, server.app, simulations.run, simulations.parties
 from server.llm.remote.anthropic import provider
 from tests.e2e.runs import settings
 parts = server.app.Parts(settings())

@@ -1,7 +1,7 @@
 """What a task brings to a run: its public description, public text, and held-out texts for evaluation.
 
 Private records are not here: a party reads its own file (`client/records.py`), and a simulation deals them out
-(`simulations/federation.py`).
+(`simulations/parties.py`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from common.data.partition import dirichlet, iid, subsample
 from common.errors import ConfigError
+from simulations.partition import dirichlet, iid, subsample
 
 LABELS = ["a"] * 300 + ["b"] * 100 + ["c"] * 7
 

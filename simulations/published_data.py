@@ -1,7 +1,7 @@
 """OpenReview and PubMed as published with Aug-PE (Xie et al. 2024), brought into the form that `task=csv` reads.
 
-    python -m simulations.published iclr23_reviews_train.csv train.csv --label label1
-    python -m simulations.published pubmed_train.csv train.csv
+    python -m simulations.published_data iclr23_reviews_train.csv train.csv --label label1
+    python -m simulations.published_data pubmed_train.csv train.csv
 
 The published files are CSV with the column `text` and, for OpenReview, `label1` ("Area: ...") and `label2`
 ("Recommendation: ..."). A label loses the name before its colon. PubMed has none: all its texts get one.

@@ -1,5 +1,5 @@
 from server.app import composed
-from simulations.federation import deal, with_labels
+from simulations.parties import deal, with_labels
 
 
 def _config(tmp_path, *overrides):

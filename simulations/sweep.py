@@ -3,7 +3,7 @@
     caucus-simulate +experiment=wasp_table4 method.samples=1000
     caucus-simulate --multirun +experiment=wasp_table4 row=WASP experiment_seed=3,4
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
-    python -m simulations.tables SWEEP_FOLDER
+    python -m simulations.sweep SWEEP_FOLDER
 
 A sweep makes its table and a page, `report.html`, when it ends; `python -m` makes them again, after a run was resumed,
 and prints the table. An experiment (`configs/experiment/`) names its rows: the overrides that each sets, and what the
@@ -241,5 +241,5 @@ def _number(value: float | None, decimals: int) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m simulations.tables SWEEP_FOLDER")
+        sys.exit("usage: python -m simulations.sweep SWEEP_FOLDER")
     write_table(Path(sys.argv[1]))

@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed
-from simulations.tables import as_markdown, as_text, failed, in_row, table, write_table
+from simulations.sweep import as_markdown, as_text, failed, in_row, table, write_table
 from tests.e2e.runs import command, read
 
 EXPERIMENT = {

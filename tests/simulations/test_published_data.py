@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import DataError
 from common.labelled_files import read_records
-from simulations.published import convert, main
+from simulations.published_data import convert, main
 
 
 def published(folder, *rows):
