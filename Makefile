@@ -48,25 +48,25 @@ test-live: $(INSTALLED)
 
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.measure
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 bench-secagg: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_secagg
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.secagg
 
 bench-noise: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.bench_noise
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.noise
 
 bench-suppression: $(INSTALLED)
-	$(BIN)/python -m simulations.bench_suppression
+	$(BIN)/python -m simulations.benchmarks.suppression
 
 bench-keyphrases: $(INSTALLED)
-	$(BIN)/python -m simulations.bench_keyphrases
+	$(BIN)/python -m simulations.benchmarks.keyphrases
 
 bench-metrics: $(INSTALLED)
-	$(BIN)/python -m simulations.bench_metrics
+	$(BIN)/python -m simulations.benchmarks.metrics
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

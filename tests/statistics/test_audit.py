@@ -11,8 +11,8 @@ import pytest
 from client import answer
 from common import rng
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
-from simulations import audit
-from simulations.audited import half_of_the_noise
+from simulations.audit import measure
+from simulations.audit.federation import half_of_the_noise
 
 
 def failed(findings):
@@ -21,17 +21,17 @@ def failed(findings):
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_each_party_adds_one_share_under_a_key_of_its_own(secure):
-    assert not failed(audit.structure(secure=secure))
+    assert not failed(measure.structure(secure=secure))
 
 
 def test_structure_shows_keys_that_are_used_again():
     with mock.patch.object(rng, "secure_bytes", bytes):
-        found = [check.split(": ")[1] for check in failed(audit.structure(secure=False))]
+        found = [check.split(": ")[1] for check in failed(measure.structure(secure=False))]
     assert found == ["different keys", "those the system's entropy", "keys taken by all answers"]
 
 
 def test_a_subsample_is_drawn_once_or_for_each_answer_as_planned():
-    assert not failed(audit.subsamples())
+    assert not failed(measure.subsamples())
 
 
 def without_one(sampler):
@@ -46,40 +46,40 @@ def without_one(sampler):
 
 
 def test_variance_shows_one_share_missing_of_ten():
-    assert audit.variance(parties=10, coordinates=20_000).passed
+    assert measure.variance(parties=10, coordinates=20_000).passed
     with mock.patch.object(answer, "discrete_gaussian", without_one(discrete_gaussian)):
-        assert not audit.variance(parties=10, coordinates=20_000).passed
+        assert not measure.variance(parties=10, coordinates=20_000).passed
 
 
 @pytest.mark.parametrize("scale", [0.8, 20.0])
 def test_laplace_shows_a_scale_that_is_a_fifth_too_small(scale):
-    assert audit.laplace(scale=scale, parties=4, coordinates=20_000).passed
+    assert measure.laplace(scale=scale, parties=4, coordinates=20_000).passed
     smaller = lambda scale, size, key, *, shares: discrete_laplace(scale / 1.2, size, key, shares=shares)  # noqa: E731
     with mock.patch.object(answer, "discrete_laplace", smaller):
-        assert not audit.laplace(scale=scale, parties=4, coordinates=20_000).passed
+        assert not measure.laplace(scale=scale, parties=4, coordinates=20_000).passed
 
 
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 def test_canaries_show_half_of_sigma(epsilon):
-    assert audit.canaries(epsilon, labels=64, rounds=2).passed
+    assert measure.canaries(epsilon, labels=64, rounds=2).passed
     with half_of_the_noise():
-        assert not audit.canaries(epsilon, labels=64, rounds=2).passed
+        assert not measure.canaries(epsilon, labels=64, rounds=2).passed
 
 
 def test_canaries_show_twice_of_sigma():
     double = lambda sigma, size, key: discrete_gaussian(2 * sigma, size, key)  # noqa: E731
     with mock.patch.object(answer, "discrete_gaussian", double):
-        assert not audit.canaries(8.0, labels=64, rounds=2).passed
+        assert not measure.canaries(8.0, labels=64, rounds=2).passed
 
 
 def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatch):
-    sound = audit.Finding(check="one thing", figure="3", limit="3", passed=True)
-    wrong = audit.Finding(check="another", figure="4", limit="3", passed=False)
-    monkeypatch.setattr(audit, "_all", lambda *, quick: [sound, wrong] if quick else [sound])
-    audit.main([])
+    sound = measure.Finding(check="one thing", figure="3", limit="3", passed=True)
+    wrong = measure.Finding(check="another", figure="4", limit="3", passed=False)
+    monkeypatch.setattr(measure, "_all", lambda *, quick: [sound, wrong] if quick else [sound])
+    measure.main([])
     assert "FAILED" not in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
-        audit.main(["--quick"])
+        measure.main(["--quick"])
     assert ended.value.code == 1
     said = capsys.readouterr().out
     assert [line.split()[-1] for line in said.splitlines()[1:]] == ["passed", "FAILED"]
@@ -90,9 +90,9 @@ def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatc
 def test_runs_that_are_repeated_count_alarms_and_faults_found(finds, monkeypatch):
     def canaries(*_, **__):
         sound = answer.discrete_gaussian is discrete_gaussian
-        return audit.Finding(check="", figure="", limit="", passed=sound or not finds)
+        return measure.Finding(check="", figure="", limit="", passed=sound or not finds)
 
-    monkeypatch.setattr(audit, "canaries", canaries)
-    repeated = list(audit._repeated(3))
+    monkeypatch.setattr(measure, "canaries", canaries)
+    repeated = list(measure._repeated(3))
     assert [finding.figure for finding in repeated] == [f"0 alarms, {3 * finds} halved sigmas seen"] * 4
     assert all(finding.passed == finds for finding in repeated)

@@ -1,6 +1,6 @@
 """What the metrics of fidelity cost on vectors of the usual size, beside one product of the two matrices.
 
-    python -m simulations.bench_metrics [--rows 10000] [--dim 768]
+    python -m simulations.benchmarks.metrics [--rows 10000] [--dim 768]
 
 Both sets are draws of one mixture of Gaussians, so they overlap as good synthetic texts would. Seconds are of this
 process's processors too (`cpu`): on a machine that others use, wall time says little.

@@ -1,6 +1,7 @@
-"""How long similarity suppression takes, and how much memory, beside the plain definition.
+r"""How long similarity suppression takes, and how much memory, beside the plain definition.
 
-    OMP_NUM_THREADS=2 python -m simulations.bench_suppression [--candidates 10000] [--elites 2000] [--dimensions 768]
+    OMP_NUM_THREADS=2 python -m simulations.benchmarks.suppression \
+        [--candidates 10000] [--elites 2000] [--dimensions 768]
 
 Candidates lie around centres, as the offspring of elites do: few tight ones, or many loose ones. Votes are noise, tau
 starts at the population's own mean similarity. Wall and CPU time of one run each, and the peak memory of the process.
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.suppression import Elites, self_similarity, suppress
-from simulations.cpu import timed
+from simulations.benchmarks.timing import timed
 
 _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}
 """Centres for each candidate, and how far from a centre its candidates lie."""

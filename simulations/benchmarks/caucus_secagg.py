@@ -10,7 +10,7 @@ from common.rng import secure_bytes
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import KeyAdvert, SetUp
 from server import secagg as coordinator_side
-from simulations.cpu import timed
+from simulations.benchmarks.timing import timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
-"""How long secure aggregation takes: each party and the coordinator, beside the limit of the machine and Flower's own.
+r"""How long secure aggregation takes: each party and the coordinator, beside the limit of the machine and Flower's own.
 
-    OMP_NUM_THREADS=1 python -m simulations.bench_secagg [--parties 10 50 100 1000] [--lengths 10000 100000 1000000]
+    OMP_NUM_THREADS=1 python -m simulations.benchmarks.secagg [--parties 10 50 100 1000] \
+        [--lengths 10000 100000 1000000]
 
 All in one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked, except that
 of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one of these for
@@ -25,9 +26,9 @@ from common.rng import secure_bytes
 from common.secagg import shamir
 from common.secagg.graph import parameters
 from common.secagg.keys import KeyPair, Secret, seal
-from simulations.caucus_secagg import Federation, Group, RoundCost
-from simulations.cpu import fastest
-from simulations.flower_secagg import FlowerCost, FlowerParties
+from simulations.benchmarks.caucus_secagg import Federation, Group, RoundCost
+from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
+from simulations.benchmarks.timing import fastest
 
 _CHUNK = 2**15
 _SAMPLE = 5

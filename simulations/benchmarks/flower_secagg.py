@@ -29,7 +29,7 @@ from flwr.server.workflow.secure_aggregation.secaggplus_workflow import SecAggPl
 from flwr.supercore.task_identity import TaskIdentity
 
 from common.errors import InternalError
-from simulations.cpu import timed
+from simulations.benchmarks.timing import timed
 
 _MODULUS = 2**32
 _WEIGHT = 1000.0

@@ -1,6 +1,6 @@
 """How many draws of noise a second: the tables, the exact samplers that stand behind them, and OpenDP's.
 
-    OMP_NUM_THREADS=1 python -m simulations.bench_noise [--scale 1560] [--size 1000000]
+    OMP_NUM_THREADS=1 python -m simulations.benchmarks.noise [--scale 1560] [--size 1000000]
 
 CPU time of one core, the fastest of five runs. `--size` draws from a table at a time, and fewer from the slow samplers,
 as the table says; rates do not depend on it. The tables are made before, once, in the time that is printed. OpenDP adds
@@ -22,7 +22,7 @@ from common.privacy import exact
 from common.privacy.keystream import KEY_BYTES, Keystream
 from common.privacy.samplers import discrete_gaussian, discrete_laplace, gaussian_tv, laplace_tv
 from common.rng import secure_bytes
-from simulations.cpu import fastest, timed
+from simulations.benchmarks.timing import fastest, timed
 
 _RUNS = 5
 _SHARES = (1, 10)

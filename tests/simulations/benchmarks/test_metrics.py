@@ -1,4 +1,4 @@
-from simulations.bench_metrics import main
+from simulations.benchmarks.metrics import main
 
 
 def test_a_small_bench_prints_a_line_for_each_metric_and_one_for_all(capsys):

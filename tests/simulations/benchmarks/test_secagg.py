@@ -3,18 +3,18 @@ import pytest
 
 from common.errors import InternalError
 from server import secagg as coordinator_side
-from simulations import bench_secagg, flower_secagg
-from simulations.bench_secagg import Case, Limits, groups, main
-from simulations.caucus_secagg import Federation, Group, RoundCost
-from simulations.cpu import fastest, timed
-from simulations.flower_secagg import FlowerCost, FlowerParties
+from simulations.benchmarks import flower_secagg, secagg
+from simulations.benchmarks.caucus_secagg import Federation, Group, RoundCost
+from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
+from simulations.benchmarks.secagg import Case, Limits, groups, main
+from simulations.benchmarks.timing import fastest, timed
 
 GROUP = Group(parties=10, degree=4, threshold=3)
 
 
 def test_a_whole_run_prints_limits_and_a_line_for_each_case(capsys, monkeypatch):
-    monkeypatch.setattr(bench_secagg, "_LARGE", 12)
-    monkeypatch.setattr(bench_secagg, "parameters", lambda parties, **_: (6, 4))
+    monkeypatch.setattr(secagg, "_LARGE", 12)
+    monkeypatch.setattr(secagg, "parameters", lambda parties, **_: (6, 4))
     main(["--parties", "4", "12", "--lengths", "100", "200"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("X25519")
@@ -29,7 +29,7 @@ def test_a_whole_run_prints_limits_and_a_line_for_each_case(capsys, monkeypatch)
 
 
 def test_flower_stands_beside_ours_on_the_same_graph(capsys, monkeypatch):
-    monkeypatch.setattr(bench_secagg, "_FLOWER", {(5, 4): (5, 3)})
+    monkeypatch.setattr(secagg, "_FLOWER", {(5, 4): (5, 3)})
     main(["--parties", "5", "--lengths", "50"])
     assert "Flower's party" in capsys.readouterr().out
 

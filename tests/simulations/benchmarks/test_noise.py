@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from simulations.bench_noise import gaussians, laplaces, main
+from simulations.benchmarks.noise import gaussians, laplaces, main
 
 
 def test_a_whole_run_prints_a_line_for_each_sampler(capsys):

@@ -1,6 +1,6 @@
 """Audit of the noise that really leaves the pipeline: party service, ledger, secure aggregation, ask.
 
-    make audit    or    OMP_NUM_THREADS=1 python -m simulations.audit [--quick] [--repeat 100]
+    make audit    or    OMP_NUM_THREADS=1 python -m simulations.audit.measure [--quick] [--repeat 100]
 
 Whatever is checked was answered by the same code that hospitals and coordinator run, in one process. Four questions:
 
@@ -35,7 +35,7 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.in_party import LengthRangeSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
-from simulations.audited import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
+from simulations.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
 
 Z = 5.0
 """Standard deviations that a statistic may be away from what is planned."""

@@ -1,6 +1,6 @@
 """What DP-KPS costs, and how that grows: extraction, densities, iterative sequences.
 
-    OMP_NUM_THREADS=2 python -m simulations.bench_keyphrases [--scale 1]
+    OMP_NUM_THREADS=2 python -m simulations.benchmarks.keyphrases [--scale 1]
 
 A vocabulary of 400,000 terms of one to four made-up words, and documents of 100 random words among 40 whole terms.
 Wall seconds on however many cores numpy is given, each measured once, and the most memory that the process has held.

@@ -1,7 +1,7 @@
 import pytest
 
 from server.suppression import suppress
-from simulations.bench_suppression import main, plain, population
+from simulations.benchmarks.suppression import main, plain, population
 
 
 def test_a_whole_run_prints_a_line_for_each_population_and_way(capsys):

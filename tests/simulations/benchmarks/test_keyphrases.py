@@ -1,6 +1,6 @@
 import re
 
-from simulations.bench_keyphrases import main
+from simulations.benchmarks.keyphrases import main
 
 
 def test_a_whole_run_prints_a_line_for_each_size(capsys):
