@@ -23,7 +23,6 @@ from common import validate
 from common.errors import CheckpointError, ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
-from common.remembered import Remembered
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
 from server import tracking
@@ -32,11 +31,13 @@ from server.failure import told
 from server.llm import providers
 from server.llm.base import Provider
 from server.llm.spending import Spending
-from server.methods.base import Method
+from server.method import Method
 from server.network import FlowerNetwork, Network
+from server.parts import Setup
 from server.planning import Secagg, make_plan
-from server.run import Setup, run
+from server.run import run
 from server.tasks.sources import Source
+from server.vector_cache import Remembered
 
 app = ServerApp()
 

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 from common import rng
-from common.domain import Candidate
+from server.domain import Candidate
 from server.llm import prompts
 from server.llm.base import Request
 from server.metadata import Metadata
-from server.methods.base import Tools
+from server.method import Tools
 
 Birth = tuple[Candidate, Request]
 """A text without its words yet: label, model and round, and what to ask for."""

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import validate
-from common.domain import Candidate, Record
+from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import read_texts
 from common.models import checkpoints
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
+from server.domain import Candidate
 from server.metrics import utility
 from server.metrics.fidelity import fid
 from server.remote_encoder import RemoteEncoder

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from common.domain import Candidate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.ask import Answered
+from server.domain import Candidate
 
 NAME = "evaluation"
 DEFINITION = (

@@ -19,9 +19,10 @@ from scipy.stats import binomtest
 
 from common import rng
 from common.data import canaries
-from common.domain import Candidate, Record
+from common.domain import Record
 from common.errors import CaucusError, DataError
 from common.models.encoder import Encoder
+from server.domain import Candidate
 from server.evaluate import Evaluation, predictions
 from server.metrics import (
     clusters,

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
-from common.domain import Task
+from server.domain import Task
 from server.llm import orders, prompts
 from server.llm.generate import Written
-from server.methods.base import Tools
+from server.method import Tools
 
 Counts = NDArray[np.float64]
 Shares = Mapping[str, float]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import validate
-from common.domain import Task
 from common.fourier import noise_error
 from common.ledger.ledger import Ledger
 from common.plan import guarantee
@@ -20,10 +19,11 @@ from common.queries.closed_set import spec_to_dict
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.secagg.graph import parameters as graph_parameters
+from server.domain import Task
 from server.federated import with_evaluation
 from server.llm.base import Provider
 from server.llm.spending import Price, Usage
-from server.methods.base import Method
+from server.method import Method
 from server.rehearsal import rehearse
 from server.statement import not_covered, statement
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng, validate
-from common.domain import Candidate
 from common.redaction import redact
+from server.domain import Candidate
 from server.metrics.language_model import LanguageModel
 
 

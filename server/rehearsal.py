@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
-from common.domain import Task
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
 from common.queries.closed_set import asked
 from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
 from common.queries.texts import TextSpec
+from server.domain import Task
 from server.llm import prompts
 from server.llm.base import Arrived, Provider, Reply, Request
 from server.llm.generate import Yield, generate, write
 from server.llm.orders import Order, Writer
-from server.methods.base import Method, Tools
+from server.method import Method, Tools
 
 _TOKENS_PER_WORD = 1.35
 _DIMENSIONS = 64

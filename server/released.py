@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
-from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
 from server import rounds
+from server.domain import Candidate, Task
 from server.llm import orders
-from server.methods.base import State, Tools
+from server.method import State, Tools
 
 
 def check(samples: int, task: Task) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Candidate, Task
+from server.domain import Candidate, Task
 from server.llm.generate import Written, Yield
 from server.llm.spending import Spending
 

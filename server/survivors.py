@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Task
+from server.domain import Task
 
 WAYS = ("rank", "sample")
 

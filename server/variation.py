@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng, validate
-from common.domain import Candidate
+from server.domain import Candidate
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written
-from server.methods.base import Tools
+from server.method import Tools
 
 SHORTEST = 3
 """Words: no variation is asked to be shorter, however short its parent."""

@@ -16,7 +16,7 @@ from server import evaluate
 from server.metrics.utility import DEFINITION
 from server.planning import describe
 from server.report import write_report
-from server.run import write_json
+from server.run_folder import write_json
 from server.tasks.sources import Source
 from simulations import parties
 

@@ -45,7 +45,7 @@ from server.app import app as server_app
 from server.app import identified, reloaded, store
 from server.failure import one_line
 from server.report import write_report
-from server.run import read_candidates, write_json
+from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, sweep
 from simulations.local_grid import LocalGrid
 

@@ -24,11 +24,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed, load, store
-from server.plain import for_json
 from server.report import measured
 from server.report.facts import unprotected
 from server.report.reading import read_lines
 from server.report.sweep import Row, Run, Table, write_comparison
+from server.run_folder import for_json
 
 ERROR = "error.txt"
 """In the folder of a run that failed: why, in one line."""

@@ -9,8 +9,8 @@ from common.system.commands import add_command
 from server.app import Parts, composed
 from server.deploy import runs
 from server.deploy.settings import Settings
-from server.plain import for_json
 from server.planning import describe, forecast
+from server.run_folder import for_json
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -13,9 +13,8 @@ from common.system.commands import add_command
 from server import evaluate, measures
 from server.app import build, load
 from server.evaluate import METRICS, Evaluation
-from server.plain import for_json
 from server.report import write_report
-from server.run import read_candidates, write_json
+from server.run_folder import for_json, read_candidates, write_json
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
-from common.domain import Wording
 from common.errors import ConfigError
 from common.validate import at_least, in_range, not_empty
+from server.domain import Wording
 
 _PARENTS = 2
 _SEEDS = 2**64 - 1

@@ -6,8 +6,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from common import rng
-from common.domain import Candidate
 from common.errors import ProviderError
+from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
 from server.llm.clean import Cleaner, Rules
 from server.llm.orders import Order, Writer

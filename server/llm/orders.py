@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Task
 from common.errors import InternalError
+from server.domain import Task
 from server.llm.base import Request
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from common.domain import Task
 from common.validate import in_range, not_empty, positive
+from server.domain import Task
 from server.llm.base import Request
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.domain import Task
 from common.errors import ConfigError
 from common.models.encoder import Encoder
+from server.domain import Task
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner, Rules

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng, validate
-from common.domain import Candidate, Task
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts
 from common.plan.planned import PlannedQuery
@@ -28,12 +27,13 @@ from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
 from server import keyphrases, rounds
+from server.domain import Candidate, Task
 from server.keyphrases import Density, Sequences
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written, Yield, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.methods.base import State, Tools
+from server.method import State, Tools
 
 VOCABULARY = "vocabulary"
 FINEST_GRID = 256

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from common import validate
-from common.domain import Task
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import FineTunedSpec
 from server import released
-from server.methods.base import State, Tools
+from server.domain import Task
+from server.method import State, Tools
 
 TEXTS = "fine-tuned samples"
 

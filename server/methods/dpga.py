@@ -26,7 +26,6 @@ from typing import ClassVar
 import numpy as np
 
 from common import validate
-from common.domain import Candidate, Task
 from common.errors import ConfigError, ProviderError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
@@ -35,9 +34,10 @@ from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server import metadata, rounds
 from server.births import Birth, Births
+from server.domain import Candidate, Task
 from server.llm.generate import Written
 from server.metadata import Metadata
-from server.methods.base import State, Tools
+from server.method import State, Tools
 from server.suppression import self_similarity, suppress
 
 LABELS = "labels"

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import validate
-from common.domain import Candidate, Task
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from server import rounds
+from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, Writer, allocate, orders, per_label
-from server.methods.base import State, Tools
+from server.method import State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 
 

@@ -7,8 +7,8 @@ as `simulations/only_private.py`; wherever a coordinator would run it, it is ref
 from dataclasses import dataclass
 from typing import NoReturn
 
-from common.domain import Task
 from common.errors import ConfigError
+from server.domain import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

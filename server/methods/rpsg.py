@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng, validate
-from common.domain import Candidate, Task
 from common.errors import ConfigError, ProtocolError
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
@@ -32,11 +31,12 @@ from common.queries.in_party import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server import rounds, survivors
+from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written, Yield, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.methods.base import State, Tools
+from server.method import State, Tools
 from server.refinement import Refinement, redacted
 from server.survivors import Parents
 

@@ -10,8 +10,9 @@ they are no medical reference.
 # ruff: noqa: E501 — a finding is one line of the table
 import numpy as np
 
-from common.domain import Record, Task, Wording
+from common.domain import Record
 from common.rng import experiment
+from server.domain import Task, Wording
 
 LABELS = ("pneumonia", "heart failure", "COPD exacerbation", "pulmonary embolism")
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from common.domain import Task, Wording
 from common.errors import ConfigError
+from server.domain import Task, Wording
 
 _KEYS = ("name", "kind", "labels", "attributes", "wording")
 _WORDING = tuple(field.name for field in fields(Wording))

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.domain import Record, Task
+from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import read_records, read_texts
+from server.domain import Task
 from server.tasks import demo_notes
 from server.tasks.settings import task_from
 
@@ -69,7 +70,7 @@ class LabelledFiles:
         test: Held-out texts, or None.
         public_text: One text a line, or a file with a `text` column; needed by the embedded models.
         attributes: Public attributes for zero-shot prompts.
-        wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`common.domain.Wording`).
+        wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`server.domain.Wording`).
     """
 
     name: str

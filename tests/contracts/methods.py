@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from common import rng
-from common.domain import Task
 from common.errors import ConfigError
 from common.queries import closed_set, in_party, votes
 from common.queries import text_codec as texts
 from common.queries.texts import Texts
+from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
-from server.methods.base import State, Tools
+from server.method import State, Tools
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})

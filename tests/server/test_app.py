@@ -2,9 +2,9 @@ import pytest
 
 from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
-from common.remembered import Remembered
 from server import app, failure
 from server.app import Parts, composed
+from server.vector_cache import Remembered
 
 
 def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_path):

@@ -10,12 +10,13 @@ from client.guard import Limits
 from client.service import PartyService
 from common import messages as m
 from common import wire
-from common.domain import Record, Task
+from common.domain import Record
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes
 from server.ask import Federation
 from server.checkpoint import Checkpoint
+from server.domain import Task
 from server.methods.wasp import VOTES, Wasp
 from server.planning import Secagg, make_plan
 

@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from common.domain import Candidate, Record
+from common.domain import Record
 from common.errors import ConfigError, DataError
+from server.domain import Candidate
 from server.evaluate import Evaluation, fid_or_none, metrics, score
 from tests.common.tiny_models import tiny_bert
 from tests.federations import ENCODER

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from common.domain import Candidate
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
 from server.app import Parts, composed
 from server.ask import Answered
+from server.domain import Candidate
 from server.federated import NAME, measured, planned, question, with_evaluation
 from tests.federations import plan
 

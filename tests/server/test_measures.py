@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from common.data.canaries import FORM, codes
-from common.domain import Candidate, Record
+from common.domain import Record
 from common.errors import ConfigError
+from server.domain import Candidate
 from server.evaluate import METRICS, Evaluation
 from server.measures import Measured, figure, of_records, of_texts, without_records
-from server.plain import for_json
+from server.run_folder import for_json
 from tests.federations import ENCODER
 
 FAST = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "length": 16}

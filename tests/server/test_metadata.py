@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.domain import Task
 from common.queries.histograms import LengthHistogram, LengthHistogramSpec
 from common.rng import experiment
+from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import write
 from server.metadata import (
@@ -20,7 +20,7 @@ from server.metadata import (
     length_shares,
     list_keywords,
 )
-from server.methods.base import Tools
+from server.method import Tools
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B", "c": "C"})
 

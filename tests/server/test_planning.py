@@ -3,13 +3,13 @@ import math
 
 import pytest
 
-from common.domain import Task
 from common.errors import PlanError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.in_party import LengthRangeSpec
+from server.domain import Task
 from server.llm.base import Request
 from server.llm.spending import Price
 from server.methods.wasp import Wasp

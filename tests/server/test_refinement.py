@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from common.domain import Candidate
 from common.errors import ConfigError
 from server import refinement
+from server.domain import Candidate
 from server.refinement import Refinement, redacted
 
 

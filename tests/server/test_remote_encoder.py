@@ -7,10 +7,11 @@ import pytest
 
 from client.guard import Limits
 from client.service import PartyService
-from common.domain import Candidate, Record
+from common.domain import Record
 from common.errors import ConfigError, ProviderError
 from common.ledger.ledger import Ledger
 from server.app import composed
+from server.domain import Candidate
 from server.evaluate import Evaluation
 from server.measures import Measured, of_records, of_texts
 from server.remote_encoder import RemoteEncoder

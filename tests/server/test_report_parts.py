@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from server.plain import for_json
 from server.projection import PRIVATE, SYNTHETIC
 from server.report import measured, plots, write_report
 from server.report.facts import gather
 from server.report.votes import distributions, histogram
+from server.run_folder import for_json
 from tests.server.test_report import report, write_run
 
 METRICS = {

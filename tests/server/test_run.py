@@ -12,8 +12,9 @@ from common.errors import CheckpointError, ProviderError
 from server.evaluate import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
-from server.plain import for_json
-from server.run import Setup, run
+from server.parts import Setup
+from server.run import run
+from server.run_folder import for_json
 from tests.server.test_ask import TASK, Encoder, World
 
 

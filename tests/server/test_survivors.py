@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from common.domain import Task
+from server.domain import Task
 from server.survivors import choose, offspring
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})

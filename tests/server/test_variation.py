@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from common.domain import Candidate
 from common.errors import ConfigError
+from server.domain import Candidate
 from server.methods.aug_pe import AugPe
 from server.variation import SHORTEST, Variation, children, look_ahead, vectors
 from tests.contracts.methods import World, embed

@@ -21,7 +21,7 @@ from common.queries.terms import encode_terms
 from common.rng import experiment, secure_bytes
 from server import keyphrases
 from server.keyphrases import Density
-from server.methods.base import Tools
+from server.method import Tools
 from server.methods.dp_kps import DpKps
 from tests.federations import ENCODER, LABELS, federation, plan, service
 
@@ -164,7 +164,7 @@ def outcomes(folder, vocabulary, parties):
 
 
 def _task():
-    from common.domain import Task
+    from server.domain import Task
 
     return Task(name="t", kind="note", labels=dict.fromkeys(LABELS, "x"))
 

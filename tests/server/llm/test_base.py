@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from common.domain import Wording
 from common.errors import ConfigError
+from server.domain import Wording
 from server.llm.base import Request
 
 LABELS = (("a", "first"), ("b", "second"))

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from common.domain import Task, Wording
 from common.errors import ConfigError
+from server.domain import Task, Wording
 from server.llm import prompts
 
 TASK = Task(

@@ -2,8 +2,8 @@ from functools import partial
 
 import pytest
 
-from common.domain import Task
 from common.errors import ConfigError
+from server.domain import Task
 from server.llm.base import Request
 from server.llm.builtin.model import Embedded
 from server.llm.cache import Cached

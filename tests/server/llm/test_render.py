@@ -4,7 +4,7 @@ from itertools import chain
 
 import pytest
 
-from common.domain import Wording
+from server.domain import Wording
 from server.llm.base import Request
 from server.llm.render import WORDING, parse, render
 

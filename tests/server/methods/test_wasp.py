@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from common.domain import Task
 from common.errors import ConfigError
 from common.queries.votes import VotesSpec
+from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
-from server.methods.base import State, Tools
+from server.method import State, Tools
 from server.methods.wasp import VOTES, Wasp
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})

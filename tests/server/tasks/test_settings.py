@@ -1,7 +1,7 @@
 import pytest
 
-from common.domain import Wording
 from common.errors import ConfigError
+from server.domain import Wording
 from server.tasks.settings import task_from
 
 GOOD = {

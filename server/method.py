@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Candidate, Task
 from common.plan.planned import PlannedQuery
+from server.domain import Candidate, Task
 from server.llm.generate import Written, Yield
 
 

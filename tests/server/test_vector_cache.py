@@ -3,7 +3,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from common.remembered import Remembered
+from server.vector_cache import Remembered
 
 
 @pytest.fixture
