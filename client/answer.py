@@ -1,4 +1,4 @@
-"""One private answer, end to end: the mirror of `server/ask.py`.
+"""One private answer, end to end: the mirror of `server/federation/ask.py`.
 
 1. Check that the query is the planned one.
 2. Reserve: within this party's lifetime limits its charge is on disk before a private record is touched, and the

@@ -25,16 +25,16 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
-from server import tracking
 from server.evaluate import Evaluation
 from server.failure import told
+from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.base import Provider
 from server.llm.spending import Spending
 from server.method import Method
-from server.network import FlowerNetwork, Network
 from server.parts import Setup
 from server.planning import Secagg, make_plan
+from server.report import tensorboard
 from server.run import run
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
@@ -106,7 +106,7 @@ class Parts:
         _known(config)
         validate.integers(0, retries=config.federation.retries)
         validate.at_least(0, timeout=config.federation.timeout)
-        tracking.check(config.get("tracking"))
+        tensorboard.check(config.get("tracking"))
         self.roster = _roster(config.secagg.roster)
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = build(config.task)

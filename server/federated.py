@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
-from server.ask import Answered
 from server.domain import Candidate
+from server.federation.ask import Answered
 
 NAME = "evaluation"
 DEFINITION = (

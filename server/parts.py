@@ -10,12 +10,12 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from server import evaluate
 from server.domain import Task
+from server.federation.network import Network
 from server.llm.base import Provider
 from server.llm.clean import Cleaner
 from server.llm.generate import PLAIN
 from server.llm.spending import Spending
 from server.method import Method
-from server.network import Network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,15 +26,15 @@ from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
 from server import evaluate, federated, measures, projection, rounds
-from server.ask import Federation
-from server.checkpoint import Checkpoint
+from server.federation.ask import Federation
+from server.federation.checkpoint import Checkpoint
 from server.method import State, Tools
 from server.parts import Setup
 from server.planning import describe
 from server.report import write_report
+from server.report.tensorboard import track
 from server.run_folder import write_json, write_lines
 from server.tools import Meter, RememberingEncoder, make_tools
-from server.tracking import track
 
 log = logging.getLogger("caucus.run")
 

@@ -12,7 +12,7 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.closed_set import asked
 from common.queries.texts import TextSpec
-from server.ask import Answered, Federation
+from server.federation.ask import Answered, Federation
 from server.llm.generate import generate, write
 from server.llm.spending import Spending
 from server.method import Tools

@@ -24,9 +24,9 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.secagg.identity import Identity, Roster
-from server.ask import Federation
-from server.checkpoint import Checkpoint
-from server.network import FlowerNetwork
+from server.federation.ask import Federation
+from server.federation.checkpoint import Checkpoint
+from server.federation.network import FlowerNetwork
 from simulations.local_grid import LocalGrid
 
 LABELS = ("a", "b")

@@ -263,7 +263,7 @@ MUTATIONS = (
     ),
     mutation(
         "a coordinator makes do with fewer parties than planned",
-        "server/ask.py",
+        "server/federation/ask.py",
         "        if len(parties) < needed:\n",
         "        if not parties:\n",
         PEERS + "test_a_sum_of_fewer_parties_than_planned_is_never_given",

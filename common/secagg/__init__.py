@@ -2,7 +2,8 @@
 
 The protocol of Bonawitz et al. 2017 ("Practical Secure Aggregation for Privacy-Preserving Machine Learning", figure 4),
 on the full graph or on the k-regular one of Bell et al. 2020 ("Secure Single-Server Aggregation with (Poly)Logarithmic
-Overhead"). `client/secagg.py` and `server/secagg.py` hold its steps, each a state that is spent by its transition.
+Overhead"). `client/secagg.py` and `server/federation/secagg.py` hold its steps, each a state that is spent by its
+transition.
 
 Several rounds are R instances side by side with independent secrets. Only what carries the shares is common: one
 ciphertext from each party to each neighbour holds the shares of all rounds. So each round's proof holds as it stands,

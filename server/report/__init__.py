@@ -7,7 +7,8 @@
     figures.py    which plots a run has
     sweep.py      several runs, compared
     write.py      templates to files
-    page.py, comparison.py, pieces.py, style.py, script.py
+    tensorboard.py  the figures of each round as event files
+    templates/    page, comparison, pieces, style and script:
                   the templates: Python modules, because Flower's bundle carries no file of any type that suits them
 
 Nothing is computed from records here: what was not in the run folder is not on the page. A page loads nothing, and no

@@ -14,14 +14,14 @@ from markupsafe import Markup
 from common.errors import DataError
 from server.projection import evenly
 from server.report import figures
-from server.report.comparison import COMPARISON
 from server.report.facts import as_json, gather
 from server.report.measured import side_by_side
-from server.report.page import PAGE
-from server.report.pieces import PIECES
 from server.report.reading import Row
-from server.report.script import SCRIPT
-from server.report.style import STYLE
+from server.report.templates.comparison import COMPARISON
+from server.report.templates.page import PAGE
+from server.report.templates.pieces import PIECES
+from server.report.templates.script import SCRIPT
+from server.report.templates.style import STYLE
 from server.statement import show_delta, show_epsilon
 
 EXAMPLES = 5

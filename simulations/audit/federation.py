@@ -25,9 +25,9 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
 from common.queries import closed_set
-from server.ask import Federation
-from server.checkpoint import Checkpoint
-from server.network import FlowerNetwork
+from server.federation.ask import Federation
+from server.federation.checkpoint import Checkpoint
+from server.federation.network import FlowerNetwork
 from simulations.local_grid import LocalGrid
 
 DELTA = 1e-5

@@ -9,7 +9,7 @@ from common.errors import InternalError
 from common.rng import secure_bytes
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import KeyAdvert, SetUp
-from server import secagg as coordinator_side
+from server.federation import secagg as coordinator_side
 from simulations.benchmarks.timing import timed
 
 

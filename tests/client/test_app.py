@@ -7,7 +7,7 @@ from client.channel import Channel, serve
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
-from server.network import FlowerNetwork
+from server.federation.network import FlowerNetwork
 from simulations.local_grid import LocalGrid
 from tests.federations import CANARY, federation, plan, query, service
 

@@ -18,7 +18,7 @@ from common import messages as m
 from common import wire
 from common.errors import ProtocolError
 from common.plan.plan import Plan
-from server.network import POLL_SECONDS, FlowerNetwork
+from server.federation.network import POLL_SECONDS, FlowerNetwork
 
 SITE = """\
 import sys

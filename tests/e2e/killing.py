@@ -18,9 +18,9 @@ from tests.e2e.runs import die
 POINTS = (
     "os.fsync",
     "pathlib.Path.replace",
-    "server.checkpoint.Checkpoint.save",
-    "server.checkpoint.Checkpoint.reserve",
-    "server.checkpoint.Checkpoint.commit",
+    "server.federation.checkpoint.Checkpoint.save",
+    "server.federation.checkpoint.Checkpoint.reserve",
+    "server.federation.checkpoint.Checkpoint.commit",
     "common.ledger.ledger.Ledger.reserve",
     "common.ledger.ledger.Ledger.keep",
     "common.ledger.ledger.Ledger.survivors",
@@ -34,12 +34,12 @@ POINTS = (
     "client.secagg.Ready.mask",
     "client.secagg.Masked.agree",
     "client.secagg.Agreed.unmask",
-    "server.secagg.collect_adverts",
-    "server.secagg.Sharing.collect",
-    "server.secagg.Masking.close",
-    "server.secagg.Unmasking.combine",
-    "server.ask.Federation.open",
-    "server.ask.Federation.close",
+    "server.federation.secagg.collect_adverts",
+    "server.federation.secagg.Sharing.collect",
+    "server.federation.secagg.Masking.close",
+    "server.federation.secagg.Unmasking.combine",
+    "server.federation.ask.Federation.open",
+    "server.federation.ask.Federation.close",
     "server.evaluate.metrics",
     "server.run.write_report",
     "simulations.run._compare_with_real",
@@ -97,7 +97,7 @@ def _note(diary, name, args, kwargs):
     if name == "server.llm.builtin.model.Embedded._write":
         model, request = args[:2]
         diary.write("request", request.key(model.identity))
-    if name == "server.checkpoint.Checkpoint.commit":
+    if name == "server.federation.checkpoint.Checkpoint.commit":
         _, index, total = args
         diary.write("total", index, _digest(total))
 

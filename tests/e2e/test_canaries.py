@@ -178,7 +178,7 @@ def test_neither_a_run_that_fails_midway_nor_its_resumption_does(task, watched, 
     assert not keys_in(content, watched["noise"] + watched["masks"])
 
 
-@pytest.mark.parametrize("point", ["client.secagg.Agreed.unmask", "server.checkpoint.Checkpoint.commit"])
+@pytest.mark.parametrize("point", ["client.secagg.Agreed.unmask", "server.federation.checkpoint.Checkpoint.commit"])
 def test_neither_does_one_that_was_killed(point, task, tmp_path, monkeypatch):
     folder = tmp_path / "run"
 

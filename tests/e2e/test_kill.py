@@ -170,12 +170,12 @@ def test_an_answer_on_disk_is_closed_in_the_ledger_by_whoever_resumes(tmp_path):
 
 
 def test_after_survivors_were_named_only_they_will_do(tmp_path, monkeypatch):
-    run = kill_before(tmp_path, "server.checkpoint.Checkpoint.commit")
+    run = kill_before(tmp_path, "server.federation.checkpoint.Checkpoint.commit")
     (entry,) = Ledger(run / "state" / "ledger.db").entries()
     assert entry.survivors == {0, 1, 2}
     assert not entry.committed
 
-    from server.ask import Federation
+    from server.federation.ask import Federation
 
     opened = Federation._open
 
@@ -205,7 +205,9 @@ def test_a_complete_run_resumed_asks_nothing_and_stays_the_same(tmp_path):
             assert path.read_bytes() == content, path
 
 
-@pytest.mark.parametrize("name", ["server.checkpoint.Checkpoint.commit", "server.ask.Federation.open"])
+@pytest.mark.parametrize(
+    "name", ["server.federation.checkpoint.Checkpoint.commit", "server.federation.ask.Federation.open"]
+)
 @pytest.mark.parametrize(
     ("setting", "value", "named"),
     [("privacy.epsilon", 8.0, "privacy plan"), ("llm.use", ["broad"], "language models")],
@@ -226,7 +228,7 @@ def test_an_edited_configuration_is_refused_and_nothing_is_lost(name, setting, v
 
 
 def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
-    run = kill_before(tmp_path, "server.checkpoint.Checkpoint.commit")
+    run = kill_before(tmp_path, "server.federation.checkpoint.Checkpoint.commit")
     before = (run / "config.yaml").read_bytes()
     with pytest.raises(CheckpointError, match="one that holds another run"):
         tiny(run, "privacy.epsilon=8")
@@ -234,7 +236,7 @@ def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
 
 
 def test_seconds_of_both_processes_count(tmp_path):
-    run = kill_before(tmp_path, "server.ask.Federation.close")
+    run = kill_before(tmp_path, "server.federation.ask.Federation.close")
     config = load(run)
     before = read(run, "state/state.json")["seconds"]
     simulate(config, run)

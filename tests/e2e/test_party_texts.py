@@ -80,7 +80,7 @@ def test_a_run_that_dies_after_training_gets_the_texts_that_were_kept(tmp_path, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("server.checkpoint.Checkpoint.commit", stop)
+        patched.setattr("server.federation.checkpoint.Checkpoint.commit", stop)
         with pytest.raises(KeyboardInterrupt):
             tiny(tmp_path / "run", *SGD)
     (entry,) = party(tmp_path / "run")

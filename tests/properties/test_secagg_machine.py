@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from client import secagg as party_side
 from common.errors import DropoutError, ProtocolError
-from server import secagg as coordinator_side
+from server.federation import secagg as coordinator_side
 from tests.common.secagg.rounds import LENGTH, identity, roster, setup, vectors
 
 ROUNDS = (0, 1, 2)

@@ -9,7 +9,7 @@ from client import records
 from common import labelled_files
 from server.command import main
 from server.tasks import demo_notes
-from tests.server.test_report import write_run
+from tests.server.report.test_report import write_run
 
 
 @pytest.fixture(autouse=True)

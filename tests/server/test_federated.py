@@ -10,9 +10,9 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
 from server.app import Parts, composed
-from server.ask import Answered
 from server.domain import Candidate
 from server.federated import NAME, measured, planned, question, with_evaluation
+from server.federation.ask import Answered
 from tests.federations import plan
 
 

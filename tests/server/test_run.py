@@ -15,7 +15,7 @@ from server.methods.wasp import Wasp
 from server.parts import Setup
 from server.run import run
 from server.run_folder import for_json
-from tests.server.test_ask import TASK, Encoder, World
+from tests.server.federation.test_ask import TASK, Encoder, World
 
 
 class Model:

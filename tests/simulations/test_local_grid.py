@@ -6,7 +6,7 @@ from client.app import relay
 from common import messages as m
 from common import wire
 from common.errors import ProtocolError
-from server.network import FlowerNetwork
+from server.federation.network import FlowerNetwork
 from simulations.local_grid import LocalGrid
 
 

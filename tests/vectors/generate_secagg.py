@@ -23,7 +23,7 @@ from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import keystream
 from common.secagg.messages import SetUp
 from common.secagg.rules import advert_statement, check_adverts, of_round, survivors_statement
-from server.secagg import collect_adverts
+from server.federation.secagg import collect_adverts
 
 PATH = Path(__file__).with_name("secagg.json")
 PARTIES = (0, 1, 2, 3, 4, 7)

@@ -9,7 +9,7 @@ from client.secagg import begin
 from common import errors
 from common.secagg.identity import Roster
 from common.secagg.messages import KeyAdvert, UnmaskShares
-from server.secagg import collect_adverts
+from server.federation.secagg import collect_adverts
 from tests.vectors import generate_secagg as golden
 
 VECTORS = json.loads(golden.PATH.read_text())

@@ -8,7 +8,7 @@ import numpy as np
 from client import secagg as party_side
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import SetUp
-from server import secagg as coordinator_side
+from server.federation import secagg as coordinator_side
 
 LENGTH = 5
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import InternalError
-from server import secagg as coordinator_side
+from server.federation import secagg as coordinator_side
 from simulations.benchmarks import flower_secagg, secagg
 from simulations.benchmarks.caucus_secagg import Federation, Group, RoundCost
 from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties

@@ -11,7 +11,7 @@ from server.report import measured, plots, write_report
 from server.report.facts import gather
 from server.report.votes import distributions, histogram
 from server.run_folder import for_json
-from tests.server.test_report import report, write_run
+from tests.server.report.test_report import report, write_run
 
 METRICS = {
     "definition": "Of everything.",

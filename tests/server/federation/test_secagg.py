@@ -17,7 +17,7 @@ from common.secagg import masks
 from common.secagg.keys import KeyPair, Secret
 from common.secagg.messages import UnmaskShares
 from common.secagg.rules import check_adverts, of_round
-from server import secagg
+from server.federation import secagg
 from tests.common.secagg.rounds import Run, entropy, roster, setup
 
 SPARSE = {"count": 12, "degree": 6, "threshold": 4}

@@ -7,7 +7,7 @@ from common.errors import CheckpointError
 from common.queries.closed_set import digest
 from common.queries.votes import Votes, VotesSpec
 from common.system.files import write_atomic
-from server.checkpoint import Checkpoint
+from server.federation.checkpoint import Checkpoint
 
 
 def query(seed=0):

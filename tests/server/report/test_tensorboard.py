@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from common.errors import ConfigError
-from server.tracking import FOLDER, check, scalars, track
+from server.report.tensorboard import FOLDER, check, scalars, track
 from tests.e2e.runs import tiny
 
 FIGURES = {

@@ -34,9 +34,9 @@ from common.queries import closed_set
 from common.secagg import ring
 from common.secagg.identity import Roster
 from common.secagg.messages import UnmaskShares
-from server import secagg
-from server.checkpoint import Checkpoint
-from server.network import Network
+from server.federation import secagg
+from server.federation.checkpoint import Checkpoint
+from server.federation.network import Network
 
 log = logging.getLogger("caucus.ask")
 

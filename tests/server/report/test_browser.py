@@ -13,7 +13,7 @@ import pytest
 from server.projection import PRIVATE, SYNTHETIC
 from server.report import write_report
 from simulations.sweep import write_table
-from tests.server.test_report import HOSTILE, write_run
+from tests.server.report.test_report import HOSTILE, write_run
 from tests.simulations.test_sweep import run as write_row
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

@@ -14,9 +14,9 @@ from common.domain import Record
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes
-from server.ask import Federation
-from server.checkpoint import Checkpoint
 from server.domain import Task
+from server.federation.ask import Federation
+from server.federation.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp
 from server.planning import Secagg, make_plan
 
