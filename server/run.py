@@ -25,10 +25,11 @@ from typing import Any
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
-from server import evaluate, federated, measures, projection, rounds
+from server import evaluate, federated, measures, projection
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.method import State, Tools
+from server.operators import round_report
 from server.parts import Setup
 from server.planning import describe
 from server.report import write_report
@@ -87,7 +88,7 @@ def run(setup: Setup) -> State:
         report = state.rounds[-1]
         fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
-        report["paid"] = rounds.paid(setup.spending, before=state.rounds[:-1])
+        report["paid"] = round_report.paid(setup.spending, before=state.rounds[:-1])
         report["epsilon"] = accountant.epsilon(ledger.releases(setup.run), setup.plan.delta)
         save(status="partial")
         track(setup.tracking, setup.folder, state.round, report)
@@ -107,7 +108,7 @@ def run(setup: Setup) -> State:
             embed=tools.embed,
         )
     )
-    if paid := rounds.paid(setup.spending):
+    if paid := round_report.paid(setup.spending):
         metrics["paid"] = paid
     write_json(setup.folder / "metrics.json", metrics)
     track(setup.tracking, setup.folder, state.round + 1, metrics)

@@ -24,14 +24,15 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
-from server import keyphrases, rounds, survivors
 from server.domain import Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Yield
 from server.llm.orders import Order, Writer, even_orders, per_label
 from server.method import State, Tools
-from server.variation import Variation, children, look_ahead, vectors
+from server.operators import keyphrases, survivors
+from server.operators import round_report as rounds
+from server.operators.variation import Variation, children, look_ahead, vectors
 
 VOTES = "nearest votes"
 VOCABULARY = "vocabulary"

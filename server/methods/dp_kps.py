@@ -26,14 +26,15 @@ from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
-from server import keyphrases, rounds
 from server.domain import Candidate, Task
-from server.keyphrases import Density, Sequences
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written, Yield, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
 from server.method import State, Tools
+from server.operators import keyphrases
+from server.operators import round_report as rounds
+from server.operators.keyphrases import Density, Sequences
 
 VOCABULARY = "vocabulary"
 FINEST_GRID = 256

@@ -12,9 +12,9 @@ from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import FineTunedSpec
-from server import released
 from server.domain import Task
 from server.method import State, Tools
+from server.operators import party_texts
 
 TEXTS = "fine-tuned samples"
 
@@ -65,7 +65,7 @@ class DpSgd:
 
     def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
         """The one query."""
-        released.check(self.samples, task)
+        party_texts.check(self.samples, task)
         spec = self._spec(labels=len(task.labels), max_records=max_records)
         return (PlannedQuery(name=TEXTS, spec=spec, mechanism="dp-sgd", rate=self.rate, redraw=self.rate < 1),)
 
@@ -84,7 +84,7 @@ class DpSgd:
         del state
         spec = self._spec(labels=len(tools.task.labels), max_records=1)
         answers = tools.ask(TEXTS, 0)
-        return released.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=True)
+        return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=True)
 
     def _spec(self, *, labels: int, max_records: int) -> FineTunedSpec:
         return FineTunedSpec(

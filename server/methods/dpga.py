@@ -8,7 +8,8 @@ Then one generation t of T:
    their offspring: elites rewritten; elites with half of their words filled in afresh; texts out of two elites of one
    label; new texts as at t = 0. A child has the length of its parent, or the mean of both.
 2. Ask for Top-1 nearest votes, of a Poisson subsample of the records.
-3. Elites: the N most voted of the population, less those too similar to a better one (`server/suppression.py`).
+3. Elites: the N most voted of the population, less those too similar to a better one
+   (`server/operators/suppression.py`).
 
 The elites of the last generation are the synthetic data set. Elitism: a text stays as long as the votes keep it.
 
@@ -32,13 +33,14 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
 from common.queries.in_party import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
-from server import metadata, rounds
-from server.births import Birth, Births
 from server.domain import Candidate, Task
 from server.llm.generate import Written
-from server.metadata import Metadata
 from server.method import State, Tools
-from server.suppression import self_similarity, suppress
+from server.operators import metadata
+from server.operators import round_report as rounds
+from server.operators.genetic import Birth, Births
+from server.operators.metadata import Metadata
+from server.operators.suppression import self_similarity, suppress
 
 LABELS = "labels"
 LENGTH_RANGE = "length range"

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from server import rounds
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, Writer, allocate, orders, per_label
 from server.method import State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
+from server.operators import round_report as rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,14 +20,15 @@ from common import rng, validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server import rounds, survivors
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written, Yield
 from server.llm.orders import Order, even_orders, per_label
 from server.method import State, Tools
-from server.variation import Variation, children, look_ahead, vectors
+from server.operators import round_report as rounds
+from server.operators import survivors
+from server.operators.variation import Variation, children, look_ahead, vectors
 
 VOTES = "nearest votes"
 

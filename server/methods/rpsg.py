@@ -9,7 +9,8 @@
      noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
 2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
 3. A rephrasing of each variant, one to one.
-4. Refinement (`server/refinement.py`), which needs no private data: so many texts more are written at first that about
+4. Refinement (`server/operators/refinement.py`), which needs no private data: so many texts more are written at first
+   that about
    `samples` are left.
 
 The first two are one step, the others the second and last. The paper has no labels. Here each label gets as many seeds
@@ -30,15 +31,16 @@ from common.queries import text_codec
 from common.queries.in_party import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
-from server import rounds, survivors
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written, Yield, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
 from server.method import State, Tools
-from server.refinement import Refinement, redacted
-from server.survivors import Parents
+from server.operators import round_report as rounds
+from server.operators import survivors
+from server.operators.refinement import Refinement, redacted
+from server.operators.survivors import Parents
 
 CHOICES = "seed choices"
 VOTES = "nearest votes"

@@ -13,9 +13,9 @@ from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import RewrittenSpec
-from server import released
 from server.domain import Task
 from server.method import State, Tools
+from server.operators import party_texts
 
 TEXTS = "rewritten records"
 
@@ -47,7 +47,7 @@ class Rupta:
 
     def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
         """The one query."""
-        released.check(self.samples, task)
+        party_texts.check(self.samples, task)
         return (PlannedQuery(name=TEXTS, spec=self._spec(max_records=max_records), mechanism="none"),)
 
     def orders(self, task: Task, models: Sequence[str]) -> int:
@@ -64,7 +64,7 @@ class Rupta:
         """Ask, and release what comes: labels are those of the records."""
         del state
         answers, spec = tools.ask(TEXTS, 0), self._spec(max_records=1)
-        return released.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=False)
+        return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=False)
 
     def _spec(self, *, max_records: int) -> RewrittenSpec:
         return RewrittenSpec(

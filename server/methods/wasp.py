@@ -22,13 +22,14 @@ from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server import rounds, selection
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, Writer, allocate, orders, per_label
 from server.method import State, Tools
-from server.variation import Variation, look_ahead, vectors
+from server.operators import round_report as rounds
+from server.operators import selection
+from server.operators.variation import Variation, look_ahead, vectors
 
 VOTES = "nearest and furthest votes"
 

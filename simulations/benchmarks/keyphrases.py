@@ -20,8 +20,8 @@ import numpy as np
 
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor
-from server import keyphrases
-from server.keyphrases import Density
+from server.operators import keyphrases
+from server.operators.keyphrases import Density
 
 Made = TypeVar("Made")
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from server.suppression import Elites, self_similarity, suppress
+from server.operators.suppression import Elites, self_similarity, suppress
 from simulations.benchmarks.timing import timed
 
 _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}

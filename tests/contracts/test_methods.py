@@ -3,7 +3,6 @@
 import pytest
 
 from common.queries import text_codec
-from server import refinement
 from server.methods.aug_pe import AugPe
 from server.methods.dp_kps import DpKps
 from server.methods.dp_sgd import DpSgd
@@ -13,7 +12,8 @@ from server.methods.pre_text import PreText
 from server.methods.rpsg import Rpsg
 from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
-from server.refinement import Refinement
+from server.operators import refinement
+from server.operators.refinement import Refinement
 from tests.contracts.methods import MODELS, TASK, MethodContract, World, run, steps
 
 VARIATION = (

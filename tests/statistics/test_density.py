@@ -19,10 +19,10 @@ from common.queries import closed_set, sketch
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.rng import experiment, secure_bytes
-from server import keyphrases
-from server.keyphrases import Density
 from server.method import Tools
 from server.methods.dp_kps import DpKps
+from server.operators import keyphrases
+from server.operators.keyphrases import Density
 from tests.federations import ENCODER, LABELS, federation, plan, service
 
 EPSILON, DELTA, GRID, PHRASES, DIM = 5.0, 1e-5, 64, 10, 96

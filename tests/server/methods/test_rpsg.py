@@ -11,9 +11,9 @@ from common.queries import text_codec
 from common.queries.in_party import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
-from server import refinement
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
-from server.refinement import Refinement
+from server.operators import refinement
+from server.operators.refinement import Refinement
 from tests.contracts.methods import MODELS, PARTIES, TASK, World, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)

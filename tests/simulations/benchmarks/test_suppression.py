@@ -1,6 +1,6 @@
 import pytest
 
-from server.suppression import suppress
+from server.operators.suppression import suppress
 from simulations.benchmarks.suppression import main, plain, population
 
 

@@ -8,7 +8,7 @@ import pytest
 from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.texts import RewrittenSpec
-from server import released
+from server.operators import party_texts
 from tests.contracts.methods import TASK
 
 SPEC = RewrittenSpec(texts=4, longest=30)
@@ -25,7 +25,7 @@ def answer(*parties):
 def state(answers, samples, *, balanced=False, seed=0):
     tools = Tools()
     tools.experiment_seed = seed
-    return released.state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
+    return party_texts.state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
 
 
 TWO = answer([(0, "a1"), (0, "a2"), (1, "b1")], [(0, "a3"), (1, "b2"), (1, "b3")])
@@ -70,6 +70,6 @@ def test_an_answer_that_is_no_text_is_refused():
 
 
 def test_fewer_texts_than_labels_are_refused():
-    released.check(2, TASK)
+    party_texts.check(2, TASK)
     with pytest.raises(ConfigError, match=r"method\.samples"):
-        released.check(1, TASK)
+        party_texts.check(1, TASK)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError
-from server import refinement
 from server.domain import Candidate
-from server.refinement import Refinement, redacted
+from server.operators import refinement
+from server.operators.refinement import Refinement, redacted
 
 
 def candidates(*texts, label="a"):

@@ -14,8 +14,8 @@ from common import rng
 from server.domain import Candidate
 from server.llm import prompts
 from server.llm.base import Request
-from server.metadata import Metadata
 from server.method import Tools
+from server.operators.metadata import Metadata
 
 Birth = tuple[Candidate, Request]
 """A text without its words yet: label, model and round, and what to ask for."""

@@ -10,7 +10,8 @@ from common.rng import experiment
 from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import write
-from server.metadata import (
+from server.method import Tools
+from server.operators.metadata import (
     Metadata,
     bins,
     first_tau,
@@ -20,7 +21,6 @@ from server.metadata import (
     length_shares,
     list_keywords,
 )
-from server.method import Tools
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B", "c": "C"})
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.suppression import self_similarity, suppress
+from server.operators.suppression import self_similarity, suppress
 
 
 def plain(votes, vectors, count, tau, step):

@@ -7,8 +7,8 @@ import pytest
 
 from common.errors import ConfigError, DataError
 from common.queries.sketch import SketchSpec, features
-from server import keyphrases
-from server.keyphrases import Density
+from server.operators import keyphrases
+from server.operators.keyphrases import Density
 
 DIM = 6
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from server.domain import Task
-from server.survivors import choose, offspring
+from server.operators.survivors import choose, offspring
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 LABELS = np.array([0, 1, 0, 1, 0, 1])

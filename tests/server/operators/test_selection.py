@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from common.errors import InternalError
 from server.llm.orders import allocate, per_label
-from server.selection import exemplars, model_weights, top_per_label
+from server.operators.selection import exemplars, model_weights, top_per_label
 
 
 def test_the_best_of_each_label_with_ties_to_the_first():

@@ -7,10 +7,10 @@ from common import rng
 from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
-from server import rounds
 from server.domain import Candidate, Task
 from server.llm import orders
 from server.method import State, Tools
+from server.operators import round_report
 
 
 def check(samples: int, task: Task) -> None:
@@ -51,7 +51,7 @@ def state(
     notes += odd + [
         f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}
     ]
-    report = rounds.report(
+    report = round_report.report(
         0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
     )  # fmt: skip
     return State(round=1, candidates=tuple(candidates), rounds=(report,))
