@@ -25,7 +25,7 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
-from server.evaluate import Evaluation
+from server.evaluation.small_model import Evaluation
 from server.failure import told
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers

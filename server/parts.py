@@ -8,8 +8,8 @@ from common.domain import Record
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
-from server import evaluate
 from server.domain import Task
+from server.evaluation import small_model
 from server.federation.network import Network
 from server.llm.base import Provider
 from server.llm.clean import Cleaner
@@ -57,7 +57,7 @@ class Setup:
     labels_from_records: bool = False
     roster: Roster | None = None
     retries: int = 0
-    evaluation: evaluate.Evaluation = field(default_factory=evaluate.Evaluation)
+    evaluation: small_model.Evaluation = field(default_factory=small_model.Evaluation)
     cleaner: Cleaner = PLAIN
     spending: Spending = field(default_factory=Spending)
     tracking: str | None = None

@@ -20,7 +20,7 @@ from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.secagg.graph import parameters as graph_parameters
 from server.domain import Task
-from server.federated import with_evaluation
+from server.evaluation.federated_count import with_evaluation
 from server.llm.base import Provider
 from server.llm.spending import Price, Usage
 from server.method import Method

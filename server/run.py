@@ -25,7 +25,7 @@ from typing import Any
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
-from server import evaluate, federated, measures, projection
+from server.evaluation import federated_count, figures, of_texts, projection, small_model
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.method import State, Tools
@@ -86,20 +86,20 @@ def run(setup: Setup) -> State:
         held.update(candidate.text for candidate in state.candidates)
         state = setup.method.step(state, tools)
         report = state.rounds[-1]
-        fid = evaluate.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
+        fid = small_model.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
         report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
         report["paid"] = round_report.paid(setup.spending, before=state.rounds[:-1])
         report["epsilon"] = accountant.epsilon(ledger.releases(setup.run), setup.plan.delta)
         save(status="partial")
         track(setup.tracking, setup.folder, state.round, report)
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
-    counted = _federated(setup, federation, tools, state) if federated.planned(setup.plan) else {}
+    counted = _federated(setup, federation, tools, state) if federated_count.planned(setup.plan) else {}
     if asks:
         federation.close()
 
-    metrics = evaluate.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder) | counted
-    metrics |= measures.of_texts(
-        measures.Measured(
+    metrics = small_model.metrics(state.candidates, setup.held_out, setup.evaluation, setup.encoder) | counted
+    metrics |= of_texts.of_texts(
+        figures.Measured(
             candidates=state.candidates,
             test=setup.held_out,
             evaluation=setup.evaluation,
@@ -121,8 +121,8 @@ def run(setup: Setup) -> State:
 
 def _federated(setup: Setup, federation: Federation, tools: Tools, state: State) -> dict[str, Any]:
     vectors = tools.embed([candidate.text for candidate in state.candidates])
-    question = federated.question(vectors, state.candidates, setup.plan)
-    return {"federated": federated.measured(setup.plan, federation.ask(federated.NAME, 0, question))}
+    question = federated_count.question(vectors, state.candidates, setup.plan)
+    return {"federated": federated_count.measured(setup.plan, federation.ask(federated_count.NAME, 0, question))}
 
 
 def _identity(setup: Setup) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
-from server import evaluate
+from server.evaluation import small_model
 from server.metrics.utility import DEFINITION
 from server.planning import describe
 from server.report import write_report
@@ -88,4 +88,4 @@ def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Reco
             got="an endpoint", do="Leave it out, or choose an encoder that is computed locally",
         )  # fmt: skip
     encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None
-    return evaluate.score(private, held_out, evaluation=evaluation, encoder=encoder) | {"simulation_only": True}
+    return small_model.score(private, held_out, evaluation=evaluation, encoder=encoder) | {"simulation_only": True}

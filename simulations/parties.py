@@ -12,7 +12,6 @@ from client.guard import Limits
 from client.service import PartyService
 from client.writers.base import SECTIONS, Writer
 from common import rng, validate
-from common.data import canaries
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates, read_records
@@ -22,6 +21,7 @@ from common.secagg.identity import Identity, Roster
 from server.tasks import demo_notes
 from server.tasks.sources import DemoNotes, LabelledFiles, Source
 from simulations.partition import dirichlet, iid
+from simulations.private_evaluation import canaries
 
 log = logging.getLogger("caucus.simulation")
 

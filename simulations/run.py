@@ -36,18 +36,18 @@ from omegaconf.errors import OmegaConfBaseException
 
 from client.app import SOCKET, relay
 from common import validate
-from common.data import canaries
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError
 from common.models.encoder import Encoder
-from server import measures, projection
 from server.app import app as server_app
 from server.app import identified, reloaded, store
+from server.evaluation import projection
 from server.failure import one_line
 from server.report import write_report
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, sweep
 from simulations.local_grid import LocalGrid
+from simulations.private_evaluation import canaries, of_records
 
 log = logging.getLogger("caucus.simulation")
 
@@ -188,8 +188,8 @@ def _compare_with_real(config: DictConfig, folder: Path) -> None:
     evaluation = instantiate(config.evaluation, _convert_="all")
     encoder: Encoder = instantiate(config.embedding, _convert_="all")
     metrics["real_private"] = None if evaluation.elsewhere else only_private.score(config, private, held_out)
-    metrics |= measures.of_records(
-        measures.Measured(
+    metrics |= of_records.of_records(
+        of_records.MeasuredWithRecords(
             candidates=read_candidates(folder),
             test=held_out,
             evaluation=evaluation,

@@ -2,8 +2,8 @@
 
 Parties and coordinator must hold the same encoder, or their votes are about different spaces: they compare digests
 before the first query. It always runs where it is built, so that a private text stays there; what sends texts to an
-endpoint is no `Encoder` (`server/remote_encoder.py`). torch takes seconds to import, so it is imported when an encoder
-is built and not before.
+endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). torch takes seconds to import, so it is imported when
+an encoder is built and not before.
 """
 
 import hashlib

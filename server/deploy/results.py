@@ -10,9 +10,9 @@ from typing import Any
 from common.errors import ConfigError
 from common.labelled_files import read_records
 from common.system.commands import add_command
-from server import evaluate, measures
 from server.app import build, load
-from server.evaluate import METRICS, Evaluation
+from server.evaluation import figures, of_texts, small_model
+from server.evaluation.small_model import METRICS, Evaluation
 from server.report import write_report
 from server.run_folder import for_json, read_candidates, write_json
 
@@ -65,7 +65,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     evaluation: Evaluation = build(config.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
-    measured = measures.Measured(
+    measured = figures.Measured(
         candidates=read_candidates(run),
         test=read_records(test),
         evaluation=evaluation,
@@ -74,10 +74,10 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
-    made = {name: group | {"test": test.name} for name, group in measures.of_texts(measured).items()}
-    small = evaluate.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
+    made = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
+    small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
     before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
-    metrics = before | small | {"test": test.name} | made | measures.without_records(evaluation.metrics, before)
+    metrics = before | small | {"test": test.name} | made | of_texts.without_records(evaluation.metrics, before)
     status = json.loads((run / "run.json").read_text(encoding="utf-8"))["status"]
     if status != "complete":
         metrics["note"] = f"the run is {status}: these are the texts that there were"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from server.projection import PRIVATE, SYNTHETIC
+from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import measured, votes
 from server.report.reading import Row, as_object, read, read_lines
 from server.run_folder import for_json

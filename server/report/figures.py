@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.projection import evenly
+from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.facts import Gathered, Places
 

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from common.errors import DataError
-from server.projection import evenly
+from server.evaluation.projection import evenly
 from server.report import figures
 from server.report.facts import as_json, gather
 from server.report.measured import side_by_side

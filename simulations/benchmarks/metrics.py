@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from server.metrics import clusters, diversity, leakage, manifolds, transport
+from server.metrics import clusters, diversity, manifolds, transport
 from server.metrics.fidelity import fid
+from simulations.private_evaluation import attacks
 
 _PLACES = 40
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             diversity.self_similarity(a),
             diversity.duplicates([str(number) for number in range(len(a))], a),
         ),
-        "nearest records": lambda: leakage.nearest(a, b, b[::-1]),
+        "nearest records": lambda: attacks.nearest(a, b, b[::-1]),
     }
     head = ("metric", "wall s", "cpu s", "products", "peak MiB")
     sys.stdout.write("{:38}{:>8}{:>8}{:>10}{:>10}\n".format(*head))

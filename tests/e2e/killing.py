@@ -40,7 +40,7 @@ POINTS = (
     "server.federation.secagg.Unmasking.combine",
     "server.federation.ask.Federation.open",
     "server.federation.ask.Federation.close",
-    "server.evaluate.metrics",
+    "server.evaluation.small_model.metrics",
     "server.run.write_report",
     "simulations.run._compare_with_real",
 )

@@ -9,7 +9,7 @@ import pytest
 
 from common.domain import Record
 from common.errors import CheckpointError, ProviderError
-from server.evaluate import Evaluation
+from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
 from server.parts import Setup

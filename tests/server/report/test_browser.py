@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
-from server.projection import PRIVATE, SYNTHETIC
+from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import write_report
 from simulations.sweep import write_table
 from tests.server.report.test_report import HOSTILE, write_run

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from server.projection import PRIVATE, SYNTHETIC
+from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import measured, plots, write_report
 from server.report.facts import gather
 from server.report.votes import distributions, histogram

@@ -11,7 +11,7 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
 from server.app import Parts, composed
 from server.domain import Candidate
-from server.federated import NAME, measured, planned, question, with_evaluation
+from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
 from server.federation.ask import Answered
 from tests.federations import plan
 

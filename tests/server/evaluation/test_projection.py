@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from server.projection import Projection, evenly, synthetic_map
+from server.evaluation.projection import Projection, evenly, synthetic_map
 
 
 @pytest.fixture

@@ -3,13 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from common.data.canaries import FORM, codes
 from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Candidate
-from server.evaluate import METRICS, Evaluation
-from server.measures import Measured, figure, of_records, of_texts, without_records
+from server.evaluation.figures import figure
+from server.evaluation.of_texts import of_texts, without_records
+from server.evaluation.small_model import METRICS, Evaluation
 from server.run_folder import for_json
+from simulations.private_evaluation.canaries import FORM, codes
+from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 from tests.federations import ENCODER
 
 FAST = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "length": 16}
@@ -31,7 +33,7 @@ def records(start, count=40):
 def measured(**changes):
     settings = {"metrics": METRICS, "language_model": FAST, "texts": 40, "shadows": 1}
     parts = {"candidates": candidates(), "test": records(104), "private": records(208), "encoder": ENCODER} | changes
-    return Measured(evaluation=Evaluation(**settings | parts.pop("settings", {})), **parts)
+    return MeasuredWithRecords(evaluation=Evaluation(**settings | parts.pop("settings", {})), **parts)
 
 
 def figures(group):

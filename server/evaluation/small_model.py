@@ -16,9 +16,9 @@ from common.models import checkpoints
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
 from server.domain import Candidate
+from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import utility
 from server.metrics.fidelity import fid
-from server.remote_encoder import RemoteEncoder
 
 if TYPE_CHECKING:
     from server.metrics.finetuned import Training
@@ -50,12 +50,13 @@ class Evaluation:
         epochs: Of the network (50 if None), or of fine-tuning at most (10).
         checkpoint: What is fine-tuned, such as "bert-base-uncased": a folder, or a name in the local cache.
         device: Where it is trained, as torch names it.
-        embedding: An encoder for the model alone; None takes the run's. May be an endpoint (`server.remote_encoder`).
+        embedding: An encoder for the model alone; None takes the run's. May be an endpoint
+            (`server.evaluation.remote_encoder`).
         vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
-        metrics: What is measured besides, of `METRICS`; see `server/measures.py`.
+        metrics: What is measured besides, of `METRICS`; see `server/evaluation/of_texts.py`.
         federated: Share of epsilon for asking the parties, after the last round, on how many of their records a
-            classifier of the synthetic texts is right (`server/federated.py`); 0 does not ask.
+            classifier of the synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
         language_model: Settings of `server.metrics.language_model.LanguageModel.train`, for "language" and
             "membership".
         texts: Most texts that one language model is trained on or asked about.

@@ -12,10 +12,11 @@ from common.errors import ConfigError, ProviderError
 from common.ledger.ledger import Ledger
 from server.app import composed
 from server.domain import Candidate
-from server.evaluate import Evaluation
-from server.measures import Measured, of_records, of_texts
-from server.remote_encoder import RemoteEncoder
+from server.evaluation.of_texts import of_texts
+from server.evaluation.remote_encoder import RemoteEncoder
+from server.evaluation.small_model import Evaluation
 from simulations import only_private
+from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 from tests.federations import ENCODER
 
 
@@ -101,7 +102,7 @@ def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpo
     encoder, sent = endpoint(lambda texts: ([[len(text), 1.0] for text in texts], 200))
     evaluation = Evaluation(model="encoder", embedding=encoder, metrics=["utility"])
     held_out, private = [Record("held out", "a"), Record("so is this", "b")], [Record("zyxcanary", "a")]
-    measured = Measured(
+    measured = MeasuredWithRecords(
         candidates=[Candidate(text=text, label=label, model="m", round=0) for text, label in (("x", "a"), ("yy", "b"))],
         test=held_out, evaluation=evaluation, encoder=ENCODER, private=private,
     )  # fmt: skip

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from common.errors import DataError
-from server.metrics.leakage import attacks, exposure, nearest, scored
 from server.metrics.personal_information import personal_information
 from server.tasks.demo_notes import private_notes
+from simulations.private_evaluation.attacks import attacks, exposure, nearest, scored
 
 FAST = {"width": 32, "layers": 1, "length": 32, "vocabulary": 400, "epochs": 16, "learning_rate": 1e-2}
 

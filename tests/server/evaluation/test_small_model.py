@@ -6,7 +6,7 @@ import pytest
 from common.domain import Record
 from common.errors import ConfigError, DataError
 from server.domain import Candidate
-from server.evaluate import Evaluation, fid_or_none, metrics, score
+from server.evaluation.small_model import Evaluation, fid_or_none, metrics, score
 from tests.common.tiny_models import tiny_bert
 from tests.federations import ENCODER
 

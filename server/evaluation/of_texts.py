@@ -1,0 +1,96 @@
+"""What `metrics.json` holds besides the small model: groups of figures, each with what it means.
+
+A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
+"rows", the texts that it rests on; where it cannot be had its value is None and a "reason" says why, and the others go
+on. Groups that look at private records outside a query are made by `of_records`, in a simulation alone, and marked
+"simulation_only".
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy.stats import binomtest
+
+from common.domain import Record
+from common.errors import CaucusError
+from server.evaluation.figures import (
+    Group,
+    Measured,
+    classification,
+    fidelity,
+    figure,
+    language_modelling,
+    missing,
+    together,
+)
+from server.metrics import diversity, personal_information
+
+_PERSONAL = 300
+
+
+def of_texts(measured: Measured) -> dict[str, Group]:
+    """The chosen groups that need no private record."""
+    groups = {
+        "utility": _utility, "language": _language, "fidelity": _fidelity, "diversity": _diversity,
+        "privacy": _personal,
+    }  # fmt: skip
+    alone = ("diversity", "privacy")  # all that can be said without real texts
+    names = [name for name in groups if name in measured.evaluation.metrics and (measured.test or name in alone)]
+    return {name: groups[name](measured) for name in names} if measured.candidates else {}
+
+
+def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
+    """Of groups that cannot be had without private records, and are not known from a simulation: why."""
+    reason = "it looks at private records, which only a simulation has at hand"
+    names = [name for name in ("fidelity_private", "membership", "canaries") if name in chosen and name not in known]
+    return {name: {"value": None, "reason": reason} for name in names}
+
+
+def _utility(measured: Measured) -> Group:
+    train = [Record(candidate.text, candidate.label) for candidate in measured.candidates]
+    weights = [candidate.weight for candidate in measured.candidates]
+    return classification(measured, train, weights, measured.evaluation)
+
+
+def _language(measured: Measured) -> Group:
+    return language_modelling(measured, measured.drawn(measured.texts, "language"))
+
+
+def _fidelity(measured: Measured) -> Group:
+    return fidelity(measured, measured.test, lambda: measured.test_vectors)
+
+
+def _diversity(measured: Measured) -> Group:
+    texts, vectors, rows = measured.texts, measured.vectors, len(measured.texts)
+
+    def repeated() -> Mapping[str, float]:
+        found = diversity.duplicates(texts, vectors)
+        return {"exact_duplicates": found.exact, "near_duplicates": found.near}
+
+    return {
+        "definition": diversity.DEFINITION,
+        "self_bleu": figure(lambda: diversity.self_bleu(texts, seed=measured.experiment_seed), rows=rows),
+        **{
+            f"distinct_{n}": figure(lambda n=n: diversity.distinct(texts, n), rows=rows)  # type: ignore[misc]
+            for n in (1, 2, 3)
+        },
+        "self_similarity": figure(lambda: diversity.self_similarity(vectors), rows=rows),
+        **together(repeated, ("exact_duplicates", "near_duplicates"), rows=rows),
+    }
+
+
+def _personal(measured: Measured) -> Group:
+    texts = measured.drawn(measured.texts, "personal", _PERSONAL)
+    try:
+        held, kinds = personal_information.personal_information(texts)
+    except CaucusError as error:
+        return {"definition": personal_information.PERSONAL} | missing(["personal_information"], error, rows=0)
+    between = binomtest(int(held.sum()), len(held)).proportion_ci(method="wilson")
+    rates = {kind.lower(): {"value": 1000 * count / len(held), "rows": len(held)} for kind, count in kinds.items()}
+    return {
+        "definition": personal_information.PERSONAL,
+        "personal_information": {
+            "value": 1000 * float(held.mean()), "interval": (1000 * between.low, 1000 * between.high), "rows": len(held)
+        },
+        "of_a_kind": rates,
+    }  # fmt: skip
