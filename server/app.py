@@ -33,7 +33,7 @@ from server.llm.base import Provider
 from server.llm.spending import Spending
 from server.method import Method
 from server.parts import Setup
-from server.planning import Secagg, make_plan
+from server.planning.plan import Secagg, make_plan
 from server.report import tensorboard
 from server.run import run
 from server.tasks.sources import Source

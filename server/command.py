@@ -27,10 +27,10 @@ MODULES = {
     "server.deploy.create": ("init", "renew"),
     "server.deploy.serve": ("serve", "stop"),
     "server.deploy.enrolment": ("enrol", "remove"),
-    "server.deploy.price": ("plan",),
+    "server.deploy.plan": ("plan",),
     "server.deploy.check": ("check",),
     "server.deploy.runs": ("run", "resume"),
-    "server.deploy.standing": ("status",),
+    "server.deploy.status": ("status",),
     "server.deploy.results": ("evaluate", "report"),
 }
 

@@ -31,7 +31,7 @@ from server.federation.checkpoint import Checkpoint
 from server.method import State, Tools
 from server.operators import round_report
 from server.parts import Setup
-from server.planning import describe
+from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_lines

@@ -14,7 +14,7 @@ from common.errors import ConfigError
 from common.plan.plan import Plan
 from server.evaluation import small_model
 from server.metrics.utility import DEFINITION
-from server.planning import describe
+from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.run_folder import write_json
 from server.tasks.sources import Source

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
+from server.planning.not_covered import not_covered
+from server.planning.statement import statement
 from server.report import measured, votes
 from server.report.reading import Row, as_object, read, read_lines
 from server.run_folder import for_json
-from server.statement import not_covered, statement
 
 _PROMISED = (
     *("epsilon", "delta", "planned_epsilon", "calibration", "adjacency", "mechanism", "aggregation", "parties"),

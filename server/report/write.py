@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from common.errors import DataError
 from server.evaluation.projection import evenly
+from server.planning.statement import show_delta, show_epsilon
 from server.report import figures
 from server.report.facts import as_json, gather
 from server.report.measured import side_by_side
@@ -22,7 +23,6 @@ from server.report.templates.page import PAGE
 from server.report.templates.pieces import PIECES
 from server.report.templates.script import SCRIPT
 from server.report.templates.style import STYLE
-from server.statement import show_delta, show_epsilon
 
 EXAMPLES = 5
 """Texts of each label that stand in the page itself; the rest is reached by its search."""

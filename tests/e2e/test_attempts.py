@@ -10,7 +10,7 @@ from common.errors import DropoutError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
-from server.planning import describe
+from server.planning.guarantee_facts import describe
 from tests.federations import federation, plan, query, records, roster, service, true_counts
 
 PARTIES = 4

@@ -3,7 +3,7 @@
 import pytest
 
 from server.app import Parts
-from server.planning import forecast
+from server.planning.forecast import forecast
 from tests.e2e.runs import lines, settings, tiny
 
 METHODS = {

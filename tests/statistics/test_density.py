@@ -12,7 +12,6 @@ from scipy import stats
 from client.contributions.sketch import contribution
 from client.records import embed
 from common.domain import Record
-from common.fourier import noise_error
 from common.privacy import accountant
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.queries import closed_set, sketch
@@ -23,6 +22,7 @@ from server.method import Tools
 from server.methods.dp_kps import DpKps
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
+from server.planning.guarantee_facts import noise_error
 from tests.federations import ENCODER, LABELS, federation, plan, service
 
 EPSILON, DELTA, GRID, PHRASES, DIM = 5.0, 1e-5, 64, 10, 96

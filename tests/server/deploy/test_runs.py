@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from server.command import main
-from server.deploy import create, enrolment, runs, standing
+from server.deploy import create, enrolment, runs, status
 from server.failure import taken
 from tests.common.system.test_enrolment import GOOD
 
@@ -36,7 +36,7 @@ def flower(monkeypatch, folder, *, leaves, says="finished:failed"):
             return {"run-id": "17"}
         return {"runs": [{"run-id": "17", "status": says}], "nodes": [{"node-id": 7, "status": "online"}]}
 
-    for module in (runs, standing):
+    for module in (runs, status):
         monkeypatch.setattr(module, "flwr", flwr)
 
 

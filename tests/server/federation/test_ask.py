@@ -18,7 +18,7 @@ from server.domain import Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp
-from server.planning import Secagg, make_plan
+from server.planning.plan import Secagg, make_plan
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 

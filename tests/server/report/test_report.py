@@ -12,7 +12,7 @@ import pytest
 from common.errors import DataError
 from server.report import write_report
 from server.report.plots import lines, steps
-from tests.server.test_statement import privacy
+from tests.server.planning.test_statement import privacy
 
 VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path"}
 HOSTILE = '</script><script>alert(1)</script><!-- <img src=http://evil.example/x.png> & "it\'s" \u2028 end'

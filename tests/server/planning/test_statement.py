@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from server.statement import not_covered, show_delta, show_epsilon, statement
+from server.planning.not_covered import not_covered
+from server.planning.statement import show_delta, show_epsilon, statement
 
 
 def privacy(**changes):

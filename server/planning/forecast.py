@@ -25,6 +25,7 @@ from server.llm import prompts
 from server.llm.base import Arrived, Provider, Reply, Request
 from server.llm.generate import Yield, generate, write
 from server.llm.orders import Order, Writer
+from server.llm.spending import Price, Usage
 from server.method import Method, Tools
 
 _TOKENS_PER_WORD = 1.35
@@ -141,3 +142,41 @@ def _answer(
     length = asked(planned.spec, arrays).length
     shape = (length,) if planned.summed else (parties, length)
     return np.abs(draw.normal(3, 1, shape)) + 0.1
+
+
+def forecast(
+    method: Method,
+    task: Task,
+    plan: Plan,
+    providers: Mapping[str, Provider],
+    prices: Mapping[str, Price | None],
+) -> dict[str, Any]:
+    """Calls, tokens and money that the language models will need, about, if no text is lost; by model and in total.
+
+    Args:
+        method: Played through once.
+        task: What is public about the data.
+        plan: Of its queries.
+        providers: Language models by name.
+        prices: Of the remote ones among them; None: unknown.
+
+    Returns:
+        With `texts`, as many as the run asks for at most; `cost` of a model is None where its price is unknown, and in
+        total the sum of those that are known.
+    """
+    models = {}
+    for name, expected in rehearse(method, task, plan, providers).items():
+        use = Usage(input=round(expected.input_tokens), output=round(expected.output_tokens))
+        price = prices.get(name)
+        cost = (price.of(use) if price else None) if providers[name].remote else 0.0
+        models[name] = {
+            "calls": expected.calls, "input_tokens": use.input, "output_tokens": use.output, "cost": cost
+        }  # fmt: skip
+    totals = {
+        total: sum(model[kind] or 0 for model in models.values())
+        for total, kind in (
+            ("model_calls", "calls"), ("input_tokens", "input_tokens"), ("output_tokens", "output_tokens"),
+            ("cost", "cost"),
+        )
+    }  # fmt: skip
+    return {"texts": method.orders(task, tuple(providers)), **totals, "models": models}

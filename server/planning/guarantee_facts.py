@@ -1,16 +1,10 @@
-"""What a run will ask and cost, known before anything private is touched."""
+"""What `privacy.json` says: a plan's guarantee, what it rests on, and what has been spent of it."""
 
-import logging
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from common import validate
-from common.fourier import noise_error
 from common.ledger.ledger import Ledger
 from common.plan import guarantee
-from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
@@ -18,131 +12,8 @@ from common.privacy.gaussian import gaussian_mu
 from common.queries.closed_set import spec_to_dict
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
-from common.secagg.graph import parameters as graph_parameters
-from server.domain import Task
-from server.evaluation.federated_count import with_evaluation
-from server.llm.base import Provider
-from server.llm.spending import Price, Usage
-from server.method import Method
-from server.rehearsal import rehearse
-from server.statement import not_covered, statement
-
-log = logging.getLogger("caucus.planning")
-
-_LARGE_DELTA = 1e-3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secagg:
-    """How secure aggregation is set up.
-
-    Attributes:
-        mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none".
-        roster: Hex digest of the parties' identities in malicious mode, else empty.
-        threshold: Parties that recover a lost mask key on the full graph; None is the smallest that is safe.
-        full_graph_up_to: Most parties for which everybody is everybody's neighbour.
-        corrupt: Share of parties that may pool what they see with the coordinator.
-        dropped: Share of parties that may drop out of a sparse graph.
-        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
-        correctness_bits: It lacks shares with probability below 2^-correctness_bits.
-    """
-
-    mode: str = "semi_honest"
-    roster: str = ""
-    threshold: int | None = None
-    full_graph_up_to: int = 128
-    corrupt: float = 0.3
-    dropped: float = 0.1
-    security_bits: int = 40
-    correctness_bits: int = 30
-
-    def __post_init__(self) -> None:
-        validate.one_of(("semi_honest", "malicious", "none"), **{"secagg.mode": self.mode})
-        for name, share in (("corrupt", self.corrupt), ("dropped", self.dropped)):
-            validate.in_range(0, 1, **{f"secagg.{name}": share})
-
-    @property
-    def secure(self) -> bool:
-        """Whether there is any."""
-        return self.mode != "none"
-
-
-def make_plan(
-    method: Method,
-    *,
-    task: Task,
-    encoder: str,
-    parties: int,
-    max_dropouts: int,
-    colluders: int,
-    secagg: Secagg,
-    epsilon: float,
-    delta: float,
-    unit: str,
-    max_records: int,
-    max_attempts: int = 1,
-    calibration: str = "tight",
-    evaluation_share: float = 0.0,
-) -> Plan:
-    """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
-
-    One party alone has nobody to hide among: it adds all the noise itself and no masks are made.
-
-    Raises:
-        ConfigError, PlanError: With the numbers that do not fit.
-    """
-    if delta > _LARGE_DELTA:
-        log.warning("delta %g: each record may be given away with that probability; well below 1/M is usual", delta)
-    if secagg.secure and parties == 1:
-        log.warning("one party alone: it adds all the noise itself, and no masks are made")
-    graph = _graph(secagg, parties, max_dropouts, colluders) if secagg.secure and parties > 1 else _Graph()
-    draft = Plan(
-        method=method.name,
-        labels=tuple(task.labels),
-        encoder=encoder,
-        parties=parties,
-        max_dropouts=max_dropouts,
-        colluders=colluders,
-        threshold=graph.threshold,
-        secure=graph.degree > 0,
-        degree=graph.degree,
-        corrupt=graph.corrupt,
-        roster=secagg.roster if graph.degree else "",
-        epsilon=math.inf,
-        delta=delta,
-        unit=unit,
-        queries=with_evaluation(method.plan(task, max_records), evaluation_share, max_records),
-        max_attempts=max_attempts,
-    )
-    return calibrate(draft, epsilon, calibration=calibration)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Graph:
-    """What a plan says of the masks; none without secure aggregation."""
-
-    degree: int = 0
-    threshold: int = 1
-    corrupt: int = 0
-
-
-def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _Graph:
-    corrupt = max(colluders, math.floor(secagg.corrupt * parties))
-    if parties <= secagg.full_graph_up_to:
-        threshold = secagg.threshold or max(parties // 2, corrupt) + 1
-        return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
-    degree, threshold = graph_parameters(
-        parties,
-        # A coordinator may leave out honest parties from the start, never more than the plan lets drop.
-        corrupt=min(1.0, corrupt / max(1, parties - max_dropouts)),
-        dropped=max(secagg.dropped, max_dropouts / parties),
-        security_bits=secagg.security_bits,
-        correctness_bits=secagg.correctness_bits,
-        malicious=secagg.mode == "malicious",
-    )
-    if degree == parties - 1:
-        threshold = max(threshold, parties // 2 + 1)
-    return _Graph(degree=degree, threshold=threshold, corrupt=corrupt)
+from server.planning.not_covered import not_covered
+from server.planning.statement import statement
 
 
 def describe(
@@ -282,39 +153,15 @@ def _aggregation(plan: Plan) -> str:
     return "secure, malicious coordinator" if plan.malicious else "secure, semi-honest coordinator"
 
 
-def forecast(
-    method: Method,
-    task: Task,
-    plan: Plan,
-    providers: Mapping[str, Provider],
-    prices: Mapping[str, Price | None],
-) -> dict[str, Any]:
-    """Calls, tokens and money that the language models will need, about, if no text is lost; by model and in total.
+def noise_error(mechanism: str, scale: float, rows: float) -> float:
+    """Root mean square error that noise gives to a density by a sketch, times the number of its points' records.
+
+    The mean over the rows of noise times feature has the variance of the noise over the rows, as the squared features
+    of a point average to 1 for each row: sqrt(2) cos, or a cosine and a sine.
 
     Args:
-        method: Played through once.
-        task: What is public about the data.
-        plan: Of its queries.
-        providers: Language models by name.
-        prices: Of the remote ones among them; None: unknown.
-
-    Returns:
-        With `texts`, as many as the run asks for at most; `cost` of a model is None where its price is unknown, and in
-        total the sum of those that are known.
+        mechanism: "laplace" or "gaussian".
+        scale: b or sigma, in features.
+        rows: Frequencies: I for single features, I / 2 for paired ones.
     """
-    models = {}
-    for name, expected in rehearse(method, task, plan, providers).items():
-        use = Usage(input=round(expected.input_tokens), output=round(expected.output_tokens))
-        price = prices.get(name)
-        cost = (price.of(use) if price else None) if providers[name].remote else 0.0
-        models[name] = {
-            "calls": expected.calls, "input_tokens": use.input, "output_tokens": use.output, "cost": cost
-        }  # fmt: skip
-    totals = {
-        total: sum(model[kind] or 0 for model in models.values())
-        for total, kind in (
-            ("model_calls", "calls"), ("input_tokens", "input_tokens"), ("output_tokens", "output_tokens"),
-            ("cost", "cost"),
-        )
-    }  # fmt: skip
-    return {"texts": method.orders(task, tuple(providers)), **totals, "models": models}
+    return scale * (math.sqrt(2) if mechanism == "laplace" else 1.0) / math.sqrt(rows)

@@ -9,7 +9,8 @@ from common.system.commands import add_command
 from server.app import Parts, composed
 from server.deploy import runs
 from server.deploy.settings import Settings
-from server.planning import describe, forecast
+from server.planning.forecast import forecast
+from server.planning.guarantee_facts import describe
 from server.run_folder import for_json
 
 

@@ -13,7 +13,9 @@ from server.domain import Task
 from server.llm.base import Request
 from server.llm.spending import Price
 from server.methods.wasp import Wasp
-from server.planning import Secagg, describe, forecast, make_plan
+from server.planning.forecast import forecast
+from server.planning.guarantee_facts import describe
+from server.planning.plan import Secagg, make_plan
 
 TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})
 

@@ -1,0 +1,141 @@
+"""What a guarantee does not cover, in words."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from server.planning.statement import show_epsilon
+
+
+def not_covered(privacy: Mapping[str, Any]) -> list[str]:
+    """List what the guarantee leaves open, one item each as "Heading: explanation."."""
+    noisy = math.isfinite(float(privacy["epsilon"]))
+    asked = bool(privacy["queries"])
+    masked = privacy["aggregation"] != "none"
+    items: list[str] = []
+    if privacy.get("unproven"):
+        items.append(
+            f"The private records: texts from {', '.join(privacy['unproven'])} are written from them. Names and "
+            "numbers are masked by patterns, which miss some; what a record tells otherwise can stand in its text."
+        )
+    elif asked and not noisy:
+        items.append(
+            "The private records: without noise, nothing about them is protected"
+            + (" except what secure aggregation hides, which is who gave which part of a sum." if masked else ".")
+        )
+    if asked and masked:
+        items += _aggregation_gaps(privacy, noisy=noisy)
+    if asked:
+        items += _party_gaps(masked=masked, noisy=noisy)
+    if asked and noisy:
+        items += _unit_gaps(privacy)
+    if noisy and any(query.get("noise_multiplier") for query in privacy["queries"]):
+        items.append(
+            "Training in floating point: sums of gradients and their noise are whole numbers, exactly, but a record's "
+            "own gradient is not. A party that computes several at once (micro_batch above 1 in its own file) lets "
+            "records move each other's by rounding errors, which no noise was planned for."
+        )
+    if privacy.get("labels_from_records"):
+        items.append("Labels: they were taken from the private training file, which labels there are is not protected.")
+    items.append(
+        "What was public before: language models and public texts may hold facts about real people, true or false, "
+        "and may repeat them. The guarantee is about the parties' records only."
+    )
+    items.append(
+        "Other uses of the same records: each further run or release adds its own loss to this one, trial runs "
+        "included. So does any choice made by looking at the records, such as labels, settings or the best of "
+        "several runs."
+    )
+    if privacy["simulation"]:
+        items.append(
+            "Figures computed in the simulation: accuracy and FID were computed from the test records without noise, "
+            "and what is marked as simulation only from the private records without noise. Those figures are not "
+            "protected."
+        )
+    items.append(
+        "Faults in software or machines: the guarantee is proved for the protocol. Its implementation is tested, not "
+        "formally verified."
+    )
+    return items
+
+
+def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
+    colluders, more_than = privacy["assumed_colluders"], privacy["largest_coalition"] + 1
+    own = "with that party's own share of the noise alone" if noisy else "without noise"
+    against = {row["colluders"]: show_epsilon(row["epsilon"]) for row in privacy["against_colluders"]}
+    if privacy["aggregation"] == "secure, malicious coordinator":
+        items = [
+            (
+                "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
+                "cannot see a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
+                f"that it uses. This holds while at most {privacy['corrupt']} parties are corrupt and each party "
+                "got the others' identity keys by a road of its own."
+            )
+        ]
+    else:
+        items = [
+            (
+                "A malicious coordinator: it is assumed to follow the protocol. One that deviates from it, for example "
+                "by telling parties different things about who dropped out, may be able to see single parties' answers."
+            )
+        ]
+    if noisy and colluders == 0:
+        items.append(
+            "A curious party: each party knows its own share of the noise and can subtract it. Against a party the ε "
+            "of one colluder holds" + (f" (ε = {against[1]})." if 1 in against else ".")
+        )
+    more = f" Against {colluders + 1}, ε is {against[colluders + 1]}." if noisy and colluders + 1 in against else ""
+    return [
+        *items,
+        (
+            f"More colluding parties than planned: the plan allows for {colluders}.{more} If {more_than} or more "
+            f"parties collude with the coordinator, they may open the masks of the others and see each answer {own}."
+        ),
+        (
+            f"More dropouts than planned: if fewer than {privacy['assumed_survivors']} parties stay, the round is "
+            "refused. That keeps the noise, not the run."
+        ),
+        (
+            "Broken cryptography: the masks hide single answers by computational hardness, not unconditionally. "
+            "Whoever breaks the key agreement or the ciphers, even years later from recorded traffic, sees each "
+            f"party's answer {own}."
+        ),
+    ]
+
+
+def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
+    unseen = ", and no one can see this through the masks" if masked else ""
+    shirking = " One that leaves out its share of the noise counts as a colluder." if masked and noisy else ""
+    return [
+        (
+            f"A malicious party: it can stuff the ballot with votes for records that it does not have{unseen}. That "
+            f"distorts the released texts.{shirking}"
+        ),
+        "Traffic: the coordinator and the network see which parties took part, when, and how much they sent.",
+        (
+            "Side channels at a party: its disks, memory, logs and staff are its own to protect. How long it takes to "
+            "answer depends on its records, without noise: it tells about how many there are, and a coordinator that "
+            "chooses its candidates for the purpose can learn from it whether a certain record is there."
+        ),
+    ]
+
+
+def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
+    adjacency = privacy["adjacency"]
+    group = (
+        "Facts about groups: what many records have in common, such as which words go with which diagnosis, is what "
+        "the texts are meant to show. It can be learnt about somebody whether or not their record was used."
+    )
+    if adjacency["unit"] == "user":
+        most = adjacency["max_records"]
+        several = (
+            "Who a user is: whoever a party's file names in its column `user`; all records of a party whose file names "
+            f"nobody are those of one user. At most {most} records of one count. Somebody whose records are at several "
+            "parties, or under several names, is protected less."
+        )
+    else:
+        several = (
+            "People with several records: the guarantee is for one record. For a person with more, ε grows with their "
+            "number, and at the same δ with Gaussian noise faster than in proportion to it."
+        )
+    return [group, several]

@@ -1,0 +1,130 @@
+"""What a run will ask and cost, known before anything private is touched."""
+
+import logging
+import math
+from dataclasses import dataclass
+
+from common import validate
+from common.plan.calibration import calibrate
+from common.plan.plan import Plan
+from common.secagg.graph import parameters as graph_parameters
+from server.domain import Task
+from server.evaluation.federated_count import with_evaluation
+from server.method import Method
+
+log = logging.getLogger("caucus.planning")
+
+_LARGE_DELTA = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secagg:
+    """How secure aggregation is set up.
+
+    Attributes:
+        mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none".
+        roster: Hex digest of the parties' identities in malicious mode, else empty.
+        threshold: Parties that recover a lost mask key on the full graph; None is the smallest that is safe.
+        full_graph_up_to: Most parties for which everybody is everybody's neighbour.
+        corrupt: Share of parties that may pool what they see with the coordinator.
+        dropped: Share of parties that may drop out of a sparse graph.
+        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
+        correctness_bits: It lacks shares with probability below 2^-correctness_bits.
+    """
+
+    mode: str = "semi_honest"
+    roster: str = ""
+    threshold: int | None = None
+    full_graph_up_to: int = 128
+    corrupt: float = 0.3
+    dropped: float = 0.1
+    security_bits: int = 40
+    correctness_bits: int = 30
+
+    def __post_init__(self) -> None:
+        validate.one_of(("semi_honest", "malicious", "none"), **{"secagg.mode": self.mode})
+        for name, share in (("corrupt", self.corrupt), ("dropped", self.dropped)):
+            validate.in_range(0, 1, **{f"secagg.{name}": share})
+
+    @property
+    def secure(self) -> bool:
+        """Whether there is any."""
+        return self.mode != "none"
+
+
+def make_plan(
+    method: Method,
+    *,
+    task: Task,
+    encoder: str,
+    parties: int,
+    max_dropouts: int,
+    colluders: int,
+    secagg: Secagg,
+    epsilon: float,
+    delta: float,
+    unit: str,
+    max_records: int,
+    max_attempts: int = 1,
+    calibration: str = "tight",
+    evaluation_share: float = 0.0,
+) -> Plan:
+    """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
+
+    One party alone has nobody to hide among: it adds all the noise itself and no masks are made.
+
+    Raises:
+        ConfigError, PlanError: With the numbers that do not fit.
+    """
+    if delta > _LARGE_DELTA:
+        log.warning("delta %g: each record may be given away with that probability; well below 1/M is usual", delta)
+    if secagg.secure and parties == 1:
+        log.warning("one party alone: it adds all the noise itself, and no masks are made")
+    graph = _graph(secagg, parties, max_dropouts, colluders) if secagg.secure and parties > 1 else _Graph()
+    draft = Plan(
+        method=method.name,
+        labels=tuple(task.labels),
+        encoder=encoder,
+        parties=parties,
+        max_dropouts=max_dropouts,
+        colluders=colluders,
+        threshold=graph.threshold,
+        secure=graph.degree > 0,
+        degree=graph.degree,
+        corrupt=graph.corrupt,
+        roster=secagg.roster if graph.degree else "",
+        epsilon=math.inf,
+        delta=delta,
+        unit=unit,
+        queries=with_evaluation(method.plan(task, max_records), evaluation_share, max_records),
+        max_attempts=max_attempts,
+    )
+    return calibrate(draft, epsilon, calibration=calibration)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Graph:
+    """What a plan says of the masks; none without secure aggregation."""
+
+    degree: int = 0
+    threshold: int = 1
+    corrupt: int = 0
+
+
+def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _Graph:
+    corrupt = max(colluders, math.floor(secagg.corrupt * parties))
+    if parties <= secagg.full_graph_up_to:
+        threshold = secagg.threshold or max(parties // 2, corrupt) + 1
+        return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
+    degree, threshold = graph_parameters(
+        parties,
+        # A coordinator may leave out honest parties from the start, never more than the plan lets drop.
+        corrupt=min(1.0, corrupt / max(1, parties - max_dropouts)),
+        dropped=max(secagg.dropped, max_dropouts / parties),
+        security_bits=secagg.security_bits,
+        correctness_bits=secagg.correctness_bits,
+        malicious=secagg.mode == "malicious",
+    )
+    if degree == parties - 1:
+        threshold = max(threshold, parties // 2 + 1)
+    return _Graph(degree=degree, threshold=threshold, corrupt=corrupt)
