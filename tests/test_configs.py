@@ -191,7 +191,7 @@ def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
 
 
 def test_a_whole_run_works_with_a_pretrained_encoder(random_model, tmp_path):
-    from tests.e2e.runs import lines, tiny
+    from tests.support.runs import lines, tiny
 
     folder = tiny(tmp_path / "run", "embedding=pretrained", f"embedding.name_or_path={random_model}", "method.rounds=2")
     assert len(lines(folder, "synthetic.jsonl")) == 60

@@ -37,9 +37,9 @@ from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
 from simulations.parties import with_labels
-from tests.contracts.providers import requests
-from tests.e2e.runs import labelled, lines, resume, settings, tiny
-from tests.federations import ENCODER, LABELS, federation, plan, query, records, service, true_counts
+from tests.support.federations import ENCODER, LABELS, federation, plan, query, records, service, true_counts
+from tests.support.provider_contract import requests
+from tests.support.runs import labelled, lines, resume, settings, tiny
 
 WORDS = [f"word{i}" for i in range(24)]
 TERMS = terms.encode_terms(tuple(WORDS))
@@ -313,7 +313,7 @@ def refuse(*args, **kwargs):
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
 import client.command, client.service, server.command, server.app, simulations.run, simulations.parties
 from server.llm.remote.anthropic import provider
-from tests.e2e.runs import settings
+from tests.support.runs import settings
 parts = server.app.Parts(settings())
 assert parts.providers
 provider(name="claude", model="of nobody")

@@ -8,7 +8,7 @@ import pytest
 
 from server.app import composed
 from server.command import main as coordinator
-from tests.e2e.runs import command, labelled, read, tiny
+from tests.support.runs import command, labelled, read, tiny
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -9,7 +9,7 @@ from client.session import RefusalError
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes, VotesSpec
-from tests.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
+from tests.support.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
 
 
 def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN, data_set=""):

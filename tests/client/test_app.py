@@ -9,7 +9,7 @@ from common import wire
 from common.errors import DropoutError
 from server.federation.network import FlowerNetwork
 from simulations.local_grid import LocalGrid
-from tests.federations import CANARY, federation, plan, query, service
+from tests.support.federations import CANARY, federation, plan, query, service
 
 PLAIN = plan(3, secure=False, threshold=1)
 OPENING = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))

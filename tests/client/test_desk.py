@@ -10,7 +10,7 @@ from client.session import RefusalError
 from common import messages as m
 from common import wire
 from common.errors import ConfigError
-from tests.federations import CANARY, plan, query, service
+from tests.support.federations import CANARY, plan, query, service
 
 PLAN = plan(3, secure=False, threshold=1)
 

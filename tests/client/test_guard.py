@@ -14,7 +14,7 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
 from common.secagg.graph import parameters
-from tests.federations import plan, roster
+from tests.support.federations import plan, roster
 
 
 def charges(agreed, runs):

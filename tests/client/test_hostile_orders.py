@@ -18,7 +18,7 @@ from common import wire
 from common.plan.aggregation import set_up
 from common.queries.closed_set import digest
 from common.secagg.messages import UnmaskShares
-from tests.federations import IDENTITIES, plan, query, roster, service
+from tests.support.federations import IDENTITIES, plan, query, roster, service
 
 KNOWN = roster(3)
 PLANS = {

@@ -15,7 +15,7 @@ from common.messages import Reason
 from common.privacy.accountant import epsilon_by_norm
 from common.queries.votes import VotesSpec
 from tests.client.test_service import PLAIN, opened, send
-from tests.federations import OPEN, plan, query, records, service
+from tests.support.federations import OPEN, plan, query, records, service
 
 FOR_ONE_RUN = Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5)
 """One run of PLAIN has epsilon 4, two have 6.1."""

@@ -9,7 +9,7 @@ from client.records import Embedded, embed, read
 from common.domain import Record
 from common.errors import ConfigError, DataError, InternalError
 from common.models.encoder import Encoder
-from tests.client.asking import embedded
+from tests.support.asking import embedded
 
 LABELS = ("a", "b")
 ENCODER = Encoder.embedded(dimensions=32, bits=10)

@@ -25,7 +25,7 @@ from common.secagg import shamir
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import add_masks
 from common.secagg.rules import about, check_adverts, of_round, survivors_statement
-from tests.common.secagg.rounds import LENGTH, Run, entropy, identity, roster, setup, vectors
+from tests.support.secagg_rounds import LENGTH, Run, entropy, identity, roster, setup, vectors
 
 ZEROS = np.zeros(LENGTH, dtype=np.int64)
 SPARSE = {"count": 12, "degree": 6, "threshold": 4}

@@ -2,7 +2,7 @@ import tracemalloc
 
 import numpy as np
 
-from tests.common.secagg.rounds import Run, setup
+from tests.support.secagg_rounds import Run, setup
 
 
 def test_a_party_masks_within_four_vectors_of_memory():

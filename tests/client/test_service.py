@@ -18,7 +18,7 @@ from common import wire
 from common.errors import CaucusError, ConfigError, ProtocolError
 from common.plan.plan import Plan
 from common.secagg import ring
-from tests.federations import CANARY, federation, plan, query, records, roster, service, true_counts
+from tests.support.federations import CANARY, federation, plan, query, records, roster, service, true_counts
 
 PLAIN = plan(3, secure=False, threshold=1)
 

@@ -7,7 +7,7 @@ from common import messages as m
 from common.messages import Reason
 from common.plan.planned import PlannedQuery
 from common.queries.in_party import LengthRangeSpec
-from tests.federations import plan, query, roster
+from tests.support.federations import plan, query, roster
 
 PLANS = {
     "plain": plan(3, secure=False, threshold=1),

@@ -14,7 +14,7 @@ from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.contracts.methods import MODELS, TASK, MethodContract, World, run, steps
+from tests.support.method_contract import MODELS, TASK, MethodContract, World, run, steps
 
 VARIATION = (
     ({"variation": "translate"}, "variation"),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.e2e.deployed import running
-from tests.e2e.faults import EXACT
-from tests.e2e.runs import SMALL, texts, tiny
+from tests.support.deployed import running
+from tests.support.faults import EXACT
+from tests.support.runs import SMALL, texts, tiny
 
 
 @pytest.fixture(scope="module")

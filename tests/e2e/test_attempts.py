@@ -11,7 +11,7 @@ from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
 from server.planning.guarantee_facts import describe
-from tests.federations import federation, plan, query, records, roster, service, true_counts
+from tests.support.federations import federation, plan, query, records, roster, service, true_counts
 
 PARTIES = 4
 DEAD, ABSENT = 2, 3

@@ -10,7 +10,7 @@ from server.llm.base import Reply
 from server.llm.builtin.model import Embedded
 from simulations import run as simulation
 from simulations.local_grid import LocalGrid
-from tests.e2e.runs import command, labelled, lines, read, resume, tiny, warm
+from tests.support.runs import command, labelled, lines, read, resume, tiny, warm
 
 SHORT = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")
 

@@ -17,7 +17,7 @@ from common.errors import CaucusError, DropoutError, ProviderError
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from server.llm.builtin.model import Embedded
-from tests.e2e.runs import die, forked, labelled, resume, tiny
+from tests.support.runs import die, forked, labelled, resume, tiny
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 from common.ledger.ledger import Ledger
 from server.deploy.flower import flwr
 from server.deploy.settings import Settings
-from tests.e2e.deployed import coordinator, party, running, text, wait
+from tests.support.deployed import coordinator, party, running, text, wait
 
 pytestmark = pytest.mark.deployment
 

@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from tests.e2e.deployed import party, text, wait
-from tests.e2e.faults import EXACT, measured, restarted, whole
+from tests.support.deployed import party, text, wait
+from tests.support.faults import EXACT, measured, restarted, whole
 
 pytestmark = [
     pytest.mark.deployment,

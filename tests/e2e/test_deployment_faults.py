@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.e2e.deployed import coordinator, text, wait
-from tests.e2e.faults import EXACT, asked, finished, measured, read_run, refused, restarted, whole
+from tests.support.deployed import coordinator, text, wait
+from tests.support.faults import EXACT, asked, finished, measured, read_run, refused, restarted, whole
 
 pytestmark = pytest.mark.deployment
 

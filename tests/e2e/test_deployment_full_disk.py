@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from common.ledger.ledger import Ledger
-from tests.e2e.deployed import Deployment, text, wait
-from tests.e2e.faults import EXACT, asked, finished, measured, read_run, whole
-from tests.e2e.runs import read
+from tests.support.deployed import Deployment, text, wait
+from tests.support.faults import EXACT, asked, finished, measured, read_run, whole
+from tests.support.runs import read
 
 pytestmark = [
     pytest.mark.deployment,

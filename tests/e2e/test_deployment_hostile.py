@@ -1,4 +1,4 @@
-"""A hostile coordinator over real nodes: the right bundle, but code of its own behind it (`tests/e2e/hostile.py`).
+"""A hostile coordinator over real nodes: the right bundle, but code of its own behind it (`tests/support/hostile.py`).
 
 Whatever it sends, the hospitals refuse with a coarse reason or answer what they answered before; each query is paid
 once; nothing of their records, planted canaries included, is among all the bytes that it ever got; and whatever it did
@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from common.ledger.ledger import Ledger
-from tests.e2e import hostile
-from tests.e2e.deployed import Deployment, text
-from tests.e2e.faults import charges, measured, read_run
+from tests.support import hostile
+from tests.support.deployed import Deployment, text
+from tests.support.faults import charges, measured, read_run
 
 pytestmark = pytest.mark.deployment
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from server.deploy.authority import make_authority, make_certificate
-from tests.e2e import hosts
-from tests.e2e.deployed import party, running, text, wait
-from tests.e2e.faults import EXACT, asked, finished, measured, whole
-from tests.e2e.hosts import Hosts, listening, passing_on
+from tests.support import hosts
+from tests.support.deployed import party, running, text, wait
+from tests.support.faults import EXACT, asked, finished, measured, whole
+from tests.support.hosts import Hosts, listening, passing_on
 
 pytestmark = pytest.mark.deployment
 

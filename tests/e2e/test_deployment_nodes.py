@@ -5,10 +5,10 @@ import time
 import pytest
 
 from server.tasks import demo_notes
-from tests.common.tiny_models import tiny_transformer
-from tests.e2e.deployed import SMALL, text, write_records
-from tests.e2e.faults import EXACT, asked, charges, finished, measured, read_run, restarted, whole
-from tests.e2e.runs import lines, read
+from tests.support.deployed import SMALL, text, write_records
+from tests.support.faults import EXACT, asked, charges, finished, measured, read_run, restarted, whole
+from tests.support.runs import lines, read
+from tests.support.tiny_models import tiny_transformer
 
 pytestmark = pytest.mark.deployment
 

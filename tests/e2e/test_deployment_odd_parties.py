@@ -16,10 +16,10 @@ from common.ledger.ledger import Ledger
 from common.messages import VERSION
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
-from tests.common.tiny_models import tiny_transformer
-from tests.e2e.deployed import ROOT, text
-from tests.e2e.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
-from tests.e2e.runs import SMALL, read, texts, tiny
+from tests.support.deployed import ROOT, text
+from tests.support.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
+from tests.support.runs import SMALL, read, texts, tiny
+from tests.support.tiny_models import tiny_transformer
 
 pytestmark = pytest.mark.deployment
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from common.errors import DataError
-from tests.e2e.runs import lines, read, tiny
+from tests.support.runs import lines, read, tiny
 
 TERMS = "Fever\ncough\nchest pain\noxygen\nlactate\nswelling\nantibiotics\nno note has this\nfever\n"
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES
-from tests.e2e.runs import die, forked, lines, read, resume, texts, tiny
+from tests.support.runs import die, forked, lines, read, resume, texts, tiny
 
 SMALL = (
     "method=dpga",

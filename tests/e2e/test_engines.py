@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import SMALL, lines, read, texts, tiny
+from tests.support.runs import SMALL, lines, read, texts, tiny
 
 pytestmark = pytest.mark.slow
 

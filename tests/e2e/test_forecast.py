@@ -4,7 +4,7 @@ import pytest
 
 from server.app import Parts
 from server.planning.forecast import forecast
-from tests.e2e.runs import lines, settings, tiny
+from tests.support.runs import lines, settings, tiny
 
 METHODS = {
     "wasp": [],

@@ -16,8 +16,8 @@ from common.errors import CheckpointError, DropoutError
 from common.ledger.ledger import Ledger
 from server.app import load, store
 from simulations.run import simulate
-from tests.e2e.killing import Diary, arm
-from tests.e2e.runs import SMALL, forked, lines, read, resume, settings, texts, tiny
+from tests.support.killing import Diary, arm
+from tests.support.runs import SMALL, forked, lines, read, resume, settings, texts, tiny
 
 SEEN = ("method.samples=36", "llm.use=[broad,noisy]")
 QUERIES = 2
@@ -139,7 +139,7 @@ def kill_before(folder, name, times=1):
     diary = Diary(folder / "diary")
 
     def work():
-        from tests.e2e import killing
+        from tests.support import killing
 
         killing.POINTS = (name,)
         arm(diary, 2 * (times - 1))
@@ -248,7 +248,7 @@ def test_seconds_of_both_processes_count(tmp_path):
 def test_the_real_command_survives_a_kill(event, tmp_path):
     run, diary = tmp_path / "run", Diary(tmp_path / "diary")
     arguments = [*SMALL, *SEEN, f"hydra.run.dir={run}"]
-    command = [sys.executable, "-m", "tests.e2e.killing"]
+    command = [sys.executable, "-m", "tests.support.killing"]
     killed = subprocess.run([*command, str(event), str(diary.path), *arguments], check=False, env=os.environ)
     assert killed.returncode == -9
     subprocess.run([*command, "never", str(diary.path), "--resume", str(run)], check=True)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from server.command import main
-from tests.e2e.runs import read, tiny
+from tests.support.runs import read, tiny
 
 FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"
 ALL = "evaluation.metrics=[utility,language,fidelity,diversity,privacy,fidelity_private,membership]"

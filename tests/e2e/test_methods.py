@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.e2e.runs import lines, read, tiny
+from tests.support.runs import lines, read, tiny
 
 SETTINGS = {
     "wasp": ("method.rounds=2",),

@@ -8,7 +8,7 @@ from client.writers import causal_model, fine_tuning
 from common.errors import ConfigError, DropoutError
 from common.ledger.ledger import Ledger
 from server.command import main as coordinator
-from tests.e2e.runs import labelled, lines, read, resume, texts, tiny
+from tests.support.runs import labelled, lines, read, resume, texts, tiny
 
 SGD = (
     "method=dp_sgd", "method.samples=8", "method.rounds=1", "method.steps=3", "method.rate=1.0", "method.max_tokens=32",

@@ -16,7 +16,7 @@ from common.errors import DropoutError, RefusedError
 from common.ledger.ledger import Ledger
 from common.queries.closed_set import digest
 from common.secagg.identity import Identity
-from tests.federations import federation, plan, query, records, roster, service, true_counts
+from tests.support.federations import federation, plan, query, records, roster, service, true_counts
 
 STEPS = (m.Open, m.AskShares, m.Ask, m.AskUnmask)
 SIGNED_STEPS = (m.Open, m.AskShares, m.Ask, m.AskAgree, m.AskUnmask)

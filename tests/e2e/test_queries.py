@@ -24,7 +24,17 @@ from common.queries.histograms import LengthHistogramSpec, VocabularySpec
 from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
-from tests.federations import ENCODER, LABELS, each_kind, federation, plan, records, roster, service, true_counts
+from tests.support.federations import (
+    ENCODER,
+    LABELS,
+    each_kind,
+    federation,
+    plan,
+    records,
+    roster,
+    service,
+    true_counts,
+)
 
 EVERY = each_kind()
 CASES = [(kind, mechanism) for kind, query in EVERY.items() for mechanism in query.spec.mechanisms]

@@ -9,9 +9,9 @@ import configs
 from common.errors import ProviderError
 from server.app import reloaded
 from simulations.run import simulate
-from tests.e2e.runs import command, labelled, lines, read, texts, tiny
 from tests.e2e.test_canaries import private_texts, words_in
-from tests.loopback import Loopback, error, message
+from tests.support.loopback import Loopback, error, message
+from tests.support.runs import command, labelled, lines, read, texts, tiny
 
 METHODS = sorted(path.stem for path in (Path(configs.__file__).parent / "method").glob("*.yaml"))
 ASKS_NO_MODEL = {"only_private"}

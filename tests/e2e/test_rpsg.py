@@ -6,7 +6,7 @@ import pytest
 
 from common.errors import ConfigError, DropoutError
 from server.methods.rpsg import ABSTRACTS, CHOICES, VOTES
-from tests.e2e.runs import lines, read, resume, texts, tiny
+from tests.support.runs import lines, read, resume, texts, tiny
 
 SMALL = (
     "method=rpsg",

@@ -26,7 +26,7 @@ from common.queries.closed_set import KINDS
 from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
 from common.queries.votes import VotesSpec
 from server.planning.guarantee_facts import describe
-from tests.federations import LABELS, OPEN, federation, plan, query, records, roster, service
+from tests.support.federations import LABELS, OPEN, federation, plan, query, records, roster, service
 
 WILLING = dataclasses.replace(OPEN, queries=KINDS, unsafe_unproven=True)
 EVERY = {

@@ -6,7 +6,7 @@ The only test over real nodes that needs no marker; the others take many minutes
 import sys
 import time
 
-from tests.e2e.faults import EXACT, phases, whole
+from tests.support.faults import EXACT, phases, whole
 
 
 def test_real_nodes_give_what_the_engine_in_process_gives(deployed, undisturbed):

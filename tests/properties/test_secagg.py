@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from common.errors import DropoutError, ProtocolError
 from common.secagg import shamir
 from common.secagg.messages import UnmaskShares
-from tests.common.secagg.rounds import Run, setup
+from tests.support.secagg_rounds import Run, setup
 
 
 @st.composite

@@ -17,7 +17,7 @@ from common.secagg import shamir
 from common.secagg.identity import Roster, verify
 from common.secagg.keys import KeyPair, Secret, check_public, open_sealed, seal
 from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
-from tests.common.secagg.rounds import Run, identity, roster, setup
+from tests.support.secagg_rounds import Run, identity, roster, setup
 
 FEW, MANY = 150, 5_000
 ASKED = setup(3, malicious=True, rounds=(0, 1))

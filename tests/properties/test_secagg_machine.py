@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from client import secagg as party_side
 from common.errors import DropoutError, ProtocolError
 from server.federation import secagg as coordinator_side
-from tests.common.secagg.rounds import LENGTH, identity, roster, setup, vectors
+from tests.support.secagg_rounds import LENGTH, identity, roster, setup, vectors
 
 ROUNDS = (0, 1, 2)
 FAULT = st.tuples(st.sampled_from(["drop", "delay", "duplicate", "damage", "restart"]), st.integers(0, 13))

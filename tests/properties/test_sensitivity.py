@@ -30,7 +30,7 @@ from common.queries.histograms import (
 from common.queries.in_party import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
-from tests.client import asking
+from tests.support import asking
 
 _DIRECTIONS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], dtype=np.float32)
 _TEXTS = ("", "fever", "cough and chest pain", "fever fever cough pain relief drug")

@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 from common.errors import CheckpointError, ConfigError
 from server.app import composed
 from simulations.sweep import as_markdown, as_text, failed, in_row, table, write_table
-from tests.e2e.runs import command, read
+from tests.support.runs import command, read
 
 EXPERIMENT = {
     "title": "Of two methods",

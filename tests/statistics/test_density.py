@@ -23,7 +23,7 @@ from server.methods.dp_kps import DpKps
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
 from server.planning.guarantee_facts import noise_error
-from tests.federations import ENCODER, LABELS, federation, plan, service
+from tests.support.federations import ENCODER, LABELS, federation, plan, service
 
 EPSILON, DELTA, GRID, PHRASES, DIM = 5.0, 1e-5, 64, 10, 96
 TERMS = tuple(f"w{i}" for i in range(400))

@@ -9,7 +9,7 @@ from client.contributions.contribute import contribution
 from common.errors import ProtocolError
 from common.queries import closed_set, correct_count, self_similarity
 from common.queries.correct_count import CorrectCountSpec
-from tests.client.asking import chosen, embedded, every_summed_query, random_records, unit
+from tests.support.asking import chosen, embedded, every_summed_query, random_records, unit
 
 _DIM = 24
 

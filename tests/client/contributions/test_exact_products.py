@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from client.contributions import exact_products
-from tests.client.asking import random_units, unit
+from tests.support.asking import random_units, unit
 
 
 def _exactly(left, right):

@@ -11,7 +11,7 @@ from common.queries.histograms import (
     Vocabulary,
     VocabularySpec,
 )
-from tests.client.asking import TERMS, embedded
+from tests.support.asking import TERMS, embedded
 
 
 def test_labels():

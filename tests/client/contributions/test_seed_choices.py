@@ -6,7 +6,7 @@ from common.errors import ProtocolError
 from common.privacy.mechanisms import UNIT
 from common.queries import in_party
 from common.queries.in_party import SeedChoiceSpec
-from tests.client.asking import chosen, embedded, random_units, unit
+from tests.support.asking import chosen, embedded, random_units, unit
 
 KEY = bytes(range(32))
 

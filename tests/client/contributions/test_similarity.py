@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from client.contributions.similarity import contribution
 from common.queries import self_similarity
 from common.queries.self_similarity import SelfSimilaritySpec
-from tests.client.asking import embedded, random_units, unit
+from tests.support.asking import embedded, random_units, unit
 
 _TEXTS = "abcdef"
 # Their cosines are halves.

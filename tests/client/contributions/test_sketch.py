@@ -9,8 +9,8 @@ from client.contributions import sketch as module
 from client.contributions.histograms import first_terms
 from client.contributions.sketch import contribution
 from common.queries.sketch import features
-from tests.client import asking
-from tests.client.asking import TERMS, chosen, embedded, random_records, random_units
+from tests.support import asking
+from tests.support.asking import TERMS, chosen, embedded, random_records, random_units
 
 
 def _points(query, text):

@@ -22,7 +22,7 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import PartyFile
 from server.deploy.authority import make_authority
-from tests.federations import CANARY, plan
+from tests.support.federations import CANARY, plan
 
 
 @pytest.fixture

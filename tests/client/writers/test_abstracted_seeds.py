@@ -14,8 +14,8 @@ from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import AbstractedSeedsSpec
-from tests.federations import ENCODER, LABELS
-from tests.tiny import tiny_summariser
+from tests.support.federations import ENCODER, LABELS
+from tests.support.tiny_checkpoints import tiny_summariser
 
 
 class Scripted:

@@ -16,7 +16,7 @@ from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import FineTunedSpec
-from tests.client.asking import embedded
+from tests.support.asking import embedded
 
 LABELS = ("a", "second")
 TEXTS = ("Fever.", "no cough, no pain", "chest pain since noon", "x", "")

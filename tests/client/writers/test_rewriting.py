@@ -16,7 +16,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import RewrittenSpec
 from tests.client.writers.test_fine_tuning import folder_of
-from tests.federations import ENCODER, LABELS
+from tests.support.federations import ENCODER, LABELS
 
 FEVER = ["fever and cough since monday", "fever with a cough since sunday", "a cough since monday, no fever at all"]
 BONES = ["broken arm after a fall", "an arm was broken in a fall", "fall from a ladder, broken wrist"]

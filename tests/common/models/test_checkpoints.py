@@ -6,8 +6,8 @@ import pytest
 
 from common.errors import ConfigError
 from common.models import checkpoints
-from tests.common.tiny_models import tiny_bert
-from tests.tiny import tiny_summariser
+from tests.support.tiny_checkpoints import tiny_summariser
+from tests.support.tiny_models import tiny_bert
 
 
 @pytest.fixture(scope="module")

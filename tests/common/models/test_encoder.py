@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from tests.common.tiny_models import tiny_bert, tiny_transformer
+from tests.support.tiny_models import tiny_bert, tiny_transformer
 
 TEXTS = [
     "Short of breath since Tuesday, worse lying flat.",

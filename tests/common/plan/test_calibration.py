@@ -15,7 +15,7 @@ from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
-from tests.federations import plan
+from tests.support.federations import plan
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
 SMALL = PlannedQuery(name="votes", spec=VotesSpec(top=5), times=4)

@@ -5,7 +5,7 @@ import pytest
 
 from common.errors import ConfigError, MembershipError, SignatureError
 from common.secagg.identity import Identity, Roster, check_roster, sign, verify
-from tests.common.secagg.rounds import identity, roster, setup
+from tests.support.secagg_rounds import identity, roster, setup
 
 KEYS = {number: identity(number).public for number in (0, 1, 10)}
 

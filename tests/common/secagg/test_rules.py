@@ -6,7 +6,7 @@ import pytest
 
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError, SignatureError
 from common.secagg import rules
-from tests.common.secagg.rounds import Run, identity, roster, setup
+from tests.support.secagg_rounds import Run, identity, roster, setup
 
 
 def checked(run, adverts, asked=None):

@@ -7,7 +7,7 @@ import pytest
 from client import records
 from common import labelled_files
 from server.command import main
-from tests.common.tiny_models import tiny_bert, tiny_transformer, tiny_writer
+from tests.support.tiny_models import tiny_bert, tiny_transformer, tiny_writer
 
 SMALL = ["task.public_notes=60"]
 

@@ -13,7 +13,7 @@ from server.app import Parts, composed
 from server.domain import Candidate
 from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
 from server.federation.ask import Answered
-from tests.federations import plan
+from tests.support.federations import plan
 
 
 def votes(**changes):

@@ -12,7 +12,7 @@ from server.evaluation.small_model import METRICS, Evaluation
 from server.run_folder import for_json
 from simulations.private_evaluation.canaries import FORM, codes
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
-from tests.federations import ENCODER
+from tests.support.federations import ENCODER
 
 FAST = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "length": 16}
 WORDS = ("harbour", "lantern", "meadow", "copper", "violin", "thunder", "pebble", "orchard", "saddle", "window")

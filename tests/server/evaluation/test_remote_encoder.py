@@ -17,7 +17,7 @@ from server.evaluation.remote_encoder import RemoteEncoder
 from server.evaluation.small_model import Evaluation
 from simulations import only_private
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
-from tests.federations import ENCODER
+from tests.support.federations import ENCODER
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from common.domain import Record
 from common.errors import ConfigError, DataError
 from server.domain import Candidate
 from server.evaluation.small_model import Evaluation, fid_or_none, metrics, score
-from tests.common.tiny_models import tiny_bert
-from tests.federations import ENCODER
+from tests.support.federations import ENCODER
+from tests.support.tiny_models import tiny_bert
 
 WORD = {"a": "apple", "b": "berry"}
 

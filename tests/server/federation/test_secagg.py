@@ -18,7 +18,7 @@ from common.secagg.keys import KeyPair, Secret
 from common.secagg.messages import UnmaskShares
 from common.secagg.rules import check_adverts, of_round
 from server.federation import secagg
-from tests.common.secagg.rounds import Run, entropy, roster, setup
+from tests.support.secagg_rounds import Run, entropy, roster, setup
 
 SPARSE = {"count": 12, "degree": 6, "threshold": 4}
 

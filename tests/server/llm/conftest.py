@@ -6,7 +6,7 @@ import pytest
 
 from server.llm.remote import anthropic, openai
 from server.llm.remote.retry import Clock
-from tests import loopback
+from tests.support import loopback
 
 KEY = "sk-test-key-of-nobody"
 

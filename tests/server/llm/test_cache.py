@@ -6,7 +6,7 @@ import pytest
 from common.errors import ProviderError
 from server.llm.base import Provider, Reply, Request
 from server.llm.cache import Cached
-from tests.contracts.providers import ProviderContract, requests
+from tests.support.provider_contract import ProviderContract, requests
 
 
 class Fake:

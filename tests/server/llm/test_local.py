@@ -7,8 +7,8 @@ import torch
 
 from common.errors import ConfigError, ProviderError
 from server.llm.local import Local, _Noise
-from tests.common.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_t5, tiny_writer
-from tests.contracts.providers import ProviderContract, requests
+from tests.support.provider_contract import ProviderContract, requests
+from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_t5, tiny_writer
 
 SENTENCES = (
     "where is my new card",

@@ -8,7 +8,7 @@ from common.queries.histograms import VocabularySpec
 from common.queries.terms import decode_terms
 from common.queries.votes import VotesSpec
 from server.methods.aug_pe import VOCABULARY, VOTES, AugPe
-from tests.contracts.methods import TASK, World, run, steps
+from tests.support.method_contract import TASK, World, run, steps
 
 
 def rising(name, nth, query):

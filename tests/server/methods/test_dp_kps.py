@@ -12,7 +12,7 @@ from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import decode_terms
 from server.methods.dp_kps import RAW, VOCABULARY, DpKps
-from tests.contracts.methods import TASK, World, run
+from tests.support.method_contract import TASK, World, run
 
 TERMS = ("Fever", "chest pain", "rash", "itch", "cough", "nobody has this", "stroke", "aspirin")
 

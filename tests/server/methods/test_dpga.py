@@ -13,7 +13,7 @@ from common.queries.in_party import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
-from tests.contracts.methods import TASK, World, run, steps
+from tests.support.method_contract import TASK, World, run, steps
 
 
 def dpga(**changes):

@@ -5,8 +5,8 @@ import pytest
 
 from server.methods.fusegen import FuseGen
 from server.metrics.dynamics import Dynamics
-from tests.contracts.methods import TASK, MethodContract, World, run, steps
-from tests.e2e.runs import lines, read, tiny
+from tests.support.method_contract import TASK, MethodContract, World, run, steps
+from tests.support.runs import lines, read, tiny
 
 
 class TestContract(MethodContract):

@@ -5,7 +5,7 @@ from common.errors import ConfigError
 from server.app import Parts, composed
 from server.command import main
 from simulations import only_private
-from tests.e2e.runs import lines, read, tiny
+from tests.support.runs import lines, read, tiny
 
 SMALL = ("method=only_private", "task.records_per_party=16", "task.test_records=24")
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from common.queries.votes import VotesSpec
 from server.methods.pre_text import VOTES, PreText
-from tests.contracts.methods import TASK, World, run, steps
+from tests.support.method_contract import TASK, World, run, steps
 
 SMALL = {"samples": 30, "seeds": 12, "rounds": 3, "look_ahead": 2, "shots": 2}
 

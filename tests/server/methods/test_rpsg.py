@@ -14,7 +14,7 @@ from common.queries.votes import VotesSpec
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.contracts.methods import MODELS, PARTIES, TASK, World, run, steps
+from tests.support.method_contract import MODELS, PARTIES, TASK, World, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)
 KINDS = tuple(MECHANISMS)

@@ -7,7 +7,7 @@ import torch
 from common.errors import ConfigError, DataError
 from server.metrics import finetuned
 from server.metrics.finetuned import Training, train_and_predict
-from tests.common.tiny_models import tiny_bert, tiny_gpt2
+from tests.support.tiny_models import tiny_bert, tiny_gpt2
 
 FRUIT = ("apple", "berry", "word", "one", "two", "three")
 

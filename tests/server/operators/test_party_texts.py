@@ -9,7 +9,7 @@ from common.errors import ConfigError, ProtocolError
 from common.queries import text_codec
 from common.queries.texts import RewrittenSpec
 from server.operators import party_texts
-from tests.contracts.methods import TASK
+from tests.support.method_contract import TASK
 
 SPEC = RewrittenSpec(texts=4, longest=30)
 

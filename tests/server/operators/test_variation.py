@@ -5,7 +5,7 @@ from common.errors import ConfigError
 from server.domain import Candidate
 from server.methods.aug_pe import AugPe
 from server.operators.variation import SHORTEST, Variation, children, look_ahead, vectors
-from tests.contracts.methods import World, embed
+from tests.support.method_contract import World, embed
 
 LONG = "one two three four five six seven eight nine ten"
 

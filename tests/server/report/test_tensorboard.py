@@ -6,7 +6,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.report.tensorboard import FOLDER, check, scalars, track
-from tests.e2e.runs import tiny
+from tests.support.runs import tiny
 
 FIGURES = {
     "round": 1,

@@ -15,7 +15,7 @@ from server.llm.base import Provider, Request
 from server.llm.builtin.model import Embedded
 from server.llm.builtin.ngram import normal, sentences, tokenise, untokenise
 from server.tasks.demo_notes import TASK, private_notes, public_text
-from tests.contracts.providers import LABELS, ProviderContract
+from tests.support.provider_contract import LABELS, ProviderContract
 
 NOTES = tuple(TASK.labels.items())
 OPENINGS = ("Why has", "Can you tell me why", "I want to know when", "Please help,", "Is it normal that", "How come")

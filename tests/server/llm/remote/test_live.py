@@ -6,7 +6,7 @@ import pytest
 
 from server.llm.base import Provider
 from server.llm.remote import anthropic, openai
-from tests.contracts.providers import ProviderContract
+from tests.support.provider_contract import ProviderContract
 
 pytestmark = pytest.mark.live
 

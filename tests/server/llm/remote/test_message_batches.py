@@ -6,8 +6,8 @@ from common.errors import ProviderError
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.spending import Spending
-from tests.contracts.providers import ProviderContract, requests
-from tests.loopback import error, message
+from tests.support.loopback import error, message
+from tests.support.provider_contract import ProviderContract, requests
 
 PRICE = {"as_of": "today", "input": 1.0, "output": 10.0}
 

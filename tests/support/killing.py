@@ -1,6 +1,7 @@
 """Kills a run at any of its events: before or after each call of whatever writes, asks, answers or pays.
 
-    python -m tests.e2e.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that event
+    python -m tests.support.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that
+    event
 
 A diary beside the run keeps what must be compared across the kill: requests that reached a model, what each party
 answered, the total that was about to be committed, and the event at which the process died.
@@ -13,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.e2e.runs import die
+from tests.support.runs import die
 
 POINTS = (
     "os.fsync",

@@ -10,8 +10,8 @@ import time
 from datetime import datetime
 
 from common.ledger.ledger import Ledger
-from tests.e2e.deployed import text, wait
-from tests.e2e.runs import texts
+from tests.support.deployed import text, wait
+from tests.support.runs import texts
 
 EXACT = "privacy.epsilon=.inf"
 

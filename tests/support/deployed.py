@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from server.tasks import demo_notes
-from tests.e2e.runs import read
+from tests.support.runs import read
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ SMALL = (
     *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120"),
 )
-"""As `tests.e2e.runs.SMALL`, so that the same run can be made in process."""
+"""As `tests.support.runs.SMALL`, so that the same run can be made in process."""
 
 PATIENCE = 300.0
 

@@ -1,0 +1,1 @@
+"""What several tests set up: tiny models, federations, deployments, servers on loopback, contracts."""
