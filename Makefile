@@ -1,4 +1,4 @@
-# make demo      the main job on the embedded defaults
+# make demo      the main job on the built-in defaults
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from client.contributions import contribute, histograms, seed_choices
 from client.guard import Limits
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from client.session import RefusalError
-from client.writers.base import Writer
+from client.writers.base import PartyWriter
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
 from common.messages import Reason
@@ -65,12 +65,12 @@ def answer(
     run: str,
     index: int,
     plan: Plan,
-    records: Embedded,
+    records: EmbeddedRecords,
     ledger: Ledger,
     limits: Limits,
     data_set: str,
     encoder: Encoder,
-    writers: Mapping[str, Writer],
+    writers: Mapping[str, PartyWriter],
 ) -> NDArray[np.int64]:
     """This party's noised answer.
 
@@ -135,7 +135,7 @@ def close(ledger: Ledger, run: str, *, before: int) -> None:
 
 
 def _noised(
-    query: Summed | LengthRange | SeedChoice, plan: Plan, planned: PlannedQuery, units: Embedded
+    query: Summed | LengthRange | SeedChoice, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords
 ) -> NDArray[np.int64]:
     key = secure_bytes(32)
     match query:
@@ -159,7 +159,7 @@ def _noised(
     return counts + discrete_gaussian(plan.share_sigma(planned), len(counts), key)
 
 
-def _check(query: Query, plan: Plan, planned: PlannedQuery, records: Embedded) -> None:
+def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRecords) -> None:
     """The query is the planned one and fits the plan's labels and encoder."""
     if query.spec != planned.spec or (isinstance(query, Votes | SeedChoice) and query.labels.max() >= len(plan.labels)):
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)

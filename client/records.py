@@ -21,7 +21,7 @@ log = logging.getLogger("caucus.party")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Embedded:
+class EmbeddedRecords:
     """One party's private records, ready to answer queries. Nothing of them has a repr.
 
     Attributes:
@@ -119,7 +119,7 @@ def read(path: Path, labels: Sequence[str] | None = None, *, may_be_empty: bool 
 
 def embed(
     private: Sequence[Record], labels: Sequence[str], encoder: Encoder, owners: Sequence[Hashable] | None = None
-) -> Embedded:
+) -> EmbeddedRecords:
     """Embed records once for a run; the labels are the public ones of its plan, the owners one a record.
 
     Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
@@ -135,7 +135,7 @@ def embed(
     if len(places) < len(private):
         log.warning("some private records have a label that the plan does not know: they do not take part")
     texts = tuple(private[place].text for place in places)
-    return Embedded(
+    return EmbeddedRecords(
         vectors=_alone(texts, encoder),
         labels=np.array([number[private[place].label] for place in places], dtype=np.int32),
         texts=texts,

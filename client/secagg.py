@@ -39,7 +39,7 @@ from common.secagg import ring, shamir
 from common.secagg.identity import Identity, Roster, check_roster, sign
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed, seal
 from common.secagg.masks import Sign, add_masks
-from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
+from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
 from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
     PAIR_BYTES,
@@ -61,7 +61,7 @@ from common.secagg.rules import (
 
 
 def begin(
-    setup: SetUp,
+    setup: AggregationSetup,
     party: PartyId,
     entropy: bytes,
     *,
@@ -290,7 +290,7 @@ class Agreed:
 class _Me:
     """Who this party is, in every state."""
 
-    setup: SetUp
+    setup: AggregationSetup
     party: PartyId
     identity: Identity | None
     roster: Roster | None

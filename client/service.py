@@ -18,7 +18,7 @@ from client import answer, records, secagg
 from client.guard import Limits
 from client.session import RefusalError, Session
 from client.writers import base as writers
-from client.writers.base import Writer
+from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
 from common.domain import PartyId, Record
@@ -34,7 +34,7 @@ from common.errors import (
 )
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from common.plan.aggregation import set_up
+from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
 from common.rng import secure_bytes
@@ -96,7 +96,7 @@ class PartyService:
         encoder: Encoder,
         limits: Limits,
         ledger: Ledger,
-        writers: Mapping[str, Writer] | None = None,
+        writers: Mapping[str, PartyWriter] | None = None,
         identity: Identity | None = None,
         roster: Roster | None = None,
         desk: Desk | None = None,
@@ -119,7 +119,7 @@ class PartyService:
         self._roster = roster
         self._desk = desk
         self._session: Session | None = None
-        self._records: records.Embedded | None = None
+        self._records: records.EmbeddedRecords | None = None
         self._setup: secagg.Advertised | secagg.Shared | secagg.Ready | None = None
         self._round: secagg.Masked | secagg.Agreed | None = None
         self._lock = Lock()
@@ -242,7 +242,7 @@ class PartyService:
         return self._data_set if plan.unit == "sample" else ""
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
-        setup = set_up(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
+        setup = aggregation_setup(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
         signed = session.plan.malicious
         return secagg.begin(
             setup,
@@ -263,7 +263,7 @@ class PartyService:
             run=envelope.run,
             index=envelope.index,
             plan=plan,
-            records=_in(self._records, records.Embedded),
+            records=_in(self._records, records.EmbeddedRecords),
             ledger=self._ledger,
             limits=self._limits,
             data_set=self._data_set_of(plan),

@@ -26,13 +26,13 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
 from server.evaluation.small_model import Evaluation
-from server.failure import told
+from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.base import Provider
 from server.llm.spending import Spending
 from server.method import Method
-from server.parts import Setup
+from server.parts import RunParts
 from server.planning.plan import Secagg, make_plan
 from server.report import tensorboard
 from server.run import run
@@ -68,7 +68,7 @@ def main(grid: Grid, context: Context) -> None:
         config = composed(shlex.split(str(context.run_config.get("overrides", ""))))
         folder = Path("runs") / config.run
         store(config, folder)
-    with contextlib.nullcontext() if "engine" in config else told(Path(str(folder))):
+    with contextlib.nullcontext() if "engine" in config else logging_to(Path(str(folder))):
         coordinate(config, FlowerNetwork(grid, timeout=config.federation.timeout), Path(str(folder)))
 
 
@@ -76,7 +76,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
     parts = Parts(config, folder=folder / "state")
     run(
-        Setup(
+        RunParts(
             run=config.run,
             folder=folder,
             method=parts.method,

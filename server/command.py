@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 
 from common.system.commands import register, run
-from server.failure import WRONG_SETTINGS, one_line
+from server.failure import WRONG_SETTINGS, summary
 
 MODULES = {
     "server.deploy.create": ("init", "renew"),
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     register(commands, MODULES, arguments)
-    return run(parser, arguments, wrong=WRONG_SETTINGS, one_line=one_line)
+    return run(parser, arguments, wrong=WRONG_SETTINGS, one_line=summary)
 
 
 if __name__ == "__main__":

@@ -24,16 +24,16 @@ FAILURE = "error.txt"
 """In the folder of a deployed run that failed: why, in one line."""
 
 
-def one_line(error: BaseException) -> str:
+def summary(error: BaseException) -> str:
     """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
     return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
 
 
 @contextlib.contextmanager
-def told(folder: Path) -> Iterator[None]:
+def logging_to(folder: Path) -> Iterator[None]:
     """In a deployment this process is Flower's: the run folder is where its log goes, and why it failed."""
     own = logging.getLogger("caucus")
-    lock = taken(folder)
+    lock = lock_folder(folder)
     if lock is None:
         raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
     handler = logging.FileHandler(folder / "run.log")
@@ -60,13 +60,13 @@ def _for_folder(error: Exception) -> str:
     included: of such an error the type and the place in our code must do.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
-        return one_line(error)
+        return summary(error)
     places = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
     module, line = [place for place in places if place[0].split(".")[0] in {"common", "server"}][-1]
     return f"{type(error).__name__} in {module}, line {line}; the executor's log has its text and the traceback"
 
 
-def taken(folder: Path) -> BinaryIO | None:
+def lock_folder(folder: Path) -> BinaryIO | None:
     """The folder's lock, held until it is closed or this process ends; None if another process has it."""
     lock = (folder / "lock").open("ab")
     try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Task
-from server.llm.generate import Written, Yield
+from server.llm.generate import Generated, Written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Tools:
     task: Task
     models: tuple[str, ...]
     experiment_seed: int
-    generate: Callable[..., Yield]
+    generate: Callable[..., Generated]
     write: Callable[..., Written]
     embed: Callable[[Sequence[str]], NDArray[np.float32]]
     ask: Callable[..., NDArray[np.float64]]

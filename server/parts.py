@@ -19,7 +19,7 @@ from server.method import Method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class RunParts:
     """All parts of one run, built by an entry point.
 
     Attributes:

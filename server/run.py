@@ -30,7 +30,7 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.method import State, Tools
 from server.operators import round_report
-from server.parts import Setup
+from server.parts import RunParts
 from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.report.tensorboard import track
@@ -42,7 +42,7 @@ log = logging.getLogger("caucus.run")
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
 
 
-def run(setup: Setup) -> State:
+def run(setup: RunParts) -> State:
     """Run to the end, or from where the folder stands.
 
     Returns:
@@ -119,18 +119,18 @@ def run(setup: Setup) -> State:
     return state
 
 
-def _federated(setup: Setup, federation: Federation, tools: Tools, state: State) -> dict[str, Any]:
+def _federated(setup: RunParts, federation: Federation, tools: Tools, state: State) -> dict[str, Any]:
     vectors = tools.embed([candidate.text for candidate in state.candidates])
     question = federated_count.question(vectors, state.candidates, setup.plan)
     return {"federated": federated_count.measured(setup.plan, federation.ask(federated_count.NAME, 0, question))}
 
 
-def _identity(setup: Setup) -> dict[str, Any]:
+def _identity(setup: RunParts) -> dict[str, Any]:
     """What a run keeps from its first step to its last, whatever a configuration says later."""
     return {"run": setup.run, "plan": setup.plan.digest().hex(), "models": list(setup.providers)}
 
 
-def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
+def _saved(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
     """The state to go on from, or None for a new run."""
     saved = checkpoint.load()
     if saved is None:
@@ -147,7 +147,7 @@ def _saved(checkpoint: Checkpoint, setup: Setup) -> dict[str, Any] | None:
     return saved
 
 
-def _write(setup: Setup, state: State, *, ledger: Ledger, status: str, seconds: float) -> None:
+def _write(setup: RunParts, state: State, *, ledger: Ledger, status: str, seconds: float) -> None:
     write_lines(setup.folder / "synthetic.jsonl", map(asdict, state.candidates))
     write_lines(setup.folder / "rounds.jsonl", state.rounds)
     privacy = describe(

@@ -10,13 +10,13 @@ from tqdm import tqdm
 
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
-from common.queries.closed_set import asked
+from common.queries.closed_set import make_query
 from common.queries.texts import TextSpec
 from server.federation.ask import Answered, Federation
 from server.llm.generate import generate, write
 from server.llm.spending import Spending
 from server.method import Tools
-from server.parts import Setup
+from server.parts import RunParts
 
 KINDS_OF_WORK = ("generate", "embed", "ask")
 
@@ -80,13 +80,13 @@ class Meter:
 
 
 def make_tools(
-    setup: Setup, federation: Federation, meter: Meter, embed: RememberingEncoder, held: Container[str]
+    setup: RunParts, federation: Federation, meter: Meter, embed: RememberingEncoder, held: Container[str]
 ) -> Tools:
     """The tools of one run, each metered."""
     specs = {query.name: query.spec for query in setup.plan.queries}
 
     def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        answered = federation.ask(name, nth, asked(specs[name], arrays))
+        answered = federation.ask(name, nth, make_query(specs[name], arrays))
         meter.asked(setup.plan, answered)
         # Bytes of texts are no votes: a grid there is that of the choice between them.
         return answered.values / (1 if isinstance(specs[name], TextSpec) else specs[name].grid)

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from client import records
 from client.guard import Limits
 from client.service import PartyService
-from client.writers.base import SECTIONS, Writer
+from client.writers.base import SECTIONS, PartyWriter
 from common import rng, validate
 from common.domain import Record
 from common.errors import ConfigError
@@ -87,7 +87,7 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     }
 
 
-def own_settings(client: DictConfig) -> tuple[Limits, dict[str, Writer]]:
+def own_settings(client: DictConfig) -> tuple[Limits, dict[str, PartyWriter]]:
     """A party's limits, and by kind of query what writes texts there, from its `client.yaml` (null: nothing)."""
     limits = instantiate({name: value for name, value in client.items() if name not in SECTIONS}, _convert_="all")
     sections = {kind: client.get(section) for section, kind in SECTIONS.items()}

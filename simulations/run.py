@@ -42,7 +42,7 @@ from common.models.encoder import Encoder
 from server.app import app as server_app
 from server.app import identified, reloaded, store
 from server.evaluation import projection
-from server.failure import one_line
+from server.failure import summary
 from server.report import write_report
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, sweep
@@ -77,8 +77,8 @@ def _composed(config: DictConfig) -> None:
         simulate(config, folder)
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
-        log.error("%s", one_line(error))  # noqa: TRY400
-        sweep.failed(config, folder, one_line(error))
+        log.error("%s", summary(error))  # noqa: TRY400
+        sweep.failed(config, folder, summary(error))
 
 
 def _resume(arguments: list[str]) -> None:
@@ -103,7 +103,7 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
     except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
         advice = f"\ncaucus-simulate --resume {folder} goes on." if (folder / "run.json").exists() else ""
-        sys.exit(f"caucus-simulate: {one_line(error)}{advice}")
+        sys.exit(f"caucus-simulate: {summary(error)}{advice}")
 
 
 def simulate(config: DictConfig, folder: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from client import answer
 from client.contributions.votes import contribution
 from client.guard import Limits
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from client.session import RefusalError
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DropoutError
@@ -372,6 +372,6 @@ def test_no_reply_is_paid_for_twice(tmp_path):
 
 def test_records_of_a_party_have_no_repr():
     """WASP's code and pe: private records end up in logs, printed with the objects that hold them."""
-    held = Embedded(vectors=ENCODER.encode(["zyx"]), labels=np.zeros(1, dtype=np.int32), texts=("zyx",))
+    held = EmbeddedRecords(vectors=ENCODER.encode(["zyx"]), labels=np.zeros(1, dtype=np.int32), texts=("zyx",))
     assert "zyx" not in repr(held)
     assert "zyx" not in repr(Limits())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.contributions import correct_count, histograms, similarity, sketch, votes
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.queries import closed_set, self_similarity
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
@@ -18,12 +18,12 @@ from common.queries.sketch import Sketch
 from common.queries.votes import Votes
 
 
-def contribution(query: closed_set.Summed, records: Embedded) -> NDArray[np.int64]:  # noqa: PLR0911 a case for each query
+def contribution(query: closed_set.Summed, records: EmbeddedRecords) -> NDArray[np.int64]:  # noqa: PLR0911 a case for each query
     """This party's contribution.
 
     Args:
         query: What was asked.
-        records: This party's records; of each owner at most `query.spec.max_records` (`Embedded.limited`).
+        records: This party's records; of each owner at most `query.spec.max_records` (`EmbeddedRecords.limited`).
 
     Returns:
         (query.length,) int64, in grid units.

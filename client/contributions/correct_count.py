@@ -4,12 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.contributions import exact_products
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.errors import ProtocolError
 from common.queries import correct_count
 
 
-def contribution(query: correct_count.CorrectCount, records: Embedded) -> NDArray[np.int64]:
+def contribution(query: correct_count.CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
     """On how many records the classifier is right, and how many there are."""
     if query.weights.shape[1] != records.vectors.shape[1]:
         raise ProtocolError(

@@ -5,31 +5,31 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.queries import histograms
 from common.queries.terms import Extractor, decode_terms
 
 
-def of_labels(query: histograms.LabelHistogram, records: Embedded) -> NDArray[np.int64]:
+def of_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
     """(labels,) how many records have each label."""
     known = records.labels[records.labels < query.spec.labels]
     return np.bincount(known, minlength=query.spec.labels).astype(np.int64)
 
 
-def of_lengths(query: histograms.LengthHistogram, records: Embedded) -> NDArray[np.int64]:
+def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
     """(bins,) how many records have a length in each bin."""
     bins = np.searchsorted(query.edges, lengths(records), side="right")
     return np.bincount(bins, minlength=query.spec.bins).astype(np.int64)
 
 
-def of_terms(query: histograms.Vocabulary, records: Embedded) -> NDArray[np.int64]:
+def of_terms(query: histograms.Vocabulary, records: EmbeddedRecords) -> NDArray[np.int64]:
     """(terms,) in how many records each term is among the first k distinct ones."""
     found = first_terms(decode_terms(query.terms), records.texts, query.spec.first)
     counted = [term for terms in found for term in terms]
     return np.bincount(np.array(counted, dtype=np.int64), minlength=query.length).astype(np.int64)
 
 
-def lengths(records: Embedded) -> NDArray[np.int64]:
+def lengths(records: EmbeddedRecords) -> NDArray[np.int64]:
     """(records,) lengths in words: what white space separates."""
     return np.array([len(text.split()) for text in records.texts], dtype=np.int64)
 

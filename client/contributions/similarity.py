@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.contributions import exact_products
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.queries import closed_set, self_similarity
 
 
-def contribution(query: self_similarity.SelfSimilarity, records: Embedded) -> NDArray[np.int64]:
+def contribution(query: self_similarity.SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Sum of the pairs' cosines, each rounded toward zero to the grid, and the number of pairs, in grid units.
 
     The key that puts records into buckets is the query's digest. It is public: that a record moves only one bucket

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from client.contributions import exact_products
 from client.contributions.histograms import first_terms
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.queries import sketch
 from common.queries.sketch import features
 from common.queries.terms import decode_terms
@@ -23,7 +23,7 @@ _CHUNK_BYTES = 96 << 20
 _ROWS = 2048
 
 
-def contribution(query: sketch.Sketch, records: Embedded) -> NDArray[np.int64]:
+def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Sum of the records' features, in grid units. Records of labels that the query does not have add nothing.
 
     Returns:

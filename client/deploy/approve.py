@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from client.deploy.settings import Settings
+from client.deploy.settings import HospitalSettings
 from client.desk import Case, cases, decide
 from client.session import RefusalError
 from common.errors import ConfigError
@@ -37,7 +37,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = HospitalSettings.load(chosen.folder)
     waiting = [
         case
         for case in cases(settings.private)
@@ -60,7 +60,7 @@ def _confirmed() -> bool:
     return input("take part? [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _shown(case: Case, settings: Settings) -> Iterator[str]:
+def _shown(case: Case, settings: HospitalSettings) -> Iterator[str]:
     plan = Plan.from_dict(json.loads(case.plan))
     colluders = min(plan.colluders, plan.parties - 1)
     yield f"run {case.run}, first seen {case.first_seen}, plan {case.plan_digest[:16]}"

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from client import records
-from client.deploy.settings import Settings
+from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError, ConfigError, DataError
 from common.messages import VERSION
 from common.secagg.identity import Roster
@@ -59,7 +59,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = HospitalSettings.load(chosen.folder)
     facts: dict[str, object] = {"name": settings.name, "versions": _versions(), "approval": settings.approval}
     for secret in (settings.node / "node.key", settings.node / "superexec.secret"):
         check_secret(secret)
@@ -86,7 +86,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
         )
 
 
-def _connection(settings: Settings) -> str:
+def _connection(settings: HospitalSettings) -> str:
     """TLS to the front door with the coordinator's own authority, and what its clock says.
 
     Raises:
@@ -148,7 +148,7 @@ def _versions() -> str:
 
 
 def _roster(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = HospitalSettings.load(chosen.folder)
     content = chosen.file.read_bytes()
     roster = Roster.from_json(content)
     own = settings.number(roster)

@@ -24,7 +24,7 @@ YAML = """\
 # This hospital's own settings and limits. No message can change them.
 name: {name}
 records: {records}  # CSV or JSON Lines with text,label; mode 0600; read by the party service alone
-encoder: embedded          # or the folder of a sentence-transformers model; every party must run the same
+encoder: hashed_ngrams     # or the folder of a sentence-transformers model; every party must run the same
 coordinator: {coordinator}  # outbound connections go here and nowhere else
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide

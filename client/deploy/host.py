@@ -15,7 +15,7 @@ from pathlib import Path
 
 from client import records
 from client.channel import serve
-from client.deploy.settings import SOCKET, Settings
+from client.deploy.settings import SOCKET, HospitalSettings
 from client.desk import Desk
 from client.service import PartyService
 from common.errors import CaucusError
@@ -23,7 +23,7 @@ from common.ledger.ledger import Ledger
 from common.system.files import check_records
 
 
-def service(settings: Settings) -> PartyService:
+def service(settings: HospitalSettings) -> PartyService:
     """The hospital's party, built from its own files alone.
 
     Raises:
@@ -53,7 +53,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log = logging.getLogger("caucus.party")
     try:
-        settings = Settings.load(Path(sys.argv[1]))
+        settings = HospitalSettings.load(Path(sys.argv[1]))
         os.chdir(settings.folder)
         Path("run/party.sock").unlink(missing_ok=True)
         server = serve({0: service(settings)}, SOCKET, shared=settings.relay_user is not None)

@@ -18,7 +18,7 @@ from typing import Any, Self
 import yaml
 
 from client.guard import Limits
-from client.writers.base import Writer
+from client.writers.base import PartyWriter
 from common.domain import PartyId
 from common.errors import CaucusError, ConfigError
 from common.queries.texts import FineTunedSpec
@@ -32,19 +32,20 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class HospitalSettings:
     """What `client.yaml` says.
 
     Attributes:
         folder: Where it lies.
         name: The hospital's name.
         records: File of private records.
-        encoder: "embedded", or a model's folder.
+        encoder: "hashed_ngrams", or a model's folder.
         coordinator: host:port of the coordinator's front door.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Whom the relay runs as, where we are root.
-        fine_tuning: Settings of `client.writers.fine_tuning.FineTuning`, for "fine-tuned samples"; None answers no such
+        fine_tuning: HospitalSettings of `client.writers.fine_tuning.FineTuning`, for "fine-tuned samples"; None answers
+            no such
             query. Queries without proof have nothing here that would write their texts.
         limits: What may happen to the records.
     """
@@ -145,7 +146,7 @@ class Settings:
             "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"
         )
 
-    def writers(self) -> dict[str, Writer]:
+    def writers(self) -> dict[str, PartyWriter]:
         """What writes texts here, by kind of query.
 
         Raises:
@@ -165,4 +166,8 @@ class Settings:
         """The encoder that this hospital runs."""
         from common.models.encoder import Encoder  # noqa: PLC0415 torch
 
-        return Encoder.embedded() if self.encoder == "embedded" else Encoder.pretrained(self.folder / self.encoder)
+        return (
+            Encoder.hashed_ngrams()
+            if self.encoder == "hashed_ngrams"
+            else Encoder.pretrained(self.folder / self.encoder)
+        )

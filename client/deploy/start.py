@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
-from client.deploy.settings import SOCKET, Settings
+from client.deploy.settings import SOCKET, HospitalSettings
 from client.desk import LARGEST_AUDIT, cases
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
@@ -65,7 +65,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _start(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = HospitalSettings.load(chosen.folder)
     children = []
     if chosen.only in {"both", "service"}:
         check_records(settings.records)
@@ -84,7 +84,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
     processes.supervise(children, folder=settings.folder, role=chosen.only)
 
 
-def _relay(settings: Settings, port: int) -> list[Child]:
+def _relay(settings: HospitalSettings, port: int) -> list[Child]:
     environment = processes.environment(settings.node)
     node = ("--root-certificates", "node/ca.crt", "--auth-supernode-private-key", "node/node.key")
     secret = "node/superexec.secret"  # noqa: S105 a path
@@ -118,7 +118,7 @@ def _stop(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = HospitalSettings.load(chosen.folder)
     facts = _facts(settings)
     if chosen.json:
         yield json.dumps(facts, indent=2)
@@ -134,7 +134,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"answers charged: {facts['charged']}; epsilon of all of them at delta {facts['delta']:g}: {facts['epsilon']}"
 
 
-def _facts(settings: Settings) -> dict[str, object]:
+def _facts(settings: HospitalSettings) -> dict[str, object]:
     held = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
     charged = []
     if (settings.private / "ledger.db").exists():
@@ -157,7 +157,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _node_says(settings: Settings) -> str:
+def _node_says(settings: HospitalSettings) -> str:
     """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     held = [path.read_text(errors="replace") for path in logs if path.exists()]

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction, same
 from client.writers.sentiment import Mood, Sentiment
 from common import redaction
@@ -90,7 +90,7 @@ class Seeds:
         _ = self._redactor
 
     def write(
-        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+        self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """The seeds; fewer than choices where records are blank, or missing."""
         del labels

@@ -6,7 +6,7 @@ Each kind of `common/queries/texts.py` has one writer; a party without it refuse
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from client.session import RefusalError
 from common.messages import Reason
 from common.models.encoder import Encoder
@@ -23,7 +23,7 @@ SECTIONS = {
 """Of `client.yaml`, with the kind of query that each sets up."""
 
 
-class Writer(Protocol):
+class PartyWriter(Protocol):
     """Texts for one kind of query."""
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ class Writer(Protocol):
         """
 
     def write(
-        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+        self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """At most `planned.spec.texts` texts, each with the number of its label.
 
@@ -50,7 +50,7 @@ class Writer(Protocol):
         """
 
 
-def check(plan: Plan, writers: Mapping[str, Writer]) -> None:
+def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
     """Refuse a plan that asks for texts that nothing here writes.
 
     Raises:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from client.writers.causal_model import Causal, Tokens, load, own_randomness
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
@@ -79,7 +79,7 @@ class FineTuning:
         self._tuner(spec, labels)
 
     def write(
-        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+        self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """Texts drawn from the model after DP-SGD, labels balanced; fewer if it writes blank ones."""
         del encoder, key  # Each step draws keys of its own, from the operating system too.
@@ -258,7 +258,7 @@ class Tuner:
 def train(
     tuner: Tuner,
     spec: FineTunedSpec,
-    records: Embedded,
+    records: EmbeddedRecords,
     *,
     rate: float,
     scale: float,

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction
 from client.writers.causal_model import checkpoint
 from common import redaction
@@ -106,7 +106,7 @@ class Rewriting:
         _ = self._redactor
 
     def write(
-        self, planned: PlannedQuery, records: Embedded, *, labels: Sequence[str], encoder: Encoder, key: bytes
+        self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """The rewritten records; fewer where there are fewer, or some are withheld."""
         spec, stream = _spec(planned), Keystream(key)
@@ -157,7 +157,14 @@ class Evaluators:
     """
 
     def __init__(
-        self, records: Embedded, labels: int, encoder: Encoder, redactor: Redactor, *, copied: float, nearest: int
+        self,
+        records: EmbeddedRecords,
+        labels: int,
+        encoder: Encoder,
+        redactor: Redactor,
+        *,
+        copied: float,
+        nearest: int,
     ) -> None:
         self.records = records
         self._encoder, self._redactor, self._copied, self._nearest = encoder, redactor, copied, nearest

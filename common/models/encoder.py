@@ -24,7 +24,7 @@ from common.validate import at_least, in_range, integers, one_of
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_EMBEDDED_TYPE = "common.models.hashed_ngrams.HashedNgrams"
+_HASHED_NGRAMS_TYPE = "common.models.hashed_ngrams.HashedNgrams"
 _BATCH = 256
 _BATCH_TOKENS = 8192
 _BLOCK = 4096
@@ -45,7 +45,7 @@ class Encoder:
         self._prompt = (by_default if prompt is None else prompt) or ""
 
     @classmethod
-    def embedded(cls, *, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> Self:
+    def hashed_ngrams(cls, *, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> Self:
         """An encoder without weights (`common.models.hashed_ngrams`): offline, at once, the same on every machine.
 
         Args:
@@ -91,9 +91,9 @@ class Encoder:
         if (own := _embedded_config(Path(name_or_path))) is not None:
             if prompt or prompt_name:
                 raise ConfigError(
-                    "embedding.prompt", expected="none: the embedded encoder has no use for one", got="one"
+                    "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"
                 )
-            return cls.embedded(**own)
+            return cls.hashed_ngrams(**own)
         folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
             raise ConfigError(
@@ -189,7 +189,7 @@ class Encoder:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeds each text.
 
-        The embedded encoder gives the same bits whatever the batch, process or machine. A pretrained one pads its
+        The hashed n-gram encoder gives the same bits whatever the batch, process or machine. A pretrained one pads its
         batches, so a vector may move by about 1e-6 with its neighbours: never compare its vectors for equality.
 
         Args:
@@ -231,7 +231,7 @@ class Encoder:
 
 
 def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
-    # In float64 the squared norm of the embedded encoder's whole numbers is exact: the same on every machine.
+    # In float64 the squared norm of the hashed n-gram encoder's whole numbers is exact: the same on every machine.
     norms = np.sqrt(np.einsum("nd,nd->n", raw, raw, dtype=np.float64))
     if not np.all(np.isfinite(norms) & (norms > 0)):
         raise ConfigError("encoder", expected="vectors that are finite and not zero", do="Choose another encoder.")
@@ -240,10 +240,10 @@ def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _embedded_config(folder: Path) -> dict[str, int] | None:
-    """The three numbers of an embedded encoder that `save` wrote to `folder`, if that is what it holds."""
+    """The three numbers of the hashed n-gram encoder that `save` wrote to `folder`, if that is what it holds."""
     try:
         modules = json.loads((folder / "modules.json").read_text("utf-8"))
-        if [module["type"] for module in modules] != [_EMBEDDED_TYPE]:
+        if [module["type"] for module in modules] != [_HASHED_NGRAMS_TYPE]:
             return None
         config = json.loads((folder / "config.json").read_text("utf-8"))
         return {key: int(config[key]) for key in ("dimensions", "bits", "public_seed")}

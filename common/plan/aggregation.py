@@ -4,10 +4,10 @@ import math
 
 from common.plan.plan import Plan
 from common.secagg import graph
-from common.secagg.messages import SetUp
+from common.secagg.messages import AggregationSetup
 
 
-def set_up(plan: Plan, run: str, *, attempt: int, first: int) -> SetUp:
+def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> AggregationSetup:
     """For all queries of the plan from number `first` on.
 
     Args:
@@ -16,7 +16,7 @@ def set_up(plan: Plan, run: str, *, attempt: int, first: int) -> SetUp:
         attempt: Number of the set-up in this run.
         first: The first query that is still to be asked.
     """
-    return SetUp(
+    return AggregationSetup(
         run=run,
         attempt=attempt,
         rounds=tuple(range(first, plan.total_queries)),

@@ -43,7 +43,7 @@ from common.privacy.gaussian import (
     gaussian_mu,
     sum_gap,
 )
-from common.privacy.losses import Answer, Draw, composed_epsilon
+from common.privacy.losses import Draw, PricedAnswer, composed_epsilon
 from common.privacy.norms import LARGEST_EXPONENT, before_amplification, norm_epsilon, quotient_up
 from common.privacy.samplers import gaussian_tv, laplace_tv
 from common.privacy.sensitivity import Sensitivity
@@ -214,16 +214,16 @@ def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon
     return math.exp(float(brentq(over, math.log(low), math.log(high), xtol=1e-5)))
 
 
-def _answer(release: Release) -> Answer:
+def _answer(release: Release) -> PricedAnswer:
     moved = release.sensitivity
-    return Answer(
+    return PricedAnswer(
         release.mechanism, release.scale, release.shares, moved.l1, moved.l2_squared, moved.touched, moved.shifts
     )
 
 
 def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
     """Equal answers counted, equal subsamples counted, all in one order: the same for the same multiset of answers."""
-    counts: dict[str, Counter[Answer]] = {}
+    counts: dict[str, Counter[PricedAnswer]] = {}
     drawn: dict[str, tuple[float, int]] = {}
     for release in releases:
         one = (release.rate, release.draws)

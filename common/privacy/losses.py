@@ -56,7 +56,7 @@ _UP = 1 + 1e-12
 _Floats = npt.NDArray[np.floating[Any]]
 
 
-class Answer(NamedTuple):
+class PricedAnswer(NamedTuple):
     """One answer (see `accountant.Release`) as a plain tuple: equal ones can be counted, and all have an order."""
 
     mechanism: str
@@ -72,7 +72,7 @@ class Draw(NamedTuple):
     """Answers on one subsample, with how many there are of each; all units take part at rate 1."""
 
     rate: float
-    answers: tuple[tuple[Answer, int], ...]
+    answers: tuple[tuple[PricedAnswer, int], ...]
 
 
 class _Piece(NamedTuple):

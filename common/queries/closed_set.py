@@ -98,7 +98,7 @@ Summed = Votes | LabelHistogram | LengthHistogram | Vocabulary | Sketch | SelfSi
 Query = Summed | LengthRange | SeedChoice | Texts
 
 
-_ASKED: dict[str, type[Query]] = {
+_QUERY_OF_KIND: dict[str, type[Query]] = {
     VotesSpec.kind: Votes,
     LabelHistogramSpec.kind: LabelHistogram,
     LengthHistogramSpec.kind: LengthHistogram,
@@ -155,16 +155,16 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
         start = end
     if start < len(data):
         raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"{start} bytes", got=len(data))
-    return asked(spec, arrays)
+    return make_query(spec, arrays)
 
 
-def asked(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
+def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
     """The query of that specification with these arrays.
 
     Raises:
         ProtocolError: They are not its arrays.
     """
-    kind = _ASKED[spec.kind]
+    kind = _QUERY_OF_KIND[spec.kind]
     expected = {field.name for field in fields(kind)} - {"spec"}
     if set(arrays) != expected:
         raise ProtocolError(f"arrays of a {spec.kind} query", expected=sorted(expected), got=sorted(arrays))

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from common.domain import PartyId
 from common.errors import ConfigError, MembershipError, SignatureError
-from common.secagg.messages import KEY_BYTES, PROTOCOL, SetUp
+from common.secagg.messages import KEY_BYTES, PROTOCOL, AggregationSetup
 
 _ENTRY = re.compile("(0|[1-9][0-9]{0,6}) [0-9a-f]{64}")
 
@@ -102,7 +102,7 @@ class Roster:
         return json.dumps({str(party): key.hex() for party, key in self.keys.items()}, indent=1)
 
 
-def check_roster(setup: SetUp, roster: Roster | None) -> None:
+def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
     """Refuse a set-up that was made for another roster, or for parties that are not on it.
 
     Raises:

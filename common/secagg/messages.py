@@ -26,7 +26,7 @@ SealedShares = Mapping[PartyId, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetUp:
+class AggregationSetup:
     """One attempt at setting up the rounds that are left.
 
     Attributes:
@@ -176,7 +176,7 @@ def _ascending(low: int, high: int, **values: tuple[int, ...]) -> None:
             _within(low, high, **{name: number})
 
 
-def _digest(setup: SetUp) -> bytes:
+def _digest(setup: AggregationSetup) -> bytes:
     """SHA-256 over an injective encoding: what varies in length with its length in front, numbers of 8 bytes each."""
     run = setup.run.encode()
     numbers = (

@@ -9,7 +9,7 @@ from common.secagg.graph import neighbours
 from common.secagg.identity import Roster, verify
 from common.secagg.keys import SEAL_OVERHEAD, check_public
 from common.secagg.masks import Sign
-from common.secagg.messages import PROTOCOL, KeyAdvert, SetUp
+from common.secagg.messages import PROTOCOL, AggregationSetup, KeyAdvert
 from common.secagg.shamir import SHARE_BYTES
 
 PAIR_BYTES = 2 * SHARE_BYTES
@@ -20,7 +20,7 @@ Graph = Mapping[PartyId, frozenset[PartyId]]
 
 
 def check_adverts(
-    setup: SetUp, adverts: Mapping[PartyId, KeyAdvert], roster: Roster | None, step: str
+    setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], roster: Roster | None, step: str
 ) -> tuple[bytes, Graph]:
     """Refuse keys that would not do, and agree on what follows from the good ones.
 
@@ -61,7 +61,7 @@ def check_adverts(
     return transcript, neighbours(tuple(sorted(adverts)), min(setup.degree, len(adverts) - 1), transcript)
 
 
-def advert_statement(setup: SetUp, party: PartyId, advert: KeyAdvert) -> bytes:
+def advert_statement(setup: AggregationSetup, party: PartyId, advert: KeyAdvert) -> bytes:
     """What a party signs when it advertises. Injective: for one set-up all parts have fixed lengths."""
     return PROTOCOL + b"|advert|" + setup.binding + party.to_bytes(8, "big") + b"".join(advert.keys)
 
@@ -83,7 +83,7 @@ def survivors_statement(binding: bytes, sharers: Collection[PartyId], survivors:
 
 
 def check_signatures(
-    setup: SetUp,
+    setup: AggregationSetup,
     roster: Roster | None,
     statement: bytes,
     survivors: Collection[PartyId],
@@ -102,7 +102,7 @@ def check_signatures(
     check_enough("survivors' signatures", len(signatures), setup.signers)
 
 
-def check_sealed(setup: SetUp, sealed: bytes, *, where: str) -> None:
+def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: str) -> None:
     """Refuse what cannot be a ciphertext of a pair of shares for each round.
 
     Raises:

@@ -19,7 +19,7 @@ from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import Parts, build, composed
-from server.failure import WRONG_SETTINGS, one_line
+from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.spending import Spending
 
@@ -89,7 +89,7 @@ def _why(look: Callable[[], None]) -> str | None:
     try:
         look()
     except (CaucusError, *WRONG_SETTINGS) as error:
-        return one_line(error)
+        return summary(error)
     return None
 
 
@@ -179,7 +179,7 @@ class _Parts:
         offered: dict[str, Any] = {
             one: self._build(specs[one], _partial_=True) if one == name else None for one in specs
         }
-        encoder = self._encoder or Encoder.embedded()  # a missing one was told already, and hides nothing else
+        encoder = self._encoder or Encoder.hashed_ngrams()  # a missing one was told already, and hides nothing else
         built = providers.providers(
             offered, use=[name], public_texts=self._public_texts, encoder=encoder,
             experiment_seed=self._config.experiment_seed, spending=Spending(), folder=None,

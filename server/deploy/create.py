@@ -11,7 +11,7 @@ from common.system.enrolment import Invitation
 from common.system.files import SECRET, new_folder, write_atomic
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.flower import write_bundle, write_connection
-from server.deploy.settings import YAML, Settings
+from server.deploy.settings import YAML, CoordinatorSettings
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -42,7 +42,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
-    checked = Settings(
+    checked = CoordinatorSettings(
         folder=folder, address=chosen.address, listen=chosen.listen, superlink_port=chosen.superlink_port
     )
     new_folder(folder)
@@ -55,7 +55,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     make_authority(folder)
     make_certificate(folder, checked.host)
     write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
-    write_connection(Settings.load(folder))
+    write_connection(CoordinatorSettings.load(folder))
     bundle = write_bundle(folder.resolve() / "bundle", version("caucus"))
     invitation = Invitation(address=checked.address, certificate=(folder / "ca.crt").read_text(), bundle=bundle)
     write_atomic(folder / "invitation.json", invitation.to_json().encode())
@@ -65,6 +65,6 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _renew(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     make_certificate(settings.folder, settings.host)
     yield "renewed; restart caucus-coordinator serve"

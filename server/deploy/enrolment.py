@@ -17,7 +17,7 @@ from common.system.commands import add_command
 from common.system.enrolment import PartyFile
 from common.system.files import write_atomic
 from server.deploy.flower import flwr
-from server.deploy.settings import Settings
+from server.deploy.settings import CoordinatorSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     remove.add_argument("name", metavar="NAME", help="the hospital's name")
 
 
-def enrolled(settings: Settings) -> list[Enrolled]:
+def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
     """All parties, by number."""
     path = settings.folder / "parties.json"
     held = json.loads(path.read_bytes()) if path.exists() else []
@@ -60,7 +60,7 @@ def enrolled(settings: Settings) -> list[Enrolled]:
 
 
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     party = PartyFile.load(chosen.file)
     parties = enrolled(settings)
     for number, other in enumerate(parties):
@@ -82,7 +82,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _remove(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     parties = enrolled(settings)
     gone = [each for each in parties if each.party.name == chosen.name]
     if not gone:
@@ -93,7 +93,7 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"{chosen.name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"
 
 
-def _keep(settings: Settings, parties: list[Enrolled]) -> None:
+def _keep(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(each) for each in parties], indent=1).encode())
     roster = Roster({number: bytes.fromhex(each.party.identity) for number, each in enumerate(parties)})
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())

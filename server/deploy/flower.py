@@ -11,7 +11,7 @@ from typing import Any
 from common.errors import CaucusError
 from common.system.files import SECRET, write_atomic
 from common.system.processes import environment, program
-from server.deploy.settings import Settings
+from server.deploy.settings import CoordinatorSettings
 
 CONNECTION = "caucus"
 TIMEOUT = 180.0
@@ -63,7 +63,7 @@ def bundle_hash(folder: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def write_connection(settings: Settings) -> None:
+def write_connection(settings: CoordinatorSettings) -> None:
     """Tell Flower's commands where SuperLink is."""
     (settings.folder / "flwr").mkdir(exist_ok=True, mode=0o700)
     connection = (
@@ -73,7 +73,7 @@ def write_connection(settings: Settings) -> None:
     write_atomic(settings.folder / "flwr" / "config.toml", connection.encode(), mode=SECRET)
 
 
-def flwr(settings: Settings, *arguments: str) -> Mapping[str, Any]:
+def flwr(settings: CoordinatorSettings, *arguments: str) -> Mapping[str, Any]:
     """Run one of Flower's commands and return what it says, as JSON.
 
     Raises:

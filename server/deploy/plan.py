@@ -8,7 +8,7 @@ from pathlib import Path
 from common.system.commands import add_command
 from server.app import Parts, composed
 from server.deploy import runs
-from server.deploy.settings import Settings
+from server.deploy.settings import CoordinatorSettings
 from server.planning.forecast import forecast
 from server.planning.guarantee_facts import describe
 from server.run_folder import for_json
@@ -31,7 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     overrides = list(chosen.overrides)
-    config = runs.settled(Settings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
+    config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
     parts = Parts(config)
     privacy = describe(parts.plan)
     del privacy["spent"]

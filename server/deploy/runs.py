@@ -20,8 +20,8 @@ from common.system.files import text_of, write_atomic
 from server.app import Parts, composed, load, store
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
-from server.deploy.settings import Settings
-from server.failure import FAILURE, taken
+from server.deploy.settings import CoordinatorSettings
+from server.failure import FAILURE, lock_folder
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
@@ -57,7 +57,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
-def settled(settings: Settings, overrides: list[str]) -> Any:  # noqa: ANN401 Hydra's configuration
+def settled(settings: CoordinatorSettings, overrides: list[str]) -> Any:  # noqa: ANN401 Hydra's configuration
     """The configuration of a run with all enrolled hospitals and their roster.
 
     Raises:
@@ -74,7 +74,7 @@ def settled(settings: Settings, overrides: list[str]) -> Any:  # noqa: ANN401 Hy
 
 
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     folder = _folder(settings, chosen.name)
     if folder.exists():
         raise CheckpointError(
@@ -89,13 +89,13 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     folder = _folder(settings, chosen.name)
     if not (folder / "config.yaml").exists():
         raise CheckpointError("run folder", expected="a run that was started", got="none", where=folder)
     # Whether a process is at work the lock says; Flower believes for a while that a killed one is.
     deadline = time.monotonic() + ENDING_SECONDS
-    while (lock := taken(folder)) is None and time.monotonic() < deadline:
+    while (lock := lock_folder(folder)) is None and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     if lock is None:
         raise CheckpointError("run", expected="one that has ended", got="a process at work", where=folder)
@@ -108,7 +108,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     yield from _started(settings, folder, chosen)
 
 
-def _started(settings: Settings, folder: Path, chosen: argparse.Namespace) -> Iterator[str]:
+def _started(settings: CoordinatorSettings, folder: Path, chosen: argparse.Namespace) -> Iterator[str]:
     (folder / FAILURE).unlink(missing_ok=True)
     log = folder / "run.log"
     at = log.stat().st_size if log.exists() else 0
@@ -133,7 +133,7 @@ def _started(settings: Settings, folder: Path, chosen: argparse.Namespace) -> It
     yield f"done: {folder / 'report.html'}"
 
 
-def _submit(settings: Settings, folder: Path) -> str:
+def _submit(settings: CoordinatorSettings, folder: Path) -> str:
     answer = flwr(settings, "run", "--run-config", f'run-folder="{folder}"', str(settings.folder / "bundle"))
     return str(answer["run-id"])
 
@@ -164,7 +164,7 @@ def _complete(folder: Path) -> bool:
     return bool(held) and json.loads(held)["status"] == "complete" and (folder / "report.html").exists()
 
 
-def _last(settings: Settings, folder: Path) -> dict[str, Any] | None:
+def _last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
     """What Flower says of the folder's last run."""
     held = text_of(folder / "flower.json")
     if not held:
@@ -180,7 +180,7 @@ def _ended(run: dict[str, Any]) -> bool:
     return str(run["status"]).startswith(ENDED)
 
 
-def _folder(settings: Settings, name: str) -> Path:
+def _folder(settings: CoordinatorSettings, name: str) -> Path:
     if not name or name != Path(name).name or name.startswith("."):
         raise ConfigError("name of the run", expected="a file name", got=name)
     return settings.folder / "runs" / name

@@ -19,7 +19,7 @@ from common.system.files import check_secret
 from common.system.processes import Child
 from server.deploy.authority import check_certificate
 from server.deploy.flower import write_connection
-from server.deploy.settings import Settings
+from server.deploy.settings import CoordinatorSettings
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 """Environment variables that a run's models need: for the executor, and through it for the ServerApp, alone."""
@@ -48,7 +48,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     check_certificate(settings.folder)
     check_secret(settings.folder / "superexec.secret")
     if processes.running(settings.folder) is None:
@@ -60,7 +60,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     processes.supervise(_children(settings), folder=settings.folder)
 
 
-def _children(settings: Settings) -> list[Child]:
+def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
     secret = "superexec.secret"  # noqa: S105 a path
     superlink = (

@@ -28,7 +28,7 @@ superlink_port: {superlink_port}  # on loopback alone: nobody but this machine's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CoordinatorSettings:
     """What `coordinator.yaml` says.
 
     Attributes:

@@ -10,7 +10,7 @@ from common.system.commands import add_command
 from common.system.files import text_of
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
-from server.deploy.settings import Settings
+from server.deploy.settings import CoordinatorSettings
 from server.failure import FAILURE
 
 
@@ -29,7 +29,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = Settings.load(chosen.folder)
+    settings = CoordinatorSettings.load(chosen.folder)
     nodes = {str(node["node-id"]): node["status"] for node in flwr(settings, "supernode", "list")["nodes"]}
     parties = [
         {"number": number, "name": each.party.name, "node": nodes.get(each.node, "unknown")}

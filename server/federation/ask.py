@@ -28,7 +28,7 @@ from common import wire
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
-from common.plan.aggregation import set_up
+from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
 from common.secagg import ring
@@ -139,7 +139,7 @@ class Federation:
         self._failed = False
 
     def _set_up(self, opened: Mapping[PartyId, m.Opened], first: int) -> None:
-        setup = set_up(self._plan, self._run, attempt=self._attempt, first=first)
+        setup = aggregation_setup(self._plan, self._run, attempt=self._attempt, first=first)
         adverts = {party: body.advert for party, body in opened.items() if body.advert}
         sharing, adverts = secagg.collect_adverts(setup, adverts, roster=self._roster)
         asked = dict.fromkeys(adverts, m.AskShares(adverts))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import CheckpointError
-from common.queries.closed_set import Query, asked, inputs, spec_from_dict, spec_to_dict
+from common.queries.closed_set import Query, inputs, make_query, spec_from_dict, spec_to_dict
 from common.system.files import write_atomic
 
 
@@ -58,7 +58,7 @@ class Checkpoint:
         if path.exists():
             with np.load(path, allow_pickle=False) as saved:
                 spec = spec_from_dict(json.loads(str(saved["spec"])))
-                return asked(spec, {name: saved[name] for name in saved.files if name != "spec"})
+                return make_query(spec, {name: saved[name] for name in saved.files if name != "spec"})
         buffer = io.BytesIO()
         np.savez(buffer, spec=np.array(json.dumps(spec_to_dict(query.spec))), **inputs(query))  # type: ignore[arg-type]
         write_atomic(path, buffer.getvalue())

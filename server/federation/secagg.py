@@ -40,7 +40,7 @@ from common.secagg import ring, shamir
 from common.secagg.identity import Roster, check_roster
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import Sign, add_masks
-from common.secagg.messages import KeyAdvert, SealedShares, SetUp, UnmaskShares
+from common.secagg.messages import AggregationSetup, KeyAdvert, SealedShares, UnmaskShares
 from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
     Graph,
@@ -59,7 +59,7 @@ from common.secagg.rules import (
 
 
 def collect_adverts(
-    setup: SetUp, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
+    setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
 ) -> tuple["Sharing", dict[PartyId, KeyAdvert]]:
     """Step 1: the keys of the parties that answered.
 
@@ -289,7 +289,7 @@ class Unmasking:
 class _Common:
     """What all rounds of a set-up share."""
 
-    setup: SetUp
+    setup: AggregationSetup
     roster: Roster | None
     transcript: bytes
     adverts: Mapping[PartyId, KeyAdvert]

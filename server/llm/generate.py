@@ -10,7 +10,7 @@ from common.errors import ProviderError
 from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
 from server.llm.clean import Cleaner, Rules
-from server.llm.orders import Order, Writer
+from server.llm.orders import Order, RequestMaker
 
 MOST_PASSES = 3
 """A model that returns too little is asked again for the rest this often in all."""
@@ -52,7 +52,7 @@ class Use:
 
 
 @dataclass(slots=True)
-class Yield:
+class Generated:
     """What a round brought.
 
     Attributes:
@@ -74,7 +74,7 @@ class Yield:
 def generate(
     providers: Mapping[str, Provider],
     orders: Sequence[Order],
-    write: Writer,
+    write: RequestMaker,
     *,
     round_number: int,
     texts_per_request: int,
@@ -82,7 +82,7 @@ def generate(
     cleaner: Cleaner = PLAIN,
     held: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
-) -> Yield:
+) -> Generated:
     """Fill the orders of one round.
 
     A model that wrote too many texts for a label is cut at random to exactly what was ordered; one that wrote too few
@@ -102,7 +102,7 @@ def generate(
     Raises:
         ProviderError: A label that was ordered got no text from any model.
     """
-    harvest = Yield()
+    harvest = Generated()
     texts: list[list[str]] = [[] for _ in orders]
     known = _Known(held)
     for attempt in range(MOST_PASSES):

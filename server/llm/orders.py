@@ -20,7 +20,7 @@ class Order:
     count: int
 
 
-Writer = Callable[[Order, int, np.random.Generator], Request]
+RequestMaker = Callable[[Order, int, np.random.Generator], Request]
 """(order, number of texts, generator of its own) to a request."""
 
 
@@ -29,10 +29,10 @@ def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
 
     Labels are balanced, since how many records have a label is private.
     """
-    return orders(per_label(allocate(samples, np.ones(len(models))), len(task.labels)), task, models)
+    return make_orders(per_label(allocate(samples, np.ones(len(models))), len(task.labels)), task, models)
 
 
-def orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
+def make_orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
     """Orders of `shares` texts, (models, labels)."""
     return [
         Order(model=model, label=label, count=int(shares[k, c]))

@@ -36,9 +36,9 @@ def providers(
     Args:
         models: Name to constructor, with all settings of its own bound already.
         use: Names to take; None takes all.
-        public_texts: What an embedded model learns from.
-        encoder: What an embedded model compares texts with.
-        experiment_seed: For the embedded models.
+        public_texts: What a built-in model learns from.
+        encoder: What a built-in model compares texts with.
+        experiment_seed: For the built-in models.
         spending: The run's account.
         folder: For the cache of replies and what else must outlive a crash; None keeps nothing.
 

@@ -27,8 +27,8 @@ from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.generate import Yield
-from server.llm.orders import Order, Writer, even_orders, per_label
+from server.llm.generate import Generated
+from server.llm.orders import Order, RequestMaker, even_orders, per_label
 from server.method import State, Tools
 from server.operators import keyphrases, survivors
 from server.operators import round_report as rounds
@@ -122,7 +122,7 @@ class AugPe:
 
     def step(self, state: State, tools: Tools) -> State:
         """One round, top to bottom."""
-        first = self._first(tools) if state.round == 0 else Yield()
+        first = self._first(tools) if state.round == 0 else Generated()
         population = (*state.candidates, *first.candidates)
         known, how = state.memory["ahead"], self._variation
         ahead, looking = look_ahead(
@@ -160,12 +160,12 @@ class AugPe:
             memory={"ahead": {parent.text: ahead[parent.text] for parent in kept} if ahead else {}},
         )
 
-    def _first(self, tools: Tools) -> Yield:
+    def _first(self, tools: Tools) -> Generated:
         """The population of round 0."""
         orders = even_orders(self.samples, tools.task, tools.models)
         return tools.generate(orders, self._writer(tools), round_number=0)
 
-    def _writer(self, tools: Tools) -> Writer:
+    def _writer(self, tools: Tools) -> RequestMaker:
         words = self._noised_terms(tools) if self.vocabulary else ()
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:

@@ -29,7 +29,7 @@ from common.queries.terms import Extractor, encode_terms
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.generate import Written, Yield, refuse_missing
+from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
 from server.method import State, Tools
 from server.operators import keyphrases
@@ -211,7 +211,7 @@ class DpKps:
         candidates = [Candidate(text="; ".join(own), label=label, model=RAW, round=0) for label, own in seeds]
         return candidates, Written(texts=[])
 
-    def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Yield]:
+    def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
         """What models make of the label alone (section B.2.3)."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
@@ -224,7 +224,7 @@ class DpKps:
         return harvest.candidates, harvest
 
     def _ended(
-        self, state: State, tools: Tools, candidates: list[Candidate], written: Written | Yield, *, notes: list[str]
+        self, state: State, tools: Tools, candidates: list[Candidate], written: Written | Generated, *, notes: list[str]
     ) -> State:
         by_model = rounds.sums((candidate.model, 1) for candidate in candidates)
         report = rounds.report(

@@ -24,7 +24,7 @@ from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.orders import Order, Writer, allocate, orders, per_label
+from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
 from server.method import State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from server.operators import round_report as rounds
@@ -88,7 +88,7 @@ class FuseGen:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         even = allocate(after - before, np.ones(len(tools.models)))
         shares = per_label(even, len(tools.task.labels), before)
-        batch = orders(shares, tools.task, tools.models)
+        batch = make_orders(shares, tools.task, tools.models)
         harvest = tools.generate(batch, self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         labels = rounds.label_numbers(candidates, tools.task)
@@ -108,7 +108,7 @@ class FuseGen:
         learned = cross_model_dynamics(vectors, labels, models, epochs=self.epochs)
         return replace(following, candidates=candidates, memory={"pool": self._pool(learned, labels, tools.task)})
 
-    def _writer(self, state: State, tools: Tools) -> Writer:
+    def _writer(self, state: State, tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             pool = state.memory["pool"][order.label]
             shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]

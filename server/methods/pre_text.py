@@ -23,7 +23,7 @@ from common.queries.votes import VotesSpec
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.generate import Written, Yield
+from server.llm.generate import Generated, Written
 from server.llm.orders import Order, even_orders, per_label
 from server.method import State, Tools
 from server.operators import round_report as rounds
@@ -93,7 +93,7 @@ class PreText:
 
     def step(self, state: State, tools: Tools) -> State:
         """One round, top to bottom."""
-        first = self._write(self.seeds, [], tools, 0) if state.round == 0 else Yield()
+        first = self._write(self.seeds, [], tools, 0) if state.round == 0 else Generated()
         population, how, following = (*state.candidates, *first.candidates), self._variation, state.round + 1
         ahead, looking = look_ahead(
             population, tools, degree=self.look_ahead, known={}, variation=how, round_number=state.round
@@ -111,7 +111,7 @@ class PreText:
             for some, size in zip(parents, sizes, strict=True)
             for i, count in survivors.offspring(some, size)
         ]
-        work: list[Yield | Written] = [first, looking]
+        work: list[Generated | Written] = [first, looking]
         if following == self.rounds:
             seeds = [parent for parent, _ in families]
             last = self._write(self.samples, seeds, tools, following)
@@ -135,7 +135,7 @@ class PreText:
         )
         return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report))
 
-    def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Yield:
+    def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Generated:
         """So many texts, evenly over labels and models, each prompt with some seeds of its label if there are any."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:

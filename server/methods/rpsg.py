@@ -34,7 +34,7 @@ from common.queries.votes import VotesSpec
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.generate import Written, Yield, refuse_missing
+from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
 from server.method import State, Tools
 from server.operators import round_report as rounds
@@ -53,7 +53,7 @@ MECHANISMS = {
 }
 """Of each kind of candidates, the default first."""
 
-Seeds = tuple[list[Candidate], Parents, Yield, list[str]]
+Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 """Abstracts; for each label, positions of those to start from, as often as they count; what models wrote; notes."""
 
 
@@ -243,20 +243,20 @@ class Rpsg:
         ]
         had = {abstract.label for abstract in abstracts}
         missing = {label: about for label, about in tools.task.labels.items() if label not in had}
-        public = self._written(len(missing) * len(tools.models), missing, tools) if missing else Yield()
+        public = self._written(len(missing) * len(tools.models), missing, tools) if missing else Generated()
         abstracts += public.candidates
         numbers = rounds.label_numbers(abstracts, tools.task)
         parents = [_dealt(np.flatnonzero(numbers == i), label, tools) for i, label in enumerate(labels)]
         notes = [f"{label}: no party released a seed of it, so its texts start from public ones" for label in missing]
         return abstracts, parents, public, [*odd, *notes]
 
-    def _pool(self, tools: Tools) -> tuple[Yield, list[str]]:
+    def _pool(self, tools: Tools) -> tuple[Generated, list[str]]:
         pool = self._written(self.pool, tools.task.labels, tools)
         if len(pool.candidates) == self.pool:
             return pool, []
         return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
 
-    def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Yield:
+    def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Generated:
         """So many abstracts by the models, evenly over these labels."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:

@@ -25,7 +25,7 @@ from common.queries.votes import VotesSpec
 from server.domain import Candidate, Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.orders import Order, Writer, allocate, orders, per_label
+from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
 from server.method import State, Tools
 from server.operators import round_report as rounds
 from server.operators import selection
@@ -136,9 +136,9 @@ class Wasp:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         weights = np.array([state.memory["weights"][model] for model in tools.models])
         shares = per_label(allocate(after - before, weights), len(tools.task.labels), before)
-        return orders(shares, tools.task, tools.models)
+        return make_orders(shares, tools.task, tools.models)
 
-    def _writer(self, state: State, tools: Tools) -> Writer:
+    def _writer(self, state: State, tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             good, bad = (state.memory[pool].get(order.label, ()) for pool in ("good", "bad"))
             chosen = selection.exemplars(good, bad if self.contrast else (), self.shots, generator)

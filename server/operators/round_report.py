@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.domain import Candidate, Task
-from server.llm.generate import Written, Yield
+from server.llm.generate import Generated, Written
 from server.llm.spending import Spending
 
 
@@ -33,7 +33,7 @@ def report(
     requested: Mapping[str, int],
     generated: Iterable[Candidate],
     candidates: int,
-    work: Iterable[Yield | Written],
+    work: Iterable[Generated | Written],
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """A round's line of `rounds.jsonl`, to which `server/run.py` adds queries, seconds and FID.

@@ -17,14 +17,14 @@ from common import rng
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
-from common.queries.closed_set import asked
+from common.queries.closed_set import make_query
 from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
 from common.queries.texts import TextSpec
 from server.domain import Task
 from server.llm import prompts
 from server.llm.base import Arrived, Provider, Reply, Request
-from server.llm.generate import Yield, generate, write
-from server.llm.orders import Order, Writer
+from server.llm.generate import Generated, generate, write
+from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Price, Usage
 from server.method import Method, Tools
 
@@ -60,7 +60,7 @@ def rehearse(method: Method, task: Task, plan: Plan, providers: Mapping[str, Pro
     request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
     words = round(np.mean([_words(actor.estimate(request)[1], request) for actor in actors.values()]))
 
-    def ordered(orders: Sequence[Order], writer: Writer, *, round_number: int) -> Yield:
+    def ordered(orders: Sequence[Order], writer: RequestMaker, *, round_number: int) -> Generated:
         size = method.texts_per_request
         return generate(actors, orders, writer, round_number=round_number, texts_per_request=size, experiment_seed=0)
 
@@ -139,7 +139,7 @@ def _answer(
     if isinstance(spec, TextSpec):
         fillers = [(at % labels, f"{at}{' word' * (words - 1)}") for at in range(spec.texts)]
         return np.tile(text_codec.encode(fillers, spec.texts, spec.longest).astype(np.float64), (parties, 1))
-    length = asked(planned.spec, arrays).length
+    length = make_query(planned.spec, arrays).length
     shape = (length,) if planned.summed else (parties, length)
     return np.abs(draw.normal(3, 1, shape)) + 0.1
 

@@ -23,7 +23,7 @@ class Source(Protocol):
         """What is public about the data."""
 
     def public_texts(self) -> list[str]:
-        """What the embedded models may learn from."""
+        """What the built-in models may learn from."""
 
     def held_out(self) -> list[Record]:
         """Real texts that are no party's records; empty where there are none."""
@@ -68,7 +68,7 @@ class LabelledFiles:
         labels: Label to public description; a simulation may take the labels from the training file instead.
         train: Private records, dealt out to the simulated parties; a deployment has none here.
         test: Held-out texts, or None.
-        public_text: One text a line, or a file with a `text` column; needed by the embedded models.
+        public_text: One text a line, or a file with a `text` column; needed by the built-in models.
         attributes: Public attributes for zero-shot prompts.
         wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`server.domain.Wording`).
     """
@@ -115,7 +115,7 @@ class LabelledFiles:
         if not self.public_text:
             raise ConfigError(
                 "task.public_text",
-                expected="a file of public text for the embedded models to learn from",
+                expected="a file of public text for the built-in models to learn from",
                 got="none",
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )

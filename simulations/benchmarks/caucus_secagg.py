@@ -8,7 +8,7 @@ from client import secagg as party_side
 from common.errors import InternalError
 from common.rng import secure_bytes
 from common.secagg.identity import Identity, Roster
-from common.secagg.messages import KeyAdvert, SetUp
+from common.secagg.messages import AggregationSetup, KeyAdvert
 from server.federation import secagg as coordinator_side
 from simulations.benchmarks.timing import timed
 
@@ -53,7 +53,7 @@ class RoundCost:
     combine: float
 
 
-class Federation:
+class BenchmarkFederation:
     """All parties of a group and their coordinator, set up for `rounds` rounds.
 
     Attributes:
@@ -65,7 +65,7 @@ class Federation:
         people = tuple(range(group.parties))
         identities = {party: Identity(secure_bytes(32)) for party in people} if group.malicious else {}
         roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
-        self._setup = SetUp(
+        self._setup = AggregationSetup(
             run="benchmark",
             attempt=0,
             rounds=tuple(range(rounds)),

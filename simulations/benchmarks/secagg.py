@@ -26,7 +26,7 @@ from common.rng import secure_bytes
 from common.secagg import shamir
 from common.secagg.graph import parameters
 from common.secagg.keys import KeyPair, Secret, seal
-from simulations.benchmarks.caucus_secagg import Federation, Group, RoundCost
+from simulations.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
 from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
 from simulations.benchmarks.timing import fastest
 
@@ -85,8 +85,8 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
     """Print the lines of one group; return its targets."""
     cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
     # The first case has keys of its own, for the cost of a set-up that serves one round.
-    one = Federation(group, 1)
-    more = Federation(group, len(cases) - 1)
+    one = BenchmarkFederation(group, 1)
+    more = BenchmarkFederation(group, len(cases) - 1)
     shares = _FLOWER.get((group.parties, group.degree))
     flower = FlowerParties(group.parties, *shares) if shares else None
     targets = []

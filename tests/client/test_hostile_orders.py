@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from client import secagg
 from common import messages as m
 from common import wire
-from common.plan.aggregation import set_up
+from common.plan.aggregation import aggregation_setup
 from common.queries.closed_set import digest
 from common.secagg.messages import UnmaskShares
 from tests.support.federations import IDENTITIES, plan, query, roster, service
@@ -96,7 +96,7 @@ class Orders(RuleBasedStateMachine):
             self._peers(opened.advert, run, first)
 
     def _peers(self, advert, run, first):
-        setup = set_up(self.plan, run, attempt=self.attempt, first=first)
+        setup = aggregation_setup(self.plan, run, attempt=self.attempt, first=first)
         signed = {"roster": KNOWN} if self.plan.malicious else {}
         begun = {
             peer: secagg.begin(

@@ -5,14 +5,14 @@ import pytest
 from cryptography.hazmat.primitives import hashes, hmac
 
 from client import records as module
-from client.records import Embedded, embed, read
+from client.records import EmbeddedRecords, embed, read
 from common.domain import Record
 from common.errors import ConfigError, DataError, InternalError
 from common.models.encoder import Encoder
 from tests.support.asking import embedded
 
 LABELS = ("a", "b")
-ENCODER = Encoder.embedded(dimensions=32, bits=10)
+ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)
 KEY = bytes(range(32))
 
 
@@ -62,10 +62,10 @@ def test_embedded_records_show_nothing_in_repr_str_or_errors():
     for shown in (repr(mine), str(mine), f"{mine}", repr(mine.limited(1)), repr([mine])):
         assert not [secret for secret in ("zqx", "77", "0.123", "ann") if secret in shown]
     with pytest.raises(InternalError) as caught:
-        Embedded(vectors=mine.vectors, labels=mine.labels, texts=("zqx", "zqx"))
+        EmbeddedRecords(vectors=mine.vectors, labels=mine.labels, texts=("zqx", "zqx"))
     assert "zqx" not in str(caught.value)
     with pytest.raises(InternalError) as caught:
-        Embedded(vectors=mine.vectors, labels=mine.labels, texts=mine.texts, owners=("ann", "ann"))
+        EmbeddedRecords(vectors=mine.vectors, labels=mine.labels, texts=mine.texts, owners=("ann", "ann"))
     assert "ann" not in str(caught.value)
     with pytest.raises(InternalError):
         embed([Record("zqx", "a")], LABELS, ENCODER, owners=[])

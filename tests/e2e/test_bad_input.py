@@ -7,7 +7,7 @@ from hydra.errors import InstantiationException
 
 from common.errors import CaucusError, ConfigError, DataError, DropoutError, PlanError, ProviderError
 from server.llm.base import Reply
-from server.llm.builtin.model import Embedded
+from server.llm.builtin.model import BuiltinModel
 from simulations import run as simulation
 from simulations.local_grid import LocalGrid
 from tests.support.runs import command, labelled, lines, read, resume, tiny, warm
@@ -196,7 +196,7 @@ def model(monkeypatch, texts):
             arrived(place, reply)
         return replies
 
-    monkeypatch.setattr(Embedded, "generate", generate)
+    monkeypatch.setattr(BuiltinModel, "generate", generate)
 
 
 def test_a_model_that_returns_nothing_stops_the_run_before_anything_private(tmp_path, monkeypatch):
@@ -225,7 +225,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         raise ProviderError("the language model is away", do="Try again later")
 
     warm()
-    monkeypatch.setattr(Embedded, "generate", failing)
+    monkeypatch.setattr(BuiltinModel, "generate", failing)
     code, said = command(tmp_path, "task=demo_notes", "task.public_notes=60", f"hydra.run.dir={tmp_path}/run")
     assert code != 0
     assert "caucus-simulate: the language model is away. Try again later" in said

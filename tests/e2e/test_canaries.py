@@ -16,7 +16,7 @@ from client.contributions import contribute
 from common.errors import CaucusError, DropoutError, ProviderError
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from server.llm.builtin.model import Embedded
+from server.llm.builtin.model import BuiltinModel
 from tests.support.runs import die, forked, labelled, resume, tiny
 
 
@@ -147,7 +147,7 @@ def test_the_search_finds_what_is_there(task, watched, tmp_path):
 
 def broken_model(monkeypatch, calls):
     """A model that fails for good after so many requests."""
-    write = Embedded._write
+    write = BuiltinModel._write
     left_over = [calls]
 
     def failing(self, request, *args):
@@ -156,7 +156,7 @@ def broken_model(monkeypatch, calls):
             raise ProviderError("the language model is away", do="Try again later")
         return write(self, request, *args)
 
-    monkeypatch.setattr(Embedded, "_write", failing)
+    monkeypatch.setattr(BuiltinModel, "_write", failing)
 
 
 def test_neither_a_run_that_fails_midway_nor_its_resumption_does(task, watched, tmp_path, spoken, monkeypatch):

@@ -16,7 +16,7 @@ import pytest
 
 from common.ledger.ledger import Ledger
 from server.deploy.flower import flwr
-from server.deploy.settings import Settings
+from server.deploy.settings import CoordinatorSettings
 from tests.support.deployed import coordinator, party, running, text, wait
 
 pytestmark = pytest.mark.deployment
@@ -69,7 +69,7 @@ def test_strangers_reach_nothing_but_the_fleet_api(deployed):
     assert b" 200 " not in answer
     # A Fleet call without a node's signature.
     assert deployed.ask("POST", "/v1/fleet/pull-messages").status_code == 401
-    settings = Settings.load(deployed.here)
+    settings = CoordinatorSettings.load(deployed.here)
     listening = subprocess.run(["ss", "-tlnH"], capture_output=True, text=True, check=True).stdout
     assert f"127.0.0.1:{settings.superlink_port} " in listening
     assert f"0.0.0.0:{settings.superlink_port} " not in listening
@@ -119,7 +119,7 @@ def main(grid, context):
     seen = [str(r.error) if r.has_error() else "ran" for r in replies]
     pathlib.Path({str(tmp_path / "saw")!r}).write_text(repr(seen))
 """)
-    flwr(Settings.load(deployed.here), "run", str(bundle))
+    flwr(CoordinatorSettings.load(deployed.here), "run", str(bundle))
     saw = wait(lambda: text(tmp_path / "saw"), "the hostile run ends")
     assert "ran" not in saw
     assert saw.count("code") == 3 or saw.count("Error") == 3

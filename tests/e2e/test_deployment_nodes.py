@@ -87,7 +87,7 @@ def test_a_hospital_whose_answer_takes_minutes_is_waited_for(deployed, tmp_path)
     assert len(requests) == len(PHASES)
     settings.write_text(before)
     for number in range(3):
-        deployed.set(number, encoder="embedded")
+        deployed.set(number, encoder="hashed_ngrams")
         restarted(deployed, number)
 
 

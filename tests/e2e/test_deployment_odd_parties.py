@@ -63,10 +63,10 @@ def test_another_encoder(deployed, undisturbed):
     deployed.set(2, encoder=model)
     restarted(deployed, 2)
     line = refused(deployed, "encoder")
-    assert f"party 2 refused: ENCODER, not {Encoder.embedded().digest[:16]}: weights, prompt and pooling" in line
+    assert f"party 2 refused: ENCODER, not {Encoder.hashed_ngrams().digest[:16]}: weights, prompt and pooling" in line
     assert f"got {Encoder.pretrained(model).digest}" in log_of(deployed, 2)
     nobody_paid(deployed, "encoder")
-    deployed.set(2, encoder="embedded")
+    deployed.set(2, encoder="hashed_ngrams")
     mended(deployed, "encoder", undisturbed)
 
 

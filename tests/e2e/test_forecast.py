@@ -1,4 +1,4 @@
-"""The forecast against what runs of the embedded models then took."""
+"""The forecast against what runs of the built-in models then took."""
 
 import pytest
 

@@ -21,7 +21,7 @@ from tests.support.runs import SMALL, forked, lines, read, resume, settings, tex
 
 SEEN = ("method.samples=36", "llm.use=[broad,noisy]")
 QUERIES = 2
-IN_FLIGHT = ("after server.llm.builtin.model.Embedded._write", "before server.llm.cache._write")
+IN_FLIGHT = ("after server.llm.builtin.model.BuiltinModel._write", "before server.llm.cache._write")
 """A reply that was written and not yet stored: the one that a kill can lose."""
 
 

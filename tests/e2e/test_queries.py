@@ -19,7 +19,7 @@ from common import wire
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
 from common.plan.planned import PlannedQuery
-from common.queries.closed_set import KINDS, asked, digest, inputs
+from common.queries.closed_set import KINDS, digest, inputs, make_query
 from common.queries.histograms import LengthHistogramSpec, VocabularySpec
 from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
 from common.queries.sketch import SketchSpec
@@ -144,15 +144,15 @@ def wide(kind):
     query = EVERY[kind]
     match query.spec:
         case LengthHistogramSpec():
-            return asked(replace(query.spec, bins=2000), {"edges": np.arange(1, 2000, dtype=np.int32)})
+            return make_query(replace(query.spec, bins=2000), {"edges": np.arange(1, 2000, dtype=np.int32)})
         case VocabularySpec():
-            return asked(query.spec, {"terms": encode_terms(tuple(f"w{i}" for i in range(2000)))})
+            return make_query(query.spec, {"terms": encode_terms(tuple(f"w{i}" for i in range(2000)))})
         case SketchSpec():
             frequencies = np.zeros((1000, 32), dtype=np.float32)
             arrays = inputs(query) | {"frequencies": frequencies, "phases": np.zeros(1000, dtype=np.float32)}
-            return asked(replace(query.spec, features=1000), arrays)
+            return make_query(replace(query.spec, features=1000), arrays)
     vectors = ENCODER.encode([f"candidate {i}" for i in range(1000)])
-    return asked(query.spec, {"vectors": vectors, "labels": np.arange(1000, dtype=np.int32) % 2})
+    return make_query(query.spec, {"vectors": vectors, "labels": np.arange(1000, dtype=np.int32) % 2})
 
 
 @pytest.mark.parametrize("mode", ["alone", "masked"])
@@ -239,7 +239,7 @@ def spoilt():
     """Each query with another specification, and with arrays of another world where it has any."""
     wider = np.eye(6, 64, dtype=np.float32)
     for kind, query in EVERY.items():
-        yield f"{kind}, specification", kind, asked(replace(query.spec, max_records=2), inputs(query))
+        yield f"{kind}, specification", kind, make_query(replace(query.spec, max_records=2), inputs(query))
     votes, correct = EVERY["votes"], EVERY["correct count"]
     third = np.array([0, 1, 2, 0, 1, 2], dtype=np.int32)
     yield "votes, dimension", "votes", replace(votes, vectors=wider)

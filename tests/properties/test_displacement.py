@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client.contributions.contribute import contribution
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.queries import histograms, self_similarity, terms, votes
 from common.queries.histograms import LabelHistogramSpec, VocabularySpec
 from common.queries.self_similarity import SelfSimilaritySpec
@@ -27,7 +27,7 @@ _QUERIES = (
 def _records(generator):
     """6 records, equal ones among them, in any order."""
     kinds = generator.integers(0, 4, size=6)
-    return Embedded(
+    return EmbeddedRecords(
         vectors=_AXES[kinds],
         labels=generator.integers(0, 2, size=6).astype(np.int32),
         texts=tuple(f"{_WORDS[kind]} and {_WORDS[kind - 1]}" for kind in kinds),

@@ -16,7 +16,7 @@ from common.errors import CaucusError, InternalError
 from common.secagg import shamir
 from common.secagg.identity import Roster, verify
 from common.secagg.keys import KeyPair, Secret, check_public, open_sealed, seal
-from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
+from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
 from tests.support.secagg_rounds import Run, identity, roster, setup
 
 FEW, MANY = 150, 5_000
@@ -122,7 +122,7 @@ def fuzz_set_up(data):
     good = {"run": "r", "attempt": 0, "rounds": (0,), "parties": (0, 1, 2), "degree": 2, "threshold": 2}
     good |= {"minimum_survivors": 2, "corrupt": 0, "roster_digest": b""}
     changed = data.draw(st.sets(st.sampled_from(sorted(fields)), max_size=3))
-    asked = refused(lambda: SetUp(**good | {name: data.draw(fields[name]) for name in changed}))
+    asked = refused(lambda: AggregationSetup(**good | {name: data.draw(fields[name]) for name in changed}))
     if asked:
         assert asked.corrupt < asked.threshold or asked.degree < len(asked.parties) - 1
         assert asked.signers <= asked.quorum <= len(asked.parties)

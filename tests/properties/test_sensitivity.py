@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from client.contributions import histograms, seed_choices
 from client.contributions.contribute import contribution
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.privacy.mechanisms import UNIT
 from common.queries import correct_count, in_party, self_similarity, terms, votes
 from common.queries.correct_count import CorrectCountSpec
@@ -40,7 +40,7 @@ _RECORDS = list(itertools.product(range(4), range(2)))
 
 def _embedded(records, owners=None):
     kinds = [kind for kind, _ in records]
-    return Embedded(
+    return EmbeddedRecords(
         vectors=_DIRECTIONS[kinds].reshape(-1, 2),
         labels=np.array([label for _, label in records], dtype=np.int32),
         texts=tuple(_TEXTS[kind] for kind in kinds),

@@ -13,7 +13,7 @@ def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_pa
     kept = Parts(composed([*asked, "embedding_cache=run"]), folder=tmp_path / "state").encoder
     assert isinstance(kept, Remembered)
     assert (tmp_path / "state" / "vectors.db").exists()
-    assert kept.digest == Encoder.embedded().digest
+    assert kept.digest == Encoder.hashed_ngrams().digest
     assert type(Parts(composed([*asked, "embedding_cache=run"])).encoder) is Encoder  # without a run, as for a plan
     Parts(composed([*asked, f"embedding_cache={tmp_path}/own.db"]))
     assert (tmp_path / "own.db").exists()
@@ -21,7 +21,7 @@ def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_pa
 
 def told(folder, raised, cause=None):
     """What a run folder says of a run that failed so."""
-    with pytest.raises(type(raised)), failure.told(folder):
+    with pytest.raises(type(raised)), failure.logging_to(folder):
         raise raised from cause
     said = (folder / failure.FAILURE).read_text()
     assert (folder / "run.log").read_text().rstrip("\n").endswith(said)
@@ -36,7 +36,7 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
     assert said.startswith("RuntimeError in server.failure, line ")
     assert said.endswith("the executor's log has its text and the traceback")
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")
-    with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.told(tmp_path):
+    with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.logging_to(tmp_path):
         app.load(tmp_path)
     line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "load") + 1
     assert f"in server.app, line {line};" in (tmp_path / failure.FAILURE).read_text()

@@ -12,7 +12,7 @@ from common.errors import CheckpointError, ProviderError
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
-from server.parts import Setup
+from server.parts import RunParts
 from server.run import run
 from server.run_folder import for_json
 from tests.server.federation.test_ask import TASK, Encoder, World
@@ -42,7 +42,7 @@ class Model:
 @pytest.fixture
 def setup(tmp_path):
     world = World(tmp_path, epsilon=math.inf)
-    return Setup(
+    return RunParts(
         run="run",
         folder=tmp_path,
         method=Wasp(samples=24, rounds=3, top=4, shots=2),

@@ -9,7 +9,7 @@ from server.vector_cache import Remembered
 @pytest.fixture
 def encoder(monkeypatch):
     """An encoder that counts what it is asked for."""
-    made = Encoder.embedded(dimensions=32, bits=10)
+    made = Encoder.hashed_ngrams(dimensions=32, bits=10)
     made.asked = []
     encode = made.encode
     monkeypatch.setattr(made, "encode", lambda texts: (made.asked.extend(texts), encode(texts))[1])
@@ -19,7 +19,7 @@ def encoder(monkeypatch):
 def test_each_text_is_embedded_once_by_one_encoder(encoder, tmp_path):
     texts = ["cough", "fever", "cough", "\ud800"]
     first = Remembered(encoder, tmp_path / "own" / "vectors.db")
-    expected = Encoder.embedded(dimensions=32, bits=10).encode(texts)
+    expected = Encoder.hashed_ngrams(dimensions=32, bits=10).encode(texts)
     np.testing.assert_array_equal(first.encode(texts), expected)
     assert encoder.asked == ["cough", "fever", "\ud800"]
     again = Remembered(encoder, tmp_path / "own" / "vectors.db")
@@ -40,7 +40,7 @@ def test_more_texts_than_one_look_up_holds(encoder, tmp_path):
 
 
 def test_another_encoder_of_the_same_width_has_vectors_of_its_own(encoder, tmp_path):
-    other = Encoder.embedded(dimensions=32, bits=10, public_seed=1)
+    other = Encoder.hashed_ngrams(dimensions=32, bits=10, public_seed=1)
     one = Remembered(encoder, tmp_path / "vectors.db").encode(["cough"])
     assert not np.array_equal(Remembered(other, tmp_path / "vectors.db").encode(["cough"]), one)
 
@@ -48,7 +48,7 @@ def test_another_encoder_of_the_same_width_has_vectors_of_its_own(encoder, tmp_p
 def test_an_encoder_of_another_width_is_refused(encoder, tmp_path):
     Remembered(encoder, tmp_path / "vectors.db")
     with pytest.raises(ConfigError, match="expected vectors of 64 dimensions; got some of 32"):
-        Remembered(Encoder.embedded(dimensions=64, bits=10), tmp_path / "vectors.db")
+        Remembered(Encoder.hashed_ngrams(dimensions=64, bits=10), tmp_path / "vectors.db")
 
 
 def test_only_its_owner_reads_the_file_and_no_text_is_in_it(encoder, tmp_path):

@@ -146,7 +146,7 @@ def outcomes(folder, vocabulary, parties):
 
         def ask(name, nth, ours=ours, **arrays):
             spec = next(query.spec for query in agreed.queries if query.name == name)
-            query = closed_set.asked(spec, arrays)
+            query = closed_set.make_query(spec, arrays)
             answer = ours.ask(name, nth, query).values
             if isinstance(query, sketch.Sketch):
                 noises.append(answer - contribution(query, embed(ONE, LABELS, ENCODER)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from client.records import Embedded
+from client.records import EmbeddedRecords
 from common.queries import correct_count, histograms, self_similarity, votes
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
@@ -26,7 +26,7 @@ def random_units(rng, count, dim):
 
 def embedded(texts, labels=None, vectors=None, owners=None):
     count = len(texts)
-    return Embedded(
+    return EmbeddedRecords(
         vectors=np.ones((count, 1), np.float32) if vectors is None else np.asarray(vectors, np.float32),
         labels=np.zeros(count, np.int32) if labels is None else np.asarray(labels, np.int32).reshape(count),
         texts=tuple(texts),
@@ -36,7 +36,7 @@ def embedded(texts, labels=None, vectors=None, owners=None):
 
 def chosen(records, places):
     """Only these records, in this order."""
-    return Embedded(
+    return EmbeddedRecords(
         vectors=records.vectors[places],
         labels=records.labels[places],
         texts=tuple(records.texts[place] for place in places),

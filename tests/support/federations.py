@@ -15,7 +15,7 @@ from common.models.encoder import Encoder
 from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.queries.closed_set import asked
+from common.queries.closed_set import make_query
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
@@ -31,7 +31,7 @@ from simulations.local_grid import LocalGrid
 
 LABELS = ("a", "b")
 CANARY = "zyxcanaryzyx"
-ENCODER = Encoder.embedded(dimensions=32, bits=10)
+ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)
 OPEN = Limits(max_epsilon=float("inf"), max_delta=0.5, max_top=20, unsafe_no_noise=True)
 
 
@@ -99,7 +99,7 @@ def each_kind(max_records=1, seed=0):
             {"vectors": pool, "labels": np.arange(6, dtype=np.int32) % 2},
         ),
     )
-    return {spec.kind: asked(spec, arrays) for spec, arrays in given}
+    return {spec.kind: make_query(spec, arrays) for spec, arrays in given}
 
 
 IDENTITIES = {party: Identity(bytes([party + 1]) * 32) for party in range(5)}

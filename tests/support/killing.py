@@ -29,7 +29,7 @@ POINTS = (
     "common.ledger.ledger.Ledger.data_set",
     "common.ledger.ledger.Ledger.forget",
     "server.llm.cache._write",
-    "server.llm.builtin.model.Embedded._write",
+    "server.llm.builtin.model.BuiltinModel._write",
     "client.service.PartyService.handle",
     "client.answer.answer",
     "client.secagg.Ready.mask",
@@ -95,7 +95,7 @@ def arm(diary, event=None):
 
 
 def _note(diary, name, args, kwargs):
-    if name == "server.llm.builtin.model.Embedded._write":
+    if name == "server.llm.builtin.model.BuiltinModel._write":
         model, request = args[:2]
         diary.write("request", request.key(model.identity))
     if name == "server.federation.checkpoint.Checkpoint.commit":

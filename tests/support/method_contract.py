@@ -75,7 +75,7 @@ class World:
     def ask(self, name, nth, **arrays):
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
-        query = closed_set.asked(planned.spec, arrays)
+        query = closed_set.make_query(planned.spec, arrays)
         if isinstance(query, votes.Votes):
             assert query.labels.max() < len(TASK.labels)
         self.asked.append((name, nth, query))

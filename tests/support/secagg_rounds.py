@@ -7,7 +7,7 @@ import numpy as np
 
 from client import secagg as party_side
 from common.secagg.identity import Identity, Roster
-from common.secagg.messages import SetUp
+from common.secagg.messages import AggregationSetup
 from server.federation import secagg as coordinator_side
 
 LENGTH = 5
@@ -34,7 +34,7 @@ def setup(count=4, *, malicious=False, **changes):
         "degree": len(parties) - 1,
         "roster_digest": roster(parties).digest if malicious else b"",
     }
-    return SetUp(**{**fields, **changes})
+    return AggregationSetup(**{**fields, **changes})
 
 
 def entropy(party, salt=0):
@@ -54,7 +54,7 @@ def vectors(setup, index, length=LENGTH):
 class Run:
     """Everything that happened in a set-up; each method runs one step for the parties given."""
 
-    setup: SetUp
+    setup: AggregationSetup
     salt: int = 0
     parties: dict = field(default_factory=dict)
     coordinator: object = None

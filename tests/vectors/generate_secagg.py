@@ -21,7 +21,7 @@ from common.secagg import shamir
 from common.secagg.identity import Identity, Roster
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import keystream
-from common.secagg.messages import SetUp
+from common.secagg.messages import AggregationSetup
 from common.secagg.rules import advert_statement, check_adverts, of_round, survivors_statement
 from server.federation.secagg import collect_adverts
 
@@ -67,7 +67,7 @@ ROSTER = Roster({party: identity(party).public for party in PARTIES})
 def set_up(**changes):
     fields = {"run": "golden", "attempt": 1, "rounds": (2, 5), "parties": PARTIES, "threshold": 3, "degree": 5}
     fields |= {"minimum_survivors": 2, "corrupt": 0, "roster_digest": ROSTER.digest}
-    return SetUp(**fields | changes)
+    return AggregationSetup(**fields | changes)
 
 
 def inputs(index):

@@ -20,7 +20,7 @@ from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.library import NORM, Library, Sense, TextEncoder, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences, tokenise
-from server.llm.builtin.writer import Passage, Writer
+from server.llm.builtin.writer import Passage, TextComposer
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # requests whose nearness to everything is held at once
@@ -35,7 +35,7 @@ _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
 
 
-class Embedded:
+class BuiltinModel:
     """A retrieval-weighted n-gram model of public text.
 
     Args:
@@ -72,7 +72,7 @@ class Embedded:
         self._texts = [text for text in dict.fromkeys(public_texts) if tokenise(text)]
         if not self._texts:
             raise ProviderError(
-                f"the embedded model {name} has nothing to read",
+                f"the built-in model {name} has nothing to read",
                 expected="public texts of the kind that is to be written",
                 got="none",
                 do="give it a file of public texts, or choose a model that brings its own knowledge",
@@ -142,7 +142,7 @@ class Embedded:
             like = whole_numbers(shape) @ library.whole.T
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
             drawn = np.concatenate([drawn, self._drawn(np.where(alike, near, np.float32(-2)), _SHAPES, rng)])
-        return Writer(
+        return TextComposer(
             request=request,
             passages=[
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn

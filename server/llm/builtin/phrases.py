@@ -1,4 +1,4 @@
-"""Short phrases that are characteristic of some passages: the embedded model's answer when it is asked for subtopics.
+"""Short phrases that are characteristic of some passages: the built-in model's answer when it is asked for subtopics.
 
 A phrase is one to three neighbouring words. It counts by how often passages near a label hold it, times the logarithm
 of how much more often that is than elsewhere (pointwise divergence: Tomokiyo and Hurst 2003), elsewhere being the other

@@ -46,7 +46,7 @@ class Passage:
     near: float
 
 
-class Writer:
+class TextComposer:
     """One request's texts.
 
     Args:

@@ -15,7 +15,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from common.validate import in_range, not_empty, positive
 from server.llm.base import Provider, Request
-from server.llm.remote.chat import Completion, MalformedError, Settings, key_of
+from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, key_of
 from server.llm.remote.message_batches import MessageBatches
 from server.llm.remote.provider import Remote
 from server.llm.render import WORDING
@@ -42,7 +42,7 @@ def provider(
     poll: float = 30.0,
     folder: Path | None = None,
     spending: Spending | None = None,
-    **layer: Unpack[Settings],
+    **layer: Unpack[RemoteSettings],
 ) -> Provider:
     """One Claude model.
 

@@ -53,7 +53,7 @@ class Chat(Protocol):
         """Ask for the model's name alone; a server that cannot tell is let pass."""
 
 
-class Settings(TypedDict, total=False):
+class RemoteSettings(TypedDict, total=False):
     """What every remote model has in its YAML, see `Remote`."""
 
     concurrency: int
@@ -76,6 +76,6 @@ def key_of(name: str, variable: str) -> str:
             f"no key for the language model {name}",
             expected=f"the environment variable {variable}",
             got="nothing",
-            do=f"export {variable}, or choose the embedded model, which needs none",
+            do=f"export {variable}, or choose the built-in model, which needs none",
         )
     return key

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Unpack
 from common.errors import ProviderError
 from common.validate import positive
 from server.llm.base import Arrived, Reply, Request
-from server.llm.remote.chat import Chat, Completion, MalformedError, Settings
+from server.llm.remote.chat import Chat, Completion, MalformedError, RemoteSettings
 from server.llm.remote.provider import Remote
 from server.llm.remote.retry import Clock, Retries, trouble
 from server.llm.remote.tokens import counted, read, worst
@@ -59,7 +59,7 @@ class MessageBatches:
         poll: float,
         folder: Path | None,
         spending: Spending | None = None,
-        **layer: Unpack[Settings],
+        **layer: Unpack[RemoteSettings],
     ) -> None:
         positive(poll=poll)
         self.name = name

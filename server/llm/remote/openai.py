@@ -12,7 +12,7 @@ from openai.types.chat import ChatCompletion
 
 from common.validate import at_least, not_empty, one_of, positive
 from server.llm.base import Provider, Request
-from server.llm.remote.chat import Completion, MalformedError, Settings, key_of
+from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, key_of
 from server.llm.remote.provider import Remote
 from server.llm.render import WORDING
 from server.llm.spending import Spending, Usage
@@ -33,7 +33,7 @@ def provider(
     temperature: bool = True,
     seed: bool = False,
     spending: Spending | None = None,
-    **layer: Unpack[Settings],
+    **layer: Unpack[RemoteSettings],
 ) -> Provider:
     """One model behind chat completions.
 

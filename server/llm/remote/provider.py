@@ -18,7 +18,7 @@ from common.errors import ProviderError
 from common.validate import in_range, not_empty
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Clock, Gate, Retries, Trouble, trouble
+from server.llm.remote.retry import Clock, Failure, RateLimiter, Retries, trouble
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.render import render
 from server.llm.spending import Price, Spending, Usage
@@ -66,7 +66,7 @@ class Remote:
         self._concurrency = concurrency
         self._clock = clock or Clock()
         self._retries = Retries(most=retries)
-        self._gate = Gate(
+        self._gate = RateLimiter(
             requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute, clock=self._clock
         )
         self._price = Price(**price) if price else None
@@ -153,14 +153,14 @@ class Remote:
                 return completion
         return self._lost(job, found)
 
-    async def _pause(self, attempt: int, found: Trouble) -> None:
+    async def _pause(self, attempt: int, found: Failure) -> None:
         seconds = self._retries.wait(attempt, found.wait, self._clock.chance())
         if found.wait is not None:
             self._gate.pause(seconds)  # what holds for one request holds for all
         else:
             await self._clock.sleep(seconds)
 
-    def _lost(self, job: "Job", found: Trouble) -> Completion | None:
+    def _lost(self, job: "Job", found: Failure) -> Completion | None:
         """One item is lost, or the whole model."""
         if found.kind == "hopeless" or (found.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(found)
@@ -187,7 +187,7 @@ class Remote:
                 else:
                     return
 
-    def _broken(self, found: Trouble) -> ProviderError:
+    def _broken(self, found: Failure) -> ProviderError:
         # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
         wait = f", asks to wait {found.wait:.0f} s" if found.wait else ""
         return ProviderError(
@@ -207,7 +207,7 @@ class Job:
     todo: deque[int]
     arrived: Callable[[int, Reply], None] | None
     stop: ProviderError | None = None
-    trouble: Trouble | None = None
+    trouble: Failure | None = None
     replies: list[Reply] = field(init=False)
 
     def __post_init__(self) -> None:

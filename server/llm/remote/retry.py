@@ -45,7 +45,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Failure:
     """What became of a request that failed.
 
     Attributes:
@@ -63,7 +63,7 @@ class Trouble:
 
 def trouble(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
-) -> Trouble:
+) -> Failure:
     """Read an SDK's error: both have `status_code`, `response` and `body` where a server answered.
 
     Args:
@@ -74,19 +74,19 @@ def trouble(  # noqa: PLR0911 one for each line of the table above
     said = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
     if status is None:
         if isinstance(error, ValueError):
-            return Trouble(kind="malformed", said=said)
-        return Trouble(kind="again", said=said, do="check the network, base_url and the proxy in HTTPS_PROXY")
+            return Failure(kind="malformed", said=said)
+        return Failure(kind="again", said=said, do="check the network, base_url and the proxy in HTTPS_PROXY")
     told = str(getattr(error, "body", "")).lower()
     if any(word in told for word in _NO_CREDIT):
-        return Trouble(kind="hopeless", said=f"{said}, no credit or quota left", do="top up the account, then go on")
+        return Failure(kind="hopeless", said=f"{said}, no credit or quota left", do="top up the account, then go on")
     if status in _AGAIN or status >= _SERVER:
-        return Trouble(kind="again", said=said, wait=_retry_after(error, date))
+        return Failure(kind="again", said=said, wait=_retry_after(error, date))
     if any(word in told for word in _TOO_LONG):
         do = "show fewer exemplars (method.shots), ask for fewer or shorter texts, or take a model of longer context"
-        return Trouble(kind="too long", said=f"{said}, prompt too long", do=do)
+        return Failure(kind="too long", said=f"{said}, prompt too long", do=do)
     if any(word in told for word in _FILTERED):
-        return Trouble(kind="filtered", said=f"{said}, content filter")
-    return Trouble(kind="hopeless" if status in _HOPELESS else "failed", said=said)
+        return Failure(kind="filtered", said=f"{said}, content filter")
+    return Failure(kind="hopeless" if status in _HOPELESS else "failed", said=said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Retries:
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + chance / 2)
 
 
-class Gate:
+class RateLimiter:
     """Paces the requests to one model, evenly, by requests and by tokens a minute; and holds all while one must wait.
 
     Args:

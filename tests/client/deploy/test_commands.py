@@ -11,7 +11,7 @@ import yaml
 
 from client.command import main
 from client.deploy import check, host
-from client.deploy.settings import Settings
+from client.deploy.settings import HospitalSettings
 from client.desk import Desk
 from client.session import RefusalError
 from common.errors import ConfigError
@@ -67,8 +67,8 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     public = json.loads((made / "party.json").read_text())
     assert set(public) == {"name", "identity", "node_key"}
     assert (made / "private" / "identity.key").read_bytes().hex() not in (made / "party.json").read_text()
-    assert Settings.load(made).name == "St. Mary: #1"
-    assert (Settings.load(made).approval, Settings.load(made).limits.min_survivors) == ("manual", 2)
+    assert HospitalSettings.load(made).name == "St. Mary: #1"
+    assert (HospitalSettings.load(made).approval, HospitalSettings.load(made).limits.min_survivors) == ("manual", 2)
 
 
 def test_check_says_what_leaves_and_what_never_does(made, capsys):
@@ -118,7 +118,7 @@ def test_the_clock_is_held_against_the_coordinators(ahead, told):
 
 
 def test_records_that_are_missing_open_to_others_or_malformed(made, capsys):
-    records = Settings.load(made).records
+    records = HospitalSettings.load(made).records
     records.chmod(0o644)
     for command in ("check", "start"):
         assert "file of records; expected mode 0600; got 0644" in said(capsys, command, made, code=1)
@@ -131,10 +131,10 @@ def test_records_that_are_missing_open_to_others_or_malformed(made, capsys):
 
 
 def test_a_hospital_without_a_record_takes_part(made, capsys):
-    Settings.load(made).records.write_text("text,label\n")
+    HospitalSettings.load(made).records.write_text("text,label\n")
     assert main(["check", str(made), "--offline"]) == 0
     assert "records: 0 (known here alone); it contributes noise" in capsys.readouterr().out
-    assert host.service(Settings.load(made))._private == []
+    assert host.service(HospitalSettings.load(made))._private == []
 
 
 @pytest.mark.parametrize("name", ["private/identity.key", "node/node.key", "node/superexec.secret", "client.yaml"])
@@ -193,7 +193,7 @@ def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
     with tempfile.TemporaryDirectory() as reachable:
         Path(reachable).chmod(0o711)
         folder = Path(reachable) / "hospital"
-        assert main(["init", str(folder), "--name", "x", "--records", str(Settings.load(made).records),
+        assert main(["init", str(folder), "--name", "x", "--records", str(HospitalSettings.load(made).records),
                      "--invitation", str(tmp_path / "invitation.json"), "--relay-user", "nobody"]) == 0  # fmt: skip
         (folder / "private" / "ledger.db").touch()
 
@@ -207,7 +207,7 @@ def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
         assert read(folder / "node" / "node.key")
         for closed in ("client.yaml", "private/identity.key", "private/ledger.db", "private"):
             assert not read(folder / closed)
-        assert not read(Settings.load(made).records)
+        assert not read(HospitalSettings.load(made).records)
 
 
 def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over_it(made, capsys):
@@ -218,7 +218,7 @@ def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over
         PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=2.0),
     )
     asked = plan(3, labels=("a", forged), queries=queries, epsilon=math.inf)
-    records = Settings.load(made).records
+    records = HospitalSettings.load(made).records
     wanted = Desk(made / "private", approval="manual", records=records, key=b"k" * 32)
     with pytest.raises(RefusalError):
         wanted.admit("r", asked)
@@ -239,9 +239,9 @@ def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over
 
 
 def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(made, capsys):
-    assert Settings.load(made).writers() == {}
+    assert HospitalSettings.load(made).writers() == {}
     change(made, fine_tuning={"max_steps": 5})
-    (writer,) = Settings.load(made).writers().values()
+    (writer,) = HospitalSettings.load(made).writers().values()
     assert writer.max_steps == 5
     change(made, fine_tuning={"model": "x"})
     assert "fine_tuning; expected settings" in said(capsys, "check", made)

@@ -25,7 +25,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def encoder():
-    return Encoder.embedded(dimensions=64, bits=12)
+    return Encoder.hashed_ngrams(dimensions=64, bits=12)
 
 
 def test_vectors_are_unit_and_in_order(encoder):
@@ -55,7 +55,7 @@ def test_case_and_punctuation_do_not_matter_but_words_do(encoder):
 
 
 def test_similarity_follows_shared_words():
-    near, base, far = Encoder.embedded().encode(
+    near, base, far = Encoder.hashed_ngrams().encode(
         ["cough and fever for three days", "cough and fever for two days", "please cancel my transfer"]
     )
     assert base @ near > 0.6
@@ -70,7 +70,7 @@ def test_word_order_matters_through_pairs(encoder):
 
 PROBE = """
 from common.models.encoder import Encoder
-encoder = Encoder.embedded(dimensions=64, bits=12)
+encoder = Encoder.hashed_ngrams(dimensions=64, bits=12)
 print(encoder.digest, encoder.encode(["Short of breath since Tuesday.", "naïve"]).tobytes().hex())
 """
 
@@ -85,7 +85,7 @@ def test_another_process_gives_the_same_bits(encoder):
 
 def test_the_embedded_encoder_is_what_it_was():
     """Guards the definition itself: a change here splits parties that run different versions."""
-    encoder = Encoder.embedded(dimensions=64, bits=12)
+    encoder = Encoder.hashed_ngrams(dimensions=64, bits=12)
     assert encoder.digest == "db530ec09d3a2319fcc595d6b390c799a3611260c56ce3c4e4708d542b1574a2"
     signs = encoder.encode(["Short of breath since Tuesday."])[0] > 0
     assert np.packbits(signs).tobytes().hex() == "78cf25fb20528762"
@@ -93,9 +93,11 @@ def test_the_embedded_encoder_is_what_it_was():
 
 def test_digest_tells_encoders_apart(encoder):
     others = [(32, 12, 0), (64, 13, 0), (64, 12, 1)]
-    digests = {Encoder.embedded(dimensions=d, bits=b, public_seed=s).digest for d, b, s in others} | {encoder.digest}
+    digests = {Encoder.hashed_ngrams(dimensions=d, bits=b, public_seed=s).digest for d, b, s in others} | {
+        encoder.digest
+    }
     assert len(digests) == 4
-    assert Encoder.embedded(dimensions=64, bits=12).digest == encoder.digest
+    assert Encoder.hashed_ngrams(dimensions=64, bits=12).digest == encoder.digest
 
 
 def test_saving_and_loading_the_embedded_encoder(encoder, tmp_path):
@@ -108,7 +110,7 @@ def test_saving_and_loading_the_embedded_encoder(encoder, tmp_path):
 @pytest.mark.parametrize("wrong", [{"dimensions": 8}, {"bits": 4}, {"bits": 40}])
 def test_values_out_of_range_are_refused(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Encoder.embedded(**wrong)
+        Encoder.hashed_ngrams(**wrong)
 
 
 def test_a_missing_model_is_a_configuration_error(monkeypatch, tmp_path):

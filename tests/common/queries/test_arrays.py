@@ -83,7 +83,7 @@ def test_length_and_both_ways_back_from_arrays(name):
     query, length = _QUERIES[name]
     assert query.length == length
     arrays = closed_set.inputs(query)
-    again = closed_set.asked(query.spec, arrays)
+    again = closed_set.make_query(query.spec, arrays)
     assert type(again) is type(query)
     assert closed_set.digest(again) == closed_set.digest(query)
     shapes = {key: array.shape for key, array in arrays.items()}
@@ -105,13 +105,13 @@ def test_other_arrays_than_its_own_are_refused(name):
     arrays = closed_set.inputs(query)
     more = arrays | {"secrets": np.zeros(3)}
     with pytest.raises(ProtocolError, match="arrays"):
-        closed_set.asked(query.spec, more)
+        closed_set.make_query(query.spec, more)
     with pytest.raises(ProtocolError, match="arrays"):
         closed_set.from_bytes(query.spec, {key: array.shape for key, array in more.items()}, closed_set.to_bytes(query))
     for left_out in arrays:
         fewer = {key: array for key, array in arrays.items() if key != left_out}
         with pytest.raises(ProtocolError, match="arrays"):
-            closed_set.asked(query.spec, fewer)
+            closed_set.make_query(query.spec, fewer)
 
 
 @pytest.mark.parametrize("name", _QUERIES)

@@ -4,7 +4,7 @@ import hashlib
 import pytest
 
 from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
-from common.secagg.messages import KeyAdvert, SetUp, UnmaskShares
+from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
 
 FIELDS = {
     "run": "run",
@@ -20,7 +20,7 @@ FIELDS = {
 
 
 def changed(**changes):
-    return SetUp(**{**FIELDS, **changes})
+    return AggregationSetup(**{**FIELDS, **changes})
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_defaults_lack_nothing(capsys):
     assert code == 0
     assert all(line.startswith("ok  ") for line in lines)
     said = "\n".join(lines)
-    for word in ("encoder", "broad (Embedded)", "noisy (Embedded)", "wasp", "tfidf", "plan"):
+    for word in ("encoder", "broad (BuiltinModel)", "noisy (BuiltinModel)", "wasp", "tfidf", "plan"):
         assert word in said
 
 
@@ -80,12 +80,12 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
 
 def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeypatch):
     from common.errors import ProviderError
-    from server.llm.builtin.model import Embedded
+    from server.llm.builtin.model import BuiltinModel
 
     def refuses(self):
         raise ProviderError("no answer", where=self.name)
 
-    monkeypatch.setattr(Embedded, "check", refuses)
+    monkeypatch.setattr(BuiltinModel, "check", refuses)
     code, lines = check(capsys, *SMALL, "llm.use=[broad,nobody]")
     said = "\n".join(lines)
     assert code == 1

@@ -7,7 +7,7 @@ import pytest
 
 from server.command import main
 from server.deploy import create, enrolment, runs, status
-from server.failure import taken
+from server.failure import lock_folder
 from tests.common.system.test_enrolment import GOOD
 
 
@@ -91,7 +91,7 @@ def test_what_still_runs_is_not_resumed_and_what_was_killed_is(folder, monkeypat
     assert start(folder) == 0
     capsys.readouterr()
     monkeypatch.setattr(runs, "ENDING_SECONDS", 0.1)
-    lock = taken(folder / "runs" / "first")
+    lock = lock_folder(folder / "runs" / "first")
     assert start(folder, "resume") == 1
     assert "run; expected one that has ended; got a process at work" in capsys.readouterr().err
     lock.close()

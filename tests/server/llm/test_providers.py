@@ -5,7 +5,7 @@ import pytest
 from common.errors import ConfigError
 from server.domain import Task
 from server.llm.base import Request
-from server.llm.builtin.model import Embedded
+from server.llm.builtin.model import BuiltinModel
 from server.llm.cache import Cached
 from server.llm.providers import cleaner, providers
 from server.llm.spending import Spending
@@ -22,7 +22,7 @@ class Remote:
 
 
 ACCOUNT = Spending()
-MODELS = {"here": partial(Embedded, share=0.5), "there": partial(Remote, model="y")}
+MODELS = {"here": partial(BuiltinModel, share=0.5), "there": partial(Remote, model="y")}
 
 
 def build(texts=("A public text.", "Another one."), **changes):

@@ -20,7 +20,7 @@ def test_separable_texts_are_told_apart():
 
 
 def test_the_encoder_can_take_the_place_of_tf_idf():
-    encoder = Encoder.embedded(dimensions=64, bits=12)
+    encoder = Encoder.hashed_ngrams(dimensions=64, bits=12)
     score = train_and_test(*TRAIN, ["coughing, feverish", "lost cards"], ["lung", "bank"], encoder=encoder)
     assert score.accuracy == 1.0
 

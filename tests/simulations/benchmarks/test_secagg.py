@@ -4,7 +4,7 @@ import pytest
 from common.errors import InternalError
 from server.federation import secagg as coordinator_side
 from simulations.benchmarks import flower_secagg, secagg
-from simulations.benchmarks.caucus_secagg import Federation, Group, RoundCost
+from simulations.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
 from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
 from simulations.benchmarks.secagg import Case, Limits, groups, main
 from simulations.benchmarks.timing import fastest, timed
@@ -49,15 +49,15 @@ def test_groups_follow_the_number_of_parties():
 @pytest.mark.parametrize("gone", [0, 1])
 def test_sums_are_checked(gone, malicious, monkeypatch):
     group = Group(parties=10, degree=9, threshold=4, malicious=malicious)
-    cost = Federation(group, 1).round(0, 20, gone)
+    cost = BenchmarkFederation(group, 1).round(0, 20, gone)
     assert min(cost.mask, cost.unmask, cost.add, cost.combine) > 0
     monkeypatch.setattr(coordinator_side.ring, "decode", lambda words: words.astype(np.int64) + 1)
     with pytest.raises(InternalError, match="sum of the survivors"):
-        Federation(group, 1).round(0, 20, gone)
+        BenchmarkFederation(group, 1).round(0, 20, gone)
 
 
 def test_a_sample_masks_whole_vectors_and_all_shares_are_real():
-    federation = Federation(GROUP, 2)
+    federation = BenchmarkFederation(GROUP, 2)
     assert federation.round(0, 30, 1, sample=2).combine > 0
     assert federation.round(1, 30, 1).combine > 0
     assert federation.party_ms > 0

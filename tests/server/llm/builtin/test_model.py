@@ -1,4 +1,4 @@
-"""The embedded model, with an encoder of a few lines. Shares are counted over at least 100 texts of fixed seeds."""
+"""The built-in model, with an encoder of a few lines. Shares are counted over at least 100 texts of fixed seeds."""
 
 import difflib
 import itertools
@@ -12,7 +12,7 @@ import pytest
 
 from common.errors import ConfigError, ProviderError
 from server.llm.base import Provider, Request
-from server.llm.builtin.model import Embedded
+from server.llm.builtin.model import BuiltinModel
 from server.llm.builtin.ngram import normal, sentences, tokenise, untokenise
 from server.tasks.demo_notes import TASK, private_notes, public_text
 from tests.support.provider_contract import LABELS, ProviderContract
@@ -57,12 +57,12 @@ class Hashed:
 
 @pytest.fixture(scope="module")
 def model():
-    return Embedded(name="small", public_texts=PUBLIC, encoder=Hashed())
+    return BuiltinModel(name="small", public_texts=PUBLIC, encoder=Hashed())
 
 
 @pytest.fixture(scope="module")
 def ward():
-    return Embedded(name="ward", public_texts=public_text(600, 3), encoder=Hashed())
+    return BuiltinModel(name="ward", public_texts=public_text(600, 3), encoder=Hashed())
 
 
 def ask(count=40, n=5, **fields):
@@ -107,7 +107,7 @@ def test_reply_is_a_function_of_the_request_alone(model):
     requests = [*ask(6, label="late card"), *ask(6, good=("Is my card lost?",), bad=("Is there a fee?",))]
     together = model.generate(requests)
     alone = [model.generate([request])[0] for request in requests[::-1]][::-1]
-    other = Embedded(name="small", public_texts=PUBLIC, encoder=Hashed())
+    other = BuiltinModel(name="small", public_texts=PUBLIC, encoder=Hashed())
     assert together == alone == other.generate(requests)
 
 
@@ -122,13 +122,13 @@ def test_batches_larger_than_a_block(model):
 def test_the_encoder_belongs_to_the_identity(model):
     encoder = Hashed()
     encoder.digest = "abc"
-    assert Embedded(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
+    assert BuiltinModel(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
 
 
 def test_reply_does_not_hang_on_the_process():
     code = (
         "from tests.server.llm.builtin.test_model import *;"
-        "m = Embedded(name='small', public_texts=PUBLIC, encoder=Hashed());"
+        "m = BuiltinModel(name='small', public_texts=PUBLIC, encoder=Hashed());"
         "print(written(m, ask(8, label='late card', good=('Is my card lost?',), bad=('Is there a fee?',))))"
     )
     seen = {
@@ -147,7 +147,7 @@ def test_reply_does_not_hang_on_the_process():
 def test_seeds_and_experiments_differ(model):
     first, second = model.generate(ask(2, label="late card"))
     assert first != second
-    other = Embedded(name="small", public_texts=PUBLIC, encoder=Hashed(), experiment_seed=1)
+    other = BuiltinModel(name="small", public_texts=PUBLIC, encoder=Hashed(), experiment_seed=1)
     assert other.generate(ask(1, label="late card"))[0] != first
     assert other.identity != model.identity
 
@@ -365,7 +365,7 @@ def test_the_wanted_length_is_met_about(ward, words):
 
 
 def test_reading_less_writes_differently(model):
-    narrow = Embedded(name="narrow", public_texts=PUBLIC, encoder=Hashed(), share=0.3)
+    narrow = BuiltinModel(name="narrow", public_texts=PUBLIC, encoder=Hashed(), share=0.3)
     wide = set(itertools.chain.from_iterable(map(tokenise, written(model, ask(60)))))
     small = set(itertools.chain.from_iterable(map(tokenise, written(narrow, ask(60)))))
     assert len(small) < len(wide)
@@ -374,7 +374,7 @@ def test_reading_less_writes_differently(model):
 
 def test_noise_writes_what_was_never_read():
     def unheard(noise):
-        model = Embedded(name="noisy", public_texts=PUBLIC, encoder=Hashed(), noise=noise)
+        model = BuiltinModel(name="noisy", public_texts=PUBLIC, encoder=Hashed(), noise=noise)
         between = model._library.between
         return np.mean([between.unheard(part) for text in written(model, ask(30)) for part in sentences(text)])
 
@@ -383,7 +383,7 @@ def test_noise_writes_what_was_never_read():
 
 def test_reads_at_the_first_request_and_not_before():
     encoder = Hashed()
-    model = Embedded(name="lazy", public_texts=PUBLIC, encoder=encoder)
+    model = BuiltinModel(name="lazy", public_texts=PUBLIC, encoder=encoder)
     model.estimate(ask(1)[0])
     assert encoder.calls == 0
     model.generate(ask(1))
@@ -393,17 +393,17 @@ def test_reads_at_the_first_request_and_not_before():
 @pytest.mark.parametrize("texts", [(), ("", "   ")])
 def test_needs_something_to_read(texts):
     with pytest.raises(ProviderError, match="public texts"):
-        Embedded(name="empty", public_texts=texts, encoder=Hashed())
+        BuiltinModel(name="empty", public_texts=texts, encoder=Hashed())
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0}, {"share": 1.1}, {"focus": 0}, {"noise": -0.1}, {"name": ""}])
 def test_wrong_settings(wrong):
     with pytest.raises(ConfigError):
-        Embedded(**({"name": "m", "public_texts": PUBLIC, "encoder": Hashed()} | wrong))
+        BuiltinModel(**({"name": "m", "public_texts": PUBLIC, "encoder": Hashed()} | wrong))
 
 
 def test_a_single_text_is_enough_to_run():
-    model = Embedded(name="one", public_texts=["Where is my card?"], encoder=Hashed())
+    model = BuiltinModel(name="one", public_texts=["Where is my card?"], encoder=Hashed())
     assert len(model.generate(ask(3, label="late card"))) == 3
 
 
