@@ -1,0 +1,1 @@
+"""The coordinator: it never sees a private record, only noised answers."""

@@ -208,7 +208,7 @@ MUTATIONS = (
     mutation(
         "self-similarity of records that follow each other",
         "client/contributions/similarity.py",
-        "buckets = (records.digests(asked.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)",
+        "buckets = (records.digests(closed_set.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)",
         "buckets = np.arange(len(records.texts), dtype=np.int64) // 2 % spec.buckets",
         "tests/properties/test_displacement.py",
     ),

@@ -1,0 +1,1 @@
+"""The commands of `caucus-party`: a folder is made, checked, approved, started and looked at."""

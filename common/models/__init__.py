@@ -1,0 +1,1 @@
+"""Encoders and checkpoints that both sides load from their own disks."""

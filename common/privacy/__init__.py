@@ -1,0 +1,1 @@
+"""Privacy mathematics: sensitivities, mechanisms, exact noise and its accounting."""

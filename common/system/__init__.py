@@ -1,0 +1,1 @@
+"""Files, processes, commands and enrolment on one machine."""

@@ -1,0 +1,1 @@
+"""The commands of `caucus-coordinator`: a federation is set up, served, planned, run and looked at."""

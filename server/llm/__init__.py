@@ -1,0 +1,1 @@
+"""Language models: requests, prompts, providers, cache, cleaning and spending."""

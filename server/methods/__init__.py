@@ -1,0 +1,1 @@
+"""The methods, one file each; `server/method.py` says what a method is."""

@@ -1,0 +1,1 @@
+"""The language models that need no weights and no network."""

@@ -1,0 +1,1 @@
+"""Language models on other machines: Anthropic's, OpenAI's and compatible servers."""
