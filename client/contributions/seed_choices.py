@@ -74,6 +74,6 @@ def _of_record(cosines: NDArray[np.floating], own: NDArray[np.bool_], nearest: i
     if not nearest:
         return np.where(own, mechanisms.on_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)
-    # Of equals the first, whatever the cosines: exactly so many have utility 1.
+    # Ties go to the lower index, so that exactly `nearest` have utility 1, whatever the cosines.
     steps[np.lexsort((-cosines, ~own))[:nearest]] = mechanisms.UNIT
     return steps

@@ -1,8 +1,7 @@
 """The closed set of private queries: what a party can be asked, and how far one privacy unit can move the answer.
 
-A query has a public specification (here), which the plan fixes, prices and hashes before anything private is touched,
-and an asked form (`common/queries/arrays.py`), which adds what the coordinator learns to ask about during the run. Each
-answer is a vector of integers. A query that is not in this file, or in `common/queries/texts.py`, cannot be asked.
+Each query has a page in this package, with its specification, the proof of its sensitivity and its arrays
+(`common/queries/page.py`). Each answer is a vector of integers. A query that is not in `QUERIES` cannot be asked.
 
     specification        one record adds                              noise                     answer of L parties
     VotesSpec            integers 2^(Q-q) to its Q nearest (furthest) Gaussian, Laplace         sum
@@ -21,12 +20,8 @@ A keyword histogram (each record votes for the nearest keyword of its label) is 
 Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
 which a party keeps at most m = `max_records` by a rule that looks at that user's records only. Adding those m one after
 the other, the changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record. Each
-proof below is therefore for one record. All but the last ones are sums over the parties' disjoint records; one
-record is in one party, so the bounds hold for the sum as they stand, and for answers side by side too.
-
-Each specification says besides: `kind`, its name; `mechanisms` that may make it private; `grid`, the integer units in
-one vote, record, cosine or feature; `sensitivity` of the answer on that grid; and, for sums, `largest`, the most that
-one record can add to a coordinate.
+proof is therefore for one record. All but the last three are sums over the parties' disjoint records; one record is in
+one party, so the bounds hold for the sum as they stand, and for answers side by side too.
 """
 
 import hashlib
@@ -153,5 +148,7 @@ def digest(query: Query) -> bytes:
 
 
 def _query_type(spec: Spec) -> type[Query]:
-    (query,) = (query for specification, query in QUERIES if specification is type(spec))
-    return query
+    for specification, query in QUERIES:
+        if specification is type(spec):
+            return query
+    raise ProtocolError("query", expected=f"one of {', '.join(KINDS)}", got=spec.kind)

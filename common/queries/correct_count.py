@@ -36,7 +36,7 @@ class CorrectCountSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1, 1), self.max_records)
 
 
@@ -47,8 +47,8 @@ class CorrectCount(Query):
     Attributes:
         spec: The planned specification.
         weights: (labels, dim) float32.
-        intercepts: (labels,) float32. The prediction is the label of the highest weights . x + intercept, of equals
-            the first.
+        intercepts: (labels,) float32. The prediction is the label with the highest weights . x + intercept; ties
+            go to the lower index.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"weights": "<f4", "intercepts": "<f4"}

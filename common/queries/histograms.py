@@ -42,7 +42,7 @@ class LabelHistogramSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1,), self.max_records)
 
 
@@ -70,7 +70,7 @@ class LengthHistogramSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1,), self.max_records)
 
 
@@ -100,13 +100,13 @@ class VocabularySpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1,) * self.first, self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelHistogram(Query):
-    """Nothing more to ask: the labels are the plan's."""
+    """The query has no arrays: the labels are the plan's."""
 
     spec: LabelHistogramSpec
 

@@ -13,7 +13,7 @@ class LengthRangeSpec(Spec):
     """Shortest and longest length, in words, of a party's records, about (DPGA-TextSyn, section 3.2).
 
     The sparse vector technique in the party (`mechanisms.length_range`): AboveThreshold on "how many records are longer
-    than x" for x = 0, 1, ... up to a public cap, and likewise from the other side. One record moves each of these
+    than x" for x = 0, 1, ... up to a public cap, and the same from the other side. One record moves each of these
     counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork and
     Roth 2014, theorem 3.23), however many counts were looked at, and both ends 4 / b: hence `l1` = 4. Each party asks
     its own records, so what all parties answer costs as much as one party's answer.
@@ -41,7 +41,7 @@ class LengthRangeSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LengthRange(Query):
-    """Nothing more to ask."""
+    """The query has no arrays."""
 
     spec: LengthRangeSpec
 

@@ -37,7 +37,7 @@ class SelfSimilaritySpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((self.grid, self.grid), self.max_records)
 
     @property
@@ -48,7 +48,7 @@ class SelfSimilaritySpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelfSimilarity(Query):
-    """Nothing more to ask."""
+    """The query has no arrays."""
 
     spec: SelfSimilaritySpec
 

@@ -84,7 +84,7 @@ class SketchSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         if not self.paired:
             return Sensitivity.of((self.largest,) * self.features, self.max_records)
         l2_squared = self.features * self.grid**2 // 2 + 1

@@ -23,7 +23,7 @@ _LARGEST_COUNT = 2**16
 _LONGEST = 2**16
 
 MOST_TRAINABLE = 2**28
-"""Weights that a party trains, at most; a square."""
+"""Largest number of weights that a party trains; a square."""
 MOST_STEPS = 100_000
 _LARGEST_RATE = 10.0
 
@@ -84,7 +84,7 @@ class AbstractedSeedsSpec(Spec):
 
     @property
     def texts(self) -> int:
-        """In an answer."""
+        """Number of texts in an answer."""
         return self.choices
 
     @property
@@ -169,7 +169,7 @@ class FineTunedSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of one step's sum, in whole numbers."""
+        """Sensitivity of one step's sum, in whole numbers."""
         moved = self.max_records * self.resolution
         return Sensitivity(l1=moved * math.isqrt(MOST_TRAINABLE), l2_squared=moved**2, touched=MOST_TRAINABLE)
 
@@ -214,7 +214,7 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts(Query):
-    """Nothing more to ask, whichever kind it is: labels are the plan's, models and records the party's."""
+    """The query has no arrays, whichever kind it is: labels are the plan's, models and records the party's."""
 
     spec: TextSpec
 

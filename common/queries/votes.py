@@ -63,7 +63,7 @@ class VotesSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         half = tuple(self.fine << q for q in range(self.top))
         return Sensitivity.of(tuple(sorted(half + half)) if self.furthest else half, self.max_records)
 
