@@ -1,17 +1,18 @@
 """One private answer, end to end: the mirror of `server/federation/ask.py`.
 
-1. Check that the query is the planned one.
+1. Check that the query is the planned one and fits the plan's labels and encoder.
 2. Reserve: within this party's lifetime limits its charge is on disk before a private record is touched, and the
    answers before it are closed.
-3. Units: at user level so many records of each user; of a subsample, those that its secret key draws.
-4. Contribute: integer counts from these records alone.
-5. Bound: no count exceeds what the ring was planned for.
-6. Noise: this party's one share, from the operating system's entropy; or the whole of it, inside the party, and there
-   by what writes texts (`client/writers/base.py`).
-7. Keep: the noised answer is on disk before it leaves.
+3. Units: at user level at most m records of each user; under subsampling, those that a secret key draws.
+4. Answer, from these records alone and with noise from the operating system's entropy:
+   - a sum (`_sum`): this party's integer counts, bounded by what the ring was planned for, plus its share of the noise;
+   - inside the party (`_inside`): what a mechanism that has all of the noise chose or found;
+   - texts (`_texts`): what a writer wrote under all of the noise (`client/writers/base.py`). A writer that fine-tunes
+     draws a subsample for each step itself, so that step 3 draws none.
+5. Keep: the noised answer is on disk before it leaves.
 
-What leaves afterwards is counts + noise, masked under secure aggregation (`client/secagg.py`), or an answer of this
-party's own that needs no masks.
+What leaves afterwards is a sum, masked under secure aggregation (`client/secagg.py`), or an answer of this party's own
+that needs no masks.
 
 A round that was interrupted may be asked again under its number. It then gets the answer that was kept, to the last
 bit: the coordinator learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would
@@ -26,6 +27,7 @@ query was asked keeps the answer until it answers one, or until the end.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,7 @@ from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
 from client.writers.base import PartyWriter
-from common.errors import RefusedError
+from common.errors import InternalError, ProtocolError, RefusedError
 from common.ledger.ledger import Ledger
 from common.messages import Reason
 from common.models.encoder import Encoder
@@ -44,11 +46,11 @@ from common.plan.planned import PlannedQuery
 from common.privacy import mechanisms
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.queries import text_codec
-from common.queries.closed_set import Query, Summed, digest
-from common.queries.correct_count import CorrectCount
-from common.queries.in_party import LengthRange, SeedChoice
+from common.queries.closed_set import digest
+from common.queries.length_range import LengthRange
+from common.queries.page import Query
+from common.queries.seed_choice import SeedChoice
 from common.queries.texts import Texts
-from common.queries.votes import Votes
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
@@ -56,38 +58,43 @@ _UNSEEN = 2.0**-40
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
-"""Coordinates, and utilities of a seed choice: a question must not keep a party busy for hours."""
+"""Largest number of coordinates, and of utilities in a seed choice: a query must not keep a party busy for hours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """What a party answers every query of a run with.
+
+    Attributes:
+        ledger: Its own ledger.
+        limits: Its own limits.
+        data_set: Name of the records in the ledger.
+        encoder: The agreed encoder.
+        writers: Its writers of texts, by kind of query.
+    """
+
+    ledger: Ledger
+    limits: Limits
+    data_set: str
+    encoder: Encoder
+    writers: Mapping[str, PartyWriter]
 
 
 def answer(
-    query: Query,
-    *,
-    run: str,
-    index: int,
-    plan: Plan,
-    records: EmbeddedRecords,
-    ledger: Ledger,
-    limits: Limits,
-    data_set: str,
-    encoder: Encoder,
-    writers: Mapping[str, PartyWriter],
+    query: Query, *, run: str, index: int, plan: Plan, records: EmbeddedRecords, party: Party
 ) -> NDArray[np.int64]:
     """This party's noised answer.
 
     Args:
-        query: What is asked.
+        query: The query.
         run: Identity of the run.
         index: Number of the attempt in the plan.
         plan: The agreed plan.
         records: This party's private records.
-        ledger: This party's own ledger.
-        limits: This party's own limits.
-        data_set: What the ledger calls the records.
-        encoder: The agreed one.
-        writers: By kind of query.
+        party: What stays the same in all answers of the run.
 
     Returns:
-        (length,): integer counts plus noise, in grid units; or what a mechanism inside the party chose.
+        (length,): integer counts plus noise, in grid units; or what a mechanism inside the party chose or wrote.
 
     Raises:
         RefusalError: The query is not the planned one, or the lifetime limits leave no room for it.
@@ -97,34 +104,33 @@ def answer(
     planned = plan.query(index)
     _check(query, plan, planned, records)
 
-    entry = ledger.reserve(
+    entry = party.ledger.reserve(
         run=run,
         index=index,
         plan_digest=plan.digest(),
         query_digest=digest(query),
-        release=plan.answer_release(index, limits.unknown_shares(plan)),
-        data_set=data_set,
-        allow=limits.allow,
+        release=plan.answer_release(index, party.limits.unknown_shares(plan)),
+        data_set=party.data_set,
+        allow=party.limits.allow,
     )
-    close(ledger, run, before=index)
+    close(party.ledger, run, before=index)
     if entry.committed:
         raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
     if entry.answer is not None:
         return _words(entry.answer)
 
     units = records.limited(planned.spec.max_records)
-    if isinstance(query, Texts):  # what fine-tunes draws a subsample for each step itself
-        written = writers[query.spec.kind].write(
-            planned, units, labels=plan.labels, encoder=encoder, key=secure_bytes(32)
-        )
-        noised = text_codec.encode(written, query.spec.texts, query.spec.longest)
+    if (draw := plan.draw(index)) and not isinstance(query, Texts):
+        units = units.sampled(planned.rate, party.ledger.sample_key(run, draw, secure_bytes(32)))
+    if isinstance(query, Texts):
+        noised = _texts(query, plan, planned, units, party)
+    elif planned.summed:
+        noised = _sum(query, plan, planned, units)
     else:
-        if draw := plan.draw(index):
-            units = units.sampled(planned.rate, ledger.sample_key(run, draw, secure_bytes(32)))
-        noised = _noised(query, plan, planned, units)
+        noised = _inside(query, planned, units)
     if planned.scale == 0 and planned.summed:
         return noised
-    return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))
+    return _words(party.ledger.keep(run, index, noised.astype("<i8").tobytes()))
 
 
 def close(ledger: Ledger, run: str, *, before: int) -> None:
@@ -134,23 +140,16 @@ def close(ledger: Ledger, run: str, *, before: int) -> None:
             ledger.commit(run, entry.index)
 
 
-def _noised(
-    query: Summed | LengthRange | SeedChoice, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords
-) -> NDArray[np.int64]:
+def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
+    """Counts, bounded, plus this party's share of the noise."""
     key = secure_bytes(32)
-    match query:
-        case LengthRange():
-            lengths, scale = histograms.lengths(units), planned.scale or _UNSEEN
-            return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
-        case SeedChoice():
-            replacement = planned.mechanism == "exponential"
-            return seed_choices.choose(query, units, planned.scale or _UNSEEN, key, replacement=replacement)
     counts = contribute.contribution(query, units)
 
     # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone
     # another takes its place. And a refusal would tell the coordinator how many records there are.
-    most = query.spec.largest * plan.max_records_per_party
-    counts = np.clip(counts, -most, most)
+    assert planned.spec.largest is not None
+    bound = planned.spec.largest * plan.max_records_per_party
+    counts = np.clip(counts, -bound, bound)
 
     if planned.scale == 0:
         return counts
@@ -159,26 +158,39 @@ def _noised(
     return counts + discrete_gaussian(plan.share_sigma(planned), len(counts), key)
 
 
+def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
+    """The output of a mechanism that runs in this party, with all of the noise."""
+    key, scale = secure_bytes(32), planned.scale or _UNSEEN
+    match query:
+        case LengthRange():
+            lengths = histograms.lengths(units)
+            return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
+        case SeedChoice():
+            replacement = planned.mechanism == "exponential"
+            return seed_choices.choose(query, units, scale, key, replacement=replacement)
+    raise InternalError("query inside a party", got=query.spec.kind)
+
+
+def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords, party: Party) -> NDArray[np.int64]:
+    """The texts of this party's writer for the query, as integers."""
+    texts = party.writers[query.spec.kind].write(
+        planned, units, labels=plan.labels, encoder=party.encoder, key=secure_bytes(32)
+    )
+    return text_codec.encode(texts, query.spec.texts, query.spec.longest)
+
+
 def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRecords) -> None:
-    """The query is the planned one and fits the plan's labels and encoder."""
-    if query.spec != planned.spec or (isinstance(query, Votes | SeedChoice) and query.labels.max() >= len(plan.labels)):
+    """Refuse a query that is not the planned one, is too large, or does not fit the plan's labels and encoder."""
+    if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
+    try:
+        query.check(len(plan.labels), records.vectors.shape[1])
+    except ProtocolError as error:
+        raise RefusalError(Reason.UNPLANNED, str(error)) from error
     if query.length > LARGEST_ANSWER or (
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
     ):
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
-    dimensions = records.vectors.shape[1]
-    match query:
-        case Votes() | SeedChoice():
-            got = query.vectors.shape[1]
-        case CorrectCount():
-            got = query.weights.shape[1]
-            if len(query.weights) != len(plan.labels):
-                raise RefusalError(Reason.UNPLANNED, "labels", expected=len(plan.labels), got=len(query.weights))
-        case _:
-            return
-    if got != dimensions:
-        raise RefusalError(Reason.UNPLANNED, "dimensions", expected=dimensions, got=got)
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ class Limits:
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
-        unsafe_unproven: Allows those of them whose released texts have no proof (`texts.UNPROVEN`), at ε = ∞:
+        unsafe_unproven: Allows those of them whose released texts have no proof (`Spec.unproven`), at ε = ∞:
             not together with a lifetime limit.
     """
 

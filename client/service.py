@@ -264,11 +264,13 @@ class PartyService:
             index=envelope.index,
             plan=plan,
             records=_in(self._records, records.EmbeddedRecords),
-            ledger=self._ledger,
-            limits=self._limits,
-            data_set=self._data_set_of(plan),
-            encoder=self._encoder,
-            writers=self._writers,
+            party=answer.Party(
+                ledger=self._ledger,
+                limits=self._limits,
+                data_set=self._data_set_of(plan),
+                encoder=self._encoder,
+                writers=self._writers,
+            ),
         )
         if not ready:
             return m.Answer(ring.encode(counts))

@@ -11,7 +11,6 @@ from tqdm import tqdm
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.closed_set import make_query
-from common.queries.texts import TextSpec
 from server.federation.ask import Answered, Federation
 from server.llm.generate import generate, write
 from server.llm.spending import Spending
@@ -62,7 +61,7 @@ class Meter:
                 "index": answered.index,
                 "name": planned.name,
                 "mechanism": planned.mechanism,
-                "scale": planned.scale / planned.spec.grid,
+                "scale": planned.scale / planned.spec.noise_grid,
                 "survivors": answered.survivors,
                 "parties": plan.parties,
             }
@@ -88,8 +87,7 @@ def make_tools(
     def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         answered = federation.ask(name, nth, make_query(specs[name], arrays))
         meter.asked(setup.plan, answered)
-        # Bytes of texts are no votes: a grid there is that of the choice between them.
-        return answered.values / (1 if isinstance(specs[name], TextSpec) else specs[name].grid)
+        return answered.values / specs[name].grid
 
     def bar(total: int, about: str) -> Any:  # noqa: ANN401
         return tqdm(total=total, desc=about, unit="text", leave=False, postfix=_spent(setup.spending))

@@ -215,15 +215,15 @@ MUTATIONS = (
     mutation(
         "a subsample for each answer, accounted for as one",
         "client/answer.py",
-        "ledger.sample_key(run, draw, secure_bytes(32))",
+        "party.ledger.sample_key(run, draw, secure_bytes(32))",
         "secure_bytes(32)",
         AUDIT + "test_a_subsample_is_drawn_once_or_for_each_answer_as_planned",
     ),
     mutation(
         "records are touched before the charge is written",
         "client/answer.py",
-        "    entry = ledger.reserve(\n",
-        "    contribute.contribution(query, records)\n    entry = ledger.reserve(\n",
+        "    entry = party.ledger.reserve(\n",
+        "    contribute.contribution(query, records)\n    entry = party.ledger.reserve(\n",
         ANSWER + "test_the_charge_is_on_disk_before_records_are_touched",
     ),
     mutation(
@@ -250,7 +250,7 @@ MUTATIONS = (
     mutation(
         "fresh noise for an answer that is asked for again",
         "client/answer.py",
-        '    return _words(ledger.keep(run, index, noised.astype("<i8").tobytes()))',
+        '    return _words(party.ledger.keep(run, index, noised.astype("<i8").tobytes()))',
         "    return noised",
         ANSWER + "test_an_interrupted_query_gets_the_same_answer_from_a_new_process",
     ),

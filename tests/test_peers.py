@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from client import answer
-from client.contributions.votes import contribution
+from client.contributions.votes import votes_of
 from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
@@ -24,10 +24,11 @@ from common.errors import CaucusError, CheckpointError, ConfigError, DropoutErro
 from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.planned import PlannedQuery, release
 from common.privacy import accountant
-from common.queries import correct_count, histograms, in_party, self_similarity, sketch, terms
+from common.queries import correct_count, histograms, length_range, seed_choice, self_similarity, sketch, terms
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.votes import Votes, VotesSpec
@@ -61,8 +62,8 @@ QUESTIONS = (
     correct_count.CorrectCount(
         spec=CorrectCountSpec(), weights=ENCODER.encode(list(LABELS)), intercepts=np.zeros(2, dtype=np.float32)
     ),
-    in_party.LengthRange(spec=LengthRangeSpec(cap=30)),
-    in_party.SeedChoice(
+    length_range.LengthRange(spec=LengthRangeSpec(cap=30)),
+    seed_choice.SeedChoice(
         spec=SeedChoiceSpec(choices=30), vectors=ENCODER.encode(WORDS), labels=np.zeros(len(WORDS), dtype=np.int32)
     ),
 )
@@ -177,7 +178,7 @@ def test_votes_halve_from_rank_to_rank(top):
         spec=VotesSpec(top=top), vectors=candidates, labels=np.zeros(2 * top, dtype=np.int32)
     )  # fmt: skip
     record = np.array([[1, 0]], dtype=np.float32)
-    nearest, furthest = contribution(question, record, np.zeros(1, dtype=np.int32)).reshape(2, -1) / question.spec.grid
+    nearest, furthest = votes_of(question, record, np.zeros(1, dtype=np.int32)).reshape(2, -1) / question.spec.grid
     expected = [2.0**-q for q in range(top)] + [0] * top
     assert nearest.tolist() == expected
     assert furthest.tolist() == expected[::-1]

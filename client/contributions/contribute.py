@@ -1,28 +1,41 @@
 """What a party's records add to each query that is a sum over parties, before noise.
 
-A function of the records alone, in integers: contributions of disjoint records add up to that of all of them, but for
-self-similarity, whose pairs are within a party.
+A function of the records alone, in integers: contributions of disjoint records add up to that of all of them, except
+for self-similarity, whose pairs are within a party.
 """
 
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client.contributions import correct_count, histograms, similarity, sketch, votes
 from client.records import EmbeddedRecords
-from common.queries import closed_set, self_similarity
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
+from common.queries.page import Query
+from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
 from common.queries.votes import Votes
 
+CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.int64]]] = {
+    Votes: votes.contribution,
+    LabelHistogram: histograms.of_labels,
+    LengthHistogram: histograms.of_lengths,
+    Vocabulary: histograms.of_terms,
+    Sketch: sketch.contribution,
+    SelfSimilarity: similarity.contribution,
+    CorrectCount: correct_count.contribution,
+}
+"""The function of each query that is a sum over the parties."""
 
-def contribution(query: closed_set.Summed, records: EmbeddedRecords) -> NDArray[np.int64]:  # noqa: PLR0911 a case for each query
+
+def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
     """This party's contribution.
 
     Args:
-        query: What was asked.
+        query: The query, one of `CONTRIBUTIONS`.
         records: This party's records; of each owner at most `query.spec.max_records` (`EmbeddedRecords.limited`).
 
     Returns:
@@ -31,20 +44,4 @@ def contribution(query: closed_set.Summed, records: EmbeddedRecords) -> NDArray[
     Raises:
         ProtocolError: The query's vectors have another dimension than the records'.
     """
-    match query:
-        case Votes():
-            return votes.contribution(query, records.vectors, records.labels)
-        case LabelHistogram():
-            return histograms.of_labels(query, records)
-        case LengthHistogram():
-            return histograms.of_lengths(query, records)
-        case Vocabulary():
-            return histograms.of_terms(query, records)
-        case Sketch():
-            return sketch.contribution(query, records)
-        case self_similarity.SelfSimilarity():
-            return similarity.contribution(query, records)
-        case CorrectCount():
-            return correct_count.contribution(query, records)
-        case _:
-            assert_never(query)
+    return CONTRIBUTIONS[type(query)](query, records)

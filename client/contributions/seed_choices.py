@@ -10,13 +10,13 @@ from client.records import EmbeddedRecords
 from common.errors import ProtocolError
 from common.privacy import mechanisms
 from common.privacy.keystream import Keystream
-from common.queries import in_party
+from common.queries import seed_choice
 
 _CHUNK_BYTES = 64 << 20
 
 
 def choose(
-    query: in_party.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
+    query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
     """The candidates that were chosen, one for each of the plan's number of choices.
 
@@ -41,7 +41,7 @@ def choose(
     return np.sort(np.array(chosen, dtype=np.int64))
 
 
-def utilities(query: in_party.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
+def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
     """Utilities of all candidates for each of exactly `query.spec.choices` choosers, as `mechanisms.noisy_max` takes.
 
     With more records than choices those with the lowest keyed digests choose: a uniform draw of which one record more
@@ -74,6 +74,6 @@ def _of_record(cosines: NDArray[np.floating], own: NDArray[np.bool_], nearest: i
     if not nearest:
         return np.where(own, mechanisms.on_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)
-    # Of equals the first, whatever the cosines: exactly so many have utility 1.
+    # Ties go to the lower index, so that exactly `nearest` have utility 1, whatever the cosines.
     steps[np.lexsort((-cosines, ~own))[:nearest]] = mechanisms.UNIT
     return steps

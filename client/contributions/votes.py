@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from client.records import EmbeddedRecords
 from common.errors import InternalError, ProtocolError
 from common.queries.votes import Votes
 
@@ -27,7 +28,12 @@ _GROUP = 16
 _CHUNK_BYTES = 12 << 20
 
 
-def contribution(
+def contribution(query: Votes, records: EmbeddedRecords) -> npt.NDArray[np.int64]:
+    """Sum of this party's votes; see `votes_of`."""
+    return votes_of(query, records.vectors, records.labels)
+
+
+def votes_of(
     query: Votes,
     record_vectors: npt.NDArray[np.float32],
     record_labels: npt.NDArray[np.int32],

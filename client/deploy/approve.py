@@ -75,7 +75,9 @@ def _shown(case: Case, settings: HospitalSettings) -> Iterator[str]:
     )
     yield f"  the coordinator: {sums}"
     for query in plan.queries:
-        noise = f"{query.mechanism} noise, scale {query.scale / query.spec.grid:.3f}" if query.scale else "NO noise"
+        noise = (
+            f"{query.mechanism} noise, scale {query.scale / query.spec.noise_grid:.3f}" if query.scale else "NO noise"
+        )
         own = "" if query.summed or not plan.secure else ", NO masks: it sees this hospital's own answer"
         proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
         yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}{own}{proof}"

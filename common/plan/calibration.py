@@ -84,7 +84,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
     scales |= {query.name: query.scale for query in noised.queries}
     for query in plan.queries:
         if query.mechanism == "gaussian max":
-            scales[query.name] = query.spec.grid * gaussian_max.claimed_sigma(epsilon * query.share, plan.delta)
+            scales[query.name] = query.spec.noise_grid * gaussian_max.claimed_sigma(epsilon * query.share, plan.delta)
     queries = tuple(replace(query, scale=scales[query.name]) for query in plan.queries)
     return replace(noised, epsilon=math.inf, queries=queries)
 

@@ -26,9 +26,7 @@ from common.errors import ConfigError, PlanError
 from common.plan.planned import PlannedQuery, draws, release
 from common.privacy.accountant import Release
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
-from common.queries.closed_set import SummedSpec, spec_from_dict, spec_to_dict
-from common.queries.histograms import LabelHistogramSpec
-from common.queries.sketch import SketchSpec
+from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
 SMALLEST_SHARE = 2.0
@@ -331,9 +329,8 @@ def _check_query(plan: Plan, query: PlannedQuery) -> None:
             f"max_records of {query.name}", expected="1 at sample level", got=spec.max_records,
             do="Set the unit to user, or max_records to 1.",
         )  # fmt: skip
-    if isinstance(spec, LabelHistogramSpec | SketchSpec) and spec.labels != len(plan.labels):
-        raise PlanError(f"labels of {query.name}", expected=len(plan.labels), got=spec.labels)
-    if not isinstance(spec, SummedSpec):
+    spec.check(query.name, len(plan.labels))
+    if spec.largest is None:
         return
     share = plan.share_sigma(query)
     if query.mechanism == "gaussian" and 0 < share < SMALLEST_SHARE:

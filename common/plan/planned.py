@@ -10,8 +10,7 @@ from scipy.special import gammaln
 from common.errors import ConfigError
 from common.privacy.accountant import Release
 from common.privacy.mechanisms import SUMMED
-from common.queries.closed_set import Spec
-from common.queries.texts import UNPROVEN, FineTunedSpec
+from common.queries.page import Spec
 from common.validate import at_least, in_range, integers, one_of, printable
 
 SMALLEST_RATE = 2.0**-40
@@ -82,12 +81,12 @@ class PlannedQuery:
     @property
     def steps(self) -> int:
         """Noised sums behind one answer: steps of training, each on a subsample of its own; else 1."""
-        return self.spec.steps if isinstance(self.spec, FineTunedSpec) else 1
+        return self.spec.steps
 
     @property
     def unproven(self) -> bool:
         """Whether what is released has no proof, whatever the noise."""
-        return isinstance(self.spec, UNPROVEN)
+        return self.spec.unproven
 
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:

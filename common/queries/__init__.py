@@ -1,0 +1,14 @@
+"""The queries that a party can be asked, a page for each: specification, proof of its sensitivity, form on the wire.
+
+`page.py` says what a page states, `closed_set.py` lists all pages. To add a query that is a sum over the parties:
+
+1. Write its page here: a specification (`Spec`), whose docstring proves its sensitivity, and the query (`Query`) with
+   its arrays, their dtypes and their checks.
+2. Write its contribution in `client/contributions`, a function of query and records, and enter it in
+   `contribute.CONTRIBUTIONS`.
+3. Enter the pair of specification and query in `closed_set.QUERIES`.
+
+The test of its sensitivity belongs in `tests/properties/test_sensitivity.py`. A query that is answered inside the party
+has its case in `client/answer.py` instead of a contribution. Parties answer a new kind only if their limits name it:
+the lists of kinds in `configs/client.yaml`, `configs/simulation.yaml` and `client/deploy/create.py` are theirs.
+"""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ProtocolError
+from common.errors import PlanError, ProtocolError
 
 _NORM_TOLERANCE = 1e-3
 _LARGEST_ENTRY = 1e6
@@ -17,6 +17,22 @@ def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.in
     shaped(kind, "labels", labels, np.int32, (len(vectors),))
     if labels.min() < 0:
         raise wrong(kind, "labels", "numbers >= 0", int(labels.min()))
+
+
+def fitting(
+    kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32], *, labels_of_plan: int, dimensions: int
+) -> None:
+    """Refuse rows of another dimension than the agreed encoder's, and labels that the plan does not have."""
+    if vectors.shape[1] != dimensions:
+        raise wrong(kind, "vectors", f"{dimensions} dimensions", vectors.shape[1])
+    if labels.max() >= labels_of_plan:
+        raise wrong(kind, "labels", f"numbers below {labels_of_plan}", int(labels.max()))
+
+
+def same_labels(name: str, labels: int, labels_of_plan: int) -> None:
+    """Refuse the specification of the query of that name if it is for another number of labels than the plan's."""
+    if labels != labels_of_plan:
+        raise PlanError(f"labels of {name}", expected=labels_of_plan, got=labels)
 
 
 def unit_rows(kind: str, *, vectors: NDArray[np.float32]) -> None:

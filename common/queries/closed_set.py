@@ -1,8 +1,7 @@
 """The closed set of private queries: what a party can be asked, and how far one privacy unit can move the answer.
 
-A query has a public specification (here), which the plan fixes, prices and hashes before anything private is touched,
-and an asked form (`common/queries/arrays.py`), which adds what the coordinator learns to ask about during the run. Each
-answer is a vector of integers. A query that is not in this file, or in `common/queries/texts.py`, cannot be asked.
+Each query has a page in this package, with its specification, the proof of its sensitivity and its arrays
+(`common/queries/page.py`). Each answer is a vector of integers. A query that is not in `QUERIES` cannot be asked.
 
     specification        one record adds                              noise                     answer of L parties
     VotesSpec            integers 2^(Q-q) to its Q nearest (furthest) Gaussian, Laplace         sum
@@ -21,12 +20,8 @@ A keyword histogram (each record votes for the nearest keyword of its label) is 
 Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
 which a party keeps at most m = `max_records` by a rule that looks at that user's records only. Adding those m one after
 the other, the changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record. Each
-proof below is therefore for one record. All but the last ones are sums over the parties' disjoint records; one
-record is in one party, so the bounds hold for the sum as they stand, and for answers side by side too.
-
-Each specification says besides: `kind`, its name; `mechanisms` that may make it private; `grid`, the integer units in
-one vote, record, cosine or feature; `sensitivity` of the answer on that grid; and, for sums, `largest`, the most that
-one record can add to a coordinate.
+proof is therefore for one record. All but the last three are sums over the parties' disjoint records; one record is in
+one party, so the bounds hold for the sum as they stand, and for answers side by side too.
 """
 
 import hashlib
@@ -34,7 +29,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,29 +44,36 @@ from common.queries.histograms import (
     Vocabulary,
     VocabularySpec,
 )
-from common.queries.in_party import LengthRange, LengthRangeSpec, SeedChoice, SeedChoiceSpec
+from common.queries.length_range import LengthRange, LengthRangeSpec
+from common.queries.page import Query as Query  # noqa: PLC0414 the types of the closed set's members, exported with it
+from common.queries.page import Spec as Spec  # noqa: PLC0414
+from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
-from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts, TextSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
 from common.queries.votes import Votes, VotesSpec
 
-SummedSpec = (
-    VotesSpec
-    | LabelHistogramSpec
-    | LengthHistogramSpec
-    | VocabularySpec
-    | SketchSpec
-    | SelfSimilaritySpec
-    | CorrectCountSpec
+QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
+    (VotesSpec, Votes),
+    (LabelHistogramSpec, LabelHistogram),
+    (LengthHistogramSpec, LengthHistogram),
+    (VocabularySpec, Vocabulary),
+    (SketchSpec, Sketch),
+    (SelfSimilaritySpec, SelfSimilarity),
+    (CorrectCountSpec, CorrectCount),
+    (LengthRangeSpec, LengthRange),
+    (SeedChoiceSpec, SeedChoice),
+    (AbstractedSeedsSpec, Texts),
+    (FineTunedSpec, Texts),
+    (RewrittenSpec, Texts),
 )
-Spec = SummedSpec | LengthRangeSpec | SeedChoiceSpec | TextSpec
+"""The closed set: each specification with the form in which it is asked."""
 
-_KINDS: dict[str, type[Spec]] = {spec.kind: spec for spec in get_args(Spec)}
-KINDS = tuple(_KINDS)
+KINDS = tuple(spec.kind for spec, _ in QUERIES)
 """Names of all queries."""
 
-PROVEN = tuple(kind for kind, spec in _KINDS.items() if not issubclass(spec, UNPROVEN))
-"""Of those whose answers have a proof."""
+PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
+"""Names of the queries whose answers have a proof."""
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
@@ -86,55 +88,21 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
         ConfigError: No query of that name has just these fields, or a value is out of range.
     """
     values = dict(plain)
-    spec = _KINDS.get(values.pop("kind", ""))
-    if spec is None or set(values) != {field.name for field in fields(spec)}:
-        raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
-    return spec(**values)
-
-
-Summed = Votes | LabelHistogram | LengthHistogram | Vocabulary | Sketch | SelfSimilarity | CorrectCount
-
-
-Query = Summed | LengthRange | SeedChoice | Texts
-
-
-_QUERY_OF_KIND: dict[str, type[Query]] = {
-    VotesSpec.kind: Votes,
-    LabelHistogramSpec.kind: LabelHistogram,
-    LengthHistogramSpec.kind: LengthHistogram,
-    VocabularySpec.kind: Vocabulary,
-    SketchSpec.kind: Sketch,
-    SelfSimilaritySpec.kind: SelfSimilarity,
-    CorrectCountSpec.kind: CorrectCount,
-    LengthRangeSpec.kind: LengthRange,
-    SeedChoiceSpec.kind: SeedChoice,
-    AbstractedSeedsSpec.kind: Texts,
-    FineTunedSpec.kind: Texts,
-    RewrittenSpec.kind: Texts,
-}
-
-
-DTYPES = {
-    "vectors": "<f4",
-    "labels": "<i4",
-    "edges": "<i4",
-    "terms": "|u1",
-    "frequencies": "<f4",
-    "phases": "<f4",
-    "weights": "<f4",
-    "intercepts": "<f4",
-}
-"""Of each array, as it travels."""
+    kind = values.pop("kind", "")
+    for spec, _ in QUERIES:
+        if spec.kind == kind and set(values) == {field.name for field in fields(spec)}:
+            return spec(**values)
+    raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
 
 
 def inputs(query: Query) -> dict[str, NDArray[Any]]:
     """The query's arrays by name."""
-    return {field.name: getattr(query, field.name) for field in fields(query) if field.name != "spec"}
+    return {name: getattr(query, name) for name in query.dtypes}
 
 
 def to_bytes(query: Query) -> bytes:
     """The contents of all arrays, one after the other, little-endian, row by row."""
-    return b"".join(array.astype(DTYPES[name], copy=False).tobytes() for name, array in inputs(query).items())
+    return b"".join(array.astype(query.dtypes[name], copy=False).tobytes() for name, array in inputs(query).items())
 
 
 def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -> Query:
@@ -143,11 +111,12 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
     Raises:
         ProtocolError: They are not its arrays, or sizes disagree.
     """
+    dtypes = _query_type(spec).dtypes
     arrays, start = {}, 0
     for name, shape in shapes.items():
-        if name not in DTYPES:
-            raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"among {', '.join(DTYPES)}", got="another")
-        dtype = np.dtype(DTYPES[name])
+        if name not in dtypes:
+            raise ProtocolError(f"arrays of a {spec.kind} query", expected=list(dtypes), got="another")
+        dtype = np.dtype(dtypes[name])
         end = start + math.prod(shape) * dtype.itemsize
         if end > len(data):
             raise ProtocolError(f"{name} of a {spec.kind} query", expected=f"{shape} {dtype}", got="fewer bytes")
@@ -164,11 +133,10 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
     Raises:
         ProtocolError: They are not its arrays.
     """
-    kind = _QUERY_OF_KIND[spec.kind]
-    expected = {field.name for field in fields(kind)} - {"spec"}
-    if set(arrays) != expected:
-        raise ProtocolError(f"arrays of a {spec.kind} query", expected=sorted(expected), got=sorted(arrays))
-    return kind(spec=spec, **arrays)  # type: ignore[arg-type]
+    query = _query_type(spec)
+    if set(arrays) != set(query.dtypes):
+        raise ProtocolError(f"arrays of a {spec.kind} query", expected=sorted(query.dtypes), got=sorted(arrays))
+    return query(spec=spec, **arrays)  # type: ignore[call-arg]
 
 
 def digest(query: Query) -> bytes:
@@ -177,3 +145,10 @@ def digest(query: Query) -> bytes:
     running = hashlib.sha256(b"caucus/query/2" + json.dumps(header, sort_keys=True).encode() + b"\0")
     running.update(to_bytes(query))
     return running.digest()
+
+
+def _query_type(spec: Spec) -> type[Query]:
+    for specification, query in QUERIES:
+        if specification is type(spec):
+            return query
+    raise ProtocolError("query", expected=f"one of {', '.join(KINDS)}", got=spec.kind)

@@ -1,5 +1,6 @@
 """On how many records a released classifier is right."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,11 +10,12 @@ from numpy.typing import NDArray
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
 from common.queries.arrays import bounded, shape_of, shaped, wrong
+from common.queries.page import Query, Spec
 from common.validate import integers_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectCountSpec:
+class CorrectCountSpec(Spec):
     """On how many records a released classifier is right, and how many there are (federated evaluation).
 
     The classifier is public, so a record adds 1 for being there and 1 if the classifier is right on it: l1 = 2,
@@ -34,21 +36,22 @@ class CorrectCountSpec:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1, 1), self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CorrectCount:
+class CorrectCount(Query):
     """A linear classifier over the agreed encoder's vectors.
 
     Attributes:
         spec: The planned specification.
         weights: (labels, dim) float32.
-        intercepts: (labels,) float32. The prediction is the label of the highest weights . x + intercept, of equals
-            the first.
+        intercepts: (labels,) float32. The prediction is the label with the highest weights . x + intercept; ties
+            go to the lower index.
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {"weights": "<f4", "intercepts": "<f4"}
     spec: CorrectCountSpec
     weights: NDArray[np.float32]
     intercepts: NDArray[np.float32]
@@ -58,6 +61,11 @@ class CorrectCount:
             raise wrong(self.spec.kind, "weights", "a non-empty (labels, dim) float32 array", shape_of(self.weights))
         shaped(self.spec.kind, "intercepts", self.intercepts, np.float32, (len(self.weights),))
         bounded(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
+
+    def check(self, labels: int, dimensions: int) -> None:
+        """See `Query.check`."""
+        if self.weights.shape != (labels, dimensions):
+            raise wrong(self.spec.kind, "weights", f"{labels} labels, {dimensions} dimensions", self.weights.shape)
 
     @property
     def length(self) -> int:

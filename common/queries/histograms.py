@@ -1,5 +1,6 @@
 """Histograms of labels, of lengths and of the terms of a public vocabulary."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,13 +9,14 @@ from numpy.typing import NDArray
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import shaped, wrong
+from common.queries.arrays import same_labels, shaped, wrong
+from common.queries.page import Query, Spec
 from common.queries.terms import check_terms
 from common.validate import integers_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelHistogramSpec:
+class LabelHistogramSpec(Spec):
     """How many records have each label of the plan.
 
     A record has one label and adds 1 there; records of labels outside the plan add nothing. l1 = l2 = 1.
@@ -34,14 +36,18 @@ class LabelHistogramSpec:
     def __post_init__(self) -> None:
         integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
 
+    def check(self, name: str, labels: int) -> None:
+        """See `Spec.check`."""
+        same_labels(name, self.labels, labels)
+
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1,), self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LengthHistogramSpec:
+class LengthHistogramSpec(Spec):
     """How many records have a length, in words, within each bin (DPGA-TextSyn, section 3.2).
 
     The bins are public and disjoint and cover everything: shorter texts than the first and longer ones than the last
@@ -64,12 +70,12 @@ class LengthHistogramSpec:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1,), self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VocabularySpec:
+class VocabularySpec(Spec):
     """In how many records each term of a public vocabulary is among the first k (DP-KPS, section 2).
 
     The vocabulary is public, every one of its terms has a coordinate with noise, zero counts too, and which terms of a
@@ -94,13 +100,13 @@ class VocabularySpec:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((1,) * self.first, self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LabelHistogram:
-    """Nothing more to ask: the labels are the plan's."""
+class LabelHistogram(Query):
+    """The query has no arrays: the labels are the plan's."""
 
     spec: LabelHistogramSpec
 
@@ -111,7 +117,7 @@ class LabelHistogram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LengthHistogram:
+class LengthHistogram(Query):
     """Where the bins lie.
 
     Attributes:
@@ -119,6 +125,7 @@ class LengthHistogram:
         edges: (bins - 1,) int32, ascending: a text of w words is in the bin after the last edge that is at most w.
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {"edges": "<i4"}
     spec: LengthHistogramSpec
     edges: NDArray[np.int32]
 
@@ -134,7 +141,7 @@ class LengthHistogram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Vocabulary:
+class Vocabulary(Query):
     """Which terms to look for.
 
     Attributes:
@@ -142,6 +149,7 @@ class Vocabulary:
         terms: (bytes,) uint8: the terms in UTF-8, each followed by a line feed; see `encode_terms`.
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {"terms": "|u1"}
     spec: VocabularySpec
     terms: NDArray[np.uint8]
 

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
+from common.queries.page import Query, Spec
 from common.validate import integers_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelfSimilaritySpec:
+class SelfSimilaritySpec(Spec):
     """Mean cosine of pairs of records (DPGA-TextSyn's starting tau): the sum of cosines, and the number of pairs.
 
     A keyed digest of a record's text and label puts it into one of `buckets`; equal records are told apart by number,
@@ -36,7 +37,7 @@ class SelfSimilaritySpec:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         return Sensitivity.of((self.grid, self.grid), self.max_records)
 
     @property
@@ -46,8 +47,8 @@ class SelfSimilaritySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SelfSimilarity:
-    """Nothing more to ask."""
+class SelfSimilarity(Query):
+    """The query has no arrays."""
 
     spec: SelfSimilaritySpec
 

@@ -10,6 +10,7 @@ s_i f_i(y) / (n B), twice that for paired features.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,13 +20,14 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import bounded, shaped, unit_rows, wrong
+from common.queries.arrays import bounded, same_labels, shaped, unit_rows, wrong
+from common.queries.page import Query, Spec
 from common.queries.terms import check_terms
 from common.validate import flags, integers_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SketchSpec:
+class SketchSpec(Spec):
     """Sketch of a kernel density of each label's phrases (DP-KPS, sections 2 and A.2; Wagner et al. 2023).
 
     A record's points are its first k terms of the vocabulary, each as its public vector; or one point, its first
@@ -76,9 +78,13 @@ class SketchSpec:
         if self.paired and self.features % 2:
             raise ConfigError("features", expected="an even number of paired ones", got=self.features)
 
+    def check(self, name: str, labels: int) -> None:
+        """See `Spec.check`."""
+        same_labels(name, self.labels, labels)
+
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         if not self.paired:
             return Sensitivity.of((self.largest,) * self.features, self.max_records)
         l2_squared = self.features * self.grid**2 // 2 + 1
@@ -95,7 +101,7 @@ class SketchSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sketch:
+class Sketch(Query):
     """The terms with their vectors, and the sketch's frequencies.
 
     Attributes:
@@ -107,6 +113,12 @@ class Sketch:
         phases: (features,) float32; (0,) for paired features.
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {
+        "terms": "|u1",
+        "vectors": "<f4",
+        "frequencies": "<f4",
+        "phases": "<f4",
+    }
     spec: SketchSpec
     terms: NDArray[np.uint8]
     vectors: NDArray[np.float32]

@@ -5,8 +5,8 @@
     FineTunedSpec         drawn from a model that was fine-tuned on records   DP-SGD                   (epsilon, delta)
     RewrittenSpec         a record, rewritten                                 none                     none: infinity
 
-How many texts there are, and how long they may be, is public. What has no proof costs infinity (`UNPROVEN`): a party
-answers it only where its own limits name the kind and say `unsafe_unproven`.
+How many texts there are, and how long they may be, is public. What has no proof costs infinity (`Spec.unproven`): a
+party answers it only if its own limits name the kind and say `unsafe_unproven`.
 """
 
 import math
@@ -16,19 +16,20 @@ from typing import ClassVar
 from common.errors import ConfigError
 from common.privacy.sensitivity import Sensitivity
 from common.queries import text_codec
+from common.queries.page import Query, Spec
 from common.validate import integers_in
 
 _LARGEST_COUNT = 2**16
 _LONGEST = 2**16
 
 MOST_TRAINABLE = 2**28
-"""Weights that a party trains, at most; a square."""
+"""Largest number of weights that a party trains; a square."""
 MOST_STEPS = 100_000
 _LARGEST_RATE = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbstractedSeedsSpec:
+class AbstractedSeedsSpec(Spec):
     r"""Of each drawn record one of K abstractions, chosen by noised similarity (RPSG, sections 3.1 and 3.2).
 
     No proof, and an infinite cost. The paper takes the choice for a Gaussian mechanism of l2 sensitivity 1 and all that
@@ -66,8 +67,10 @@ class AbstractedSeedsSpec:
     """
 
     kind: ClassVar[str] = "abstracted seeds"
+    unproven: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian max",)
-    grid: ClassVar[int] = 2**20
+    grid: ClassVar[int] = 1
+    utility_grid: ClassVar[int] = 2**20
     choices: int
     longest: int = 2048
     candidates: int = 5
@@ -81,17 +84,22 @@ class AbstractedSeedsSpec:
 
     @property
     def texts(self) -> int:
-        """In an answer."""
+        """Number of texts in an answer."""
         return self.choices
 
     @property
+    def noise_grid(self) -> int:
+        """Integer units in a utility of 1."""
+        return self.utility_grid
+
+    @property
     def sensitivity(self) -> Sensitivity:
-        """Of the utilities of one choice among fixed candidates, on the grid; the text has none."""
-        return Sensitivity.of((self.grid,) * self.candidates, self.max_records)
+        """Of the utilities of one choice among fixed candidates, on their grid; the text has none."""
+        return Sensitivity.of((self.utility_grid,) * self.candidates, self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FineTunedSpec:
+class FineTunedSpec(Spec):
     r"""Texts from a language model that the party fine-tuned on its records by DP-SGD (Abadi et al. 2016).
 
     A step, given the weights before it: each unit takes part with probability q, independently of the others
@@ -161,13 +169,13 @@ class FineTunedSpec:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of one step's sum, in whole numbers."""
+        """Sensitivity of one step's sum, in whole numbers."""
         moved = self.max_records * self.resolution
         return Sensitivity(l1=moved * math.isqrt(MOST_TRAINABLE), l2_squared=moved**2, touched=MOST_TRAINABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewrittenSpec:
+class RewrittenSpec(Spec):
     """Drawn records, each rewritten by the party's own language models until they find it private (RUPTA).
 
     No noise, no proof, and an infinite cost: a text is a function of one record, and the models' opinion of it is no
@@ -181,6 +189,7 @@ class RewrittenSpec:
     """
 
     kind: ClassVar[str] = "rewritten records"
+    unproven: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = ("none",)
     grid: ClassVar[int] = 1
     texts: int
@@ -202,13 +211,10 @@ class RewrittenSpec:
 
 TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
-UNPROVEN = (AbstractedSeedsSpec, RewrittenSpec)
-"""What is released has no proof, whatever the noise."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Texts:
-    """Nothing more to ask, whichever kind it is: labels are the plan's, models and records the party's."""
+class Texts(Query):
+    """The query has no arrays, whichever kind it is: labels are the plan's, models and records the party's."""
 
     spec: TextSpec
 

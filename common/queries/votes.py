@@ -1,5 +1,6 @@
 """Nearest and furthest votes: how they are specified, why they are private, and the form in which they are asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import labelled_rows
+from common.queries.arrays import fitting, labelled_rows
+from common.queries.page import Query, Spec
 from common.validate import flags, integers_in
 
 MOST_VOTES = 20
@@ -16,7 +18,7 @@ MOST_VOTES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VotesSpec:
+class VotesSpec(Spec):
     r"""Nearest and furthest votes of WASP (section 3.3), on the integer grid that is `grid` = f 2^(Q-1) times votes.
 
     A record gives its q-th nearest candidate of its own label 2^-(q-1) votes, q = 1..Q, and, in a second half of the
@@ -61,7 +63,7 @@ class VotesSpec:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the sum, on the grid."""
+        """Sensitivity of the sum, on the grid."""
         half = tuple(self.fine << q for q in range(self.top))
         return Sensitivity.of(tuple(sorted(half + half)) if self.furthest else half, self.max_records)
 
@@ -77,7 +79,7 @@ class VotesSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Votes:
+class Votes(Query):
     """Which candidates there are.
 
     Attributes:
@@ -89,12 +91,17 @@ class Votes:
         ProtocolError: If the arrays are not such; so for all queries below.
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}
     spec: VotesSpec
     vectors: NDArray[np.float32]
     labels: NDArray[np.int32]
 
     def __post_init__(self) -> None:
         labelled_rows(self.spec.kind, self.vectors, self.labels)
+
+    def check(self, labels: int, dimensions: int) -> None:
+        """See `Query.check`."""
+        fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property
     def length(self) -> int:

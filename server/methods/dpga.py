@@ -30,7 +30,7 @@ from common import validate
 from common.errors import ConfigError, ProviderError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
-from common.queries.in_party import LengthRangeSpec
+from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Task

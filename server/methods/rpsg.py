@@ -28,7 +28,7 @@ from common import rng, validate
 from common.errors import ConfigError, ProtocolError
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
-from common.queries.in_party import SeedChoiceSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Task

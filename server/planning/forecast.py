@@ -18,7 +18,8 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
 from common.queries.closed_set import make_query
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import TextSpec
 from server.domain import Task
 from server.llm import prompts

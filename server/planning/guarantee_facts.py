@@ -76,7 +76,7 @@ def describe(
 
 def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
     """One planned query; scales and sensitivities in votes, records, cosines or features."""
-    spec, grid = planned.spec, planned.spec.grid
+    spec, grid = planned.spec, planned.spec.noise_grid
     return {
         "name": planned.name,
         "times": planned.times,
@@ -123,7 +123,7 @@ def _choice(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return {}
-    sigma = planned.scale / spec.grid
+    sigma = planned.scale / spec.utility_grid
     return {
         "choice": {
             "claimed_epsilon": gaussian_max.claimed_epsilon(sigma, plan.delta),

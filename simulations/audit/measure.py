@@ -30,9 +30,9 @@ from common import rng
 from common.domain import Record
 from common.plan.planned import PlannedQuery
 from common.privacy.gaussian import gaussian_epsilon, gaussian_mu
-from common.queries import closed_set, histograms, in_party
+from common.queries import closed_set, histograms, length_range
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
-from common.queries.in_party import LengthRangeSpec
+from common.queries.length_range import LengthRangeSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from simulations.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
@@ -120,7 +120,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
         *[("votes", Votes(spec=votes, vectors=_candidates(), labels=of_label))] * 2,
         ("labels", histograms.LabelHistogram(spec=labels)),
         *[("terms", vocabulary)] * 2,
-        ("lengths", in_party.LengthRange(spec=cap)),
+        ("lengths", length_range.LengthRange(spec=cap)),
     ]
     with noted() as (drawn, entropy):
         answers = ask(plan, questions, [[] for _ in range(5)])

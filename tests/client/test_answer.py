@@ -17,9 +17,13 @@ def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN,
     owners = [0] * len(private) if agreed.unit == "user" else None
     mine = embed(private, LABELS, ENCODER, owners)
     return answer.answer(
-        asked, run=run, index=index, plan=agreed, records=mine, ledger=ledger, limits=limits, data_set=data_set,
-        encoder=ENCODER, writers={},
-    )  # fmt: skip
+        asked,
+        run=run,
+        index=index,
+        plan=agreed,
+        records=mine,
+        party=answer.Party(ledger=ledger, limits=limits, data_set=data_set, encoder=ENCODER, writers={}),
+    )
 
 
 @pytest.fixture

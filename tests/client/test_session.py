@@ -6,7 +6,7 @@ from client.session import RefusalError, Session, Step
 from common import messages as m
 from common.messages import Reason
 from common.plan.planned import PlannedQuery
-from common.queries.in_party import LengthRangeSpec
+from common.queries.length_range import LengthRangeSpec
 from tests.support.federations import plan, query, roster
 
 PLANS = {

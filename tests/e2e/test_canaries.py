@@ -91,7 +91,7 @@ def watched(monkeypatch):
         return counts
 
     def asked(query, **kwargs):
-        at.append((kwargs["index"], kwargs["ledger"]._path.stem))
+        at.append((kwargs["index"], kwargs["party"].ledger._path.stem))
         return ask(query, **kwargs)
 
     def drawn(kind, real):

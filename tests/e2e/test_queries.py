@@ -21,7 +21,8 @@ from common.ledger.ledger import Ledger
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import KINDS, digest, inputs, make_query
 from common.queries.histograms import LengthHistogramSpec, VocabularySpec
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from tests.support.federations import (

@@ -23,7 +23,7 @@ from common.plan.planned import PlannedQuery
 from common.privacy.accountant import epsilon
 from common.queries import text_codec
 from common.queries.closed_set import KINDS
-from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
 from common.queries.votes import VotesSpec
 from server.planning.guarantee_facts import describe
 from tests.support.federations import LABELS, OPEN, federation, plan, query, records, roster, service
@@ -119,7 +119,7 @@ def test_each_partys_texts_come_as_they_were_written_once_and_for_all(kind, mode
     for (entry,) in world.ledgers():
         assert entry.release == world.agreed.answer_release(0)
         assert (entry.committed, entry.answer) == (True, None)
-        if isinstance(spec, UNPROVEN):
+        if spec.unproven:
             assert epsilon([entry.cost], 1e-5) == math.inf
 
 

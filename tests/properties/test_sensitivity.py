@@ -17,7 +17,7 @@ from client.contributions import histograms, seed_choices
 from client.contributions.contribute import contribution
 from client.records import EmbeddedRecords
 from common.privacy.mechanisms import UNIT
-from common.queries import correct_count, in_party, self_similarity, terms, votes
+from common.queries import correct_count, seed_choice, self_similarity, terms, votes
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import (
     LabelHistogram,
@@ -27,7 +27,7 @@ from common.queries.histograms import (
     Vocabulary,
     VocabularySpec,
 )
-from common.queries.in_party import SeedChoiceSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from tests.support import asking
@@ -299,7 +299,7 @@ def test_a_record_moves_each_count_of_a_length_range_by_at_most_one():
 
 
 def _seed_choice(labels, **spec):
-    return in_party.SeedChoice(
+    return seed_choice.SeedChoice(
         spec=SeedChoiceSpec(**spec), vectors=_DIRECTIONS, labels=np.array(labels, dtype=np.int32)
     )
 

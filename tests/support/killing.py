@@ -83,7 +83,7 @@ def arm(diary, event=None):
             _note(diary, name, args, kwargs)
             result = inner(*args, **kwargs)
             if name == "client.answer.answer":
-                diary.write("answer", kwargs["index"], kwargs["ledger"]._path.name, _digest(result))
+                diary.write("answer", kwargs["index"], kwargs["party"].ledger._path.name, _digest(result))
             happens(f"after {name}")
             return result
 

@@ -8,7 +8,7 @@ import pytest
 
 from common import rng
 from common.errors import ConfigError
-from common.queries import closed_set, in_party, votes
+from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
 from common.queries.texts import Texts
 from server.domain import Task
@@ -76,14 +76,13 @@ class World:
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
         query = closed_set.make_query(planned.spec, arrays)
-        if isinstance(query, votes.Votes):
-            assert query.labels.max() < len(TASK.labels)
+        query.check(labels=len(TASK.labels), dimensions=embed(["any"]).shape[1])
         self.asked.append((name, nth, query))
         given = self.answers(name, nth, query)
         if given is not None:
             return np.asarray(given, dtype=np.float64)
         draws = np.random.default_rng(int.from_bytes(closed_set.digest(query)[:8]))
-        if isinstance(query, in_party.SeedChoice):
+        if isinstance(query, seed_choice.SeedChoice):
             return np.sort(draws.integers(len(query.vectors), size=(PARTIES, query.length))).astype(np.float64)
         if isinstance(query, Texts):
             return np.array([self._texts(party, query.spec) for party in range(PARTIES)], dtype=np.float64)

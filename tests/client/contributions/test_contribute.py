@@ -1,12 +1,11 @@
 """All queries alike: integers of the query's length, and sums over parties that equal the whole."""
 
-import typing
-
 import numpy as np
 import pytest
 
-from client.contributions.contribute import contribution
+from client.contributions.contribute import CONTRIBUTIONS, contribution
 from common.errors import ProtocolError
+from common.privacy.mechanisms import SUMMED
 from common.queries import closed_set, correct_count, self_similarity
 from common.queries.correct_count import CorrectCountSpec
 from tests.support.asking import chosen, embedded, every_summed_query, random_records, unit
@@ -16,7 +15,8 @@ _DIM = 24
 
 def test_there_is_a_query_of_each_kind_here():
     queries = every_summed_query(np.random.default_rng(1), _DIM)
-    assert {type(query) for query in queries} == set(typing.get_args(closed_set.Summed))
+    assert {type(query) for query in queries} == set(CONTRIBUTIONS)
+    assert set(CONTRIBUTIONS) == {query for spec, query in closed_set.QUERIES if spec.mechanisms == SUMMED}
 
 
 @pytest.mark.parametrize("place", range(9))

@@ -4,8 +4,8 @@ import pytest
 from client.contributions import seed_choices
 from common.errors import ProtocolError
 from common.privacy.mechanisms import UNIT
-from common.queries import in_party
-from common.queries.in_party import SeedChoiceSpec
+from common.queries import seed_choice
+from common.queries.seed_choice import SeedChoiceSpec
 from tests.support.asking import chosen, embedded, random_units, unit
 
 KEY = bytes(range(32))
@@ -13,7 +13,7 @@ KEY = bytes(range(32))
 
 def _query(choices, vectors, labels=None, nearest=0):
     labels = np.zeros(len(vectors), np.int32) if labels is None else np.array(labels, np.int32)
-    return in_party.SeedChoice(spec=SeedChoiceSpec(choices=choices, nearest=nearest), vectors=vectors, labels=labels)
+    return seed_choice.SeedChoice(spec=SeedChoiceSpec(choices=choices, nearest=nearest), vectors=vectors, labels=labels)
 
 
 def _records(count, dim=3):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from client.contributions import votes as client_votes
-from client.contributions.votes import contribution
+from client.contributions.votes import votes_of
 from common.errors import InternalError, ProtocolError
 from common.queries.votes import Votes, VotesSpec
 
@@ -69,12 +69,10 @@ def test_equals_the_definition(monkeypatch, top, group):
     labels = rng.integers(0, 3, len(vectors))
     record_labels = rng.integers(0, 4, len(records)).astype(np.int32)
     query = _query(vectors, labels, top=top)
-    np.testing.assert_array_equal(
-        contribution(query, records, record_labels), _reference(query, records, record_labels)
-    )
+    np.testing.assert_array_equal(votes_of(query, records, record_labels), _reference(query, records, record_labels))
     one_label = _query(vectors, top=top)
     zeros = np.zeros(len(records), np.int32)
-    np.testing.assert_array_equal(contribution(one_label, records, zeros), _reference(one_label, records, zeros))
+    np.testing.assert_array_equal(votes_of(one_label, records, zeros), _reference(one_label, records, zeros))
 
 
 @pytest.mark.parametrize("perturb", [0.0, 0.9])
@@ -90,7 +88,7 @@ def test_float32_error_up_to_its_bound_changes_nothing(monkeypatch, perturb):
 
     expected = _reference(query, records, labels)
     monkeypatch.setattr(client_votes, "_ranked", with_error)
-    np.testing.assert_array_equal(contribution(query, records, labels), expected)
+    np.testing.assert_array_equal(votes_of(query, records, labels), expected)
 
 
 @pytest.mark.parametrize("centre", [0.0, 2.0])
@@ -101,27 +99,27 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
     records = _random(rng, 400, 96, centre)
     labels = rng.integers(0, 2, 400).astype(np.int32)
     query = _query(vectors, rng.integers(0, 2, 700))
-    central = contribution(query, records, labels)
+    central = votes_of(query, records, labels)
     monkeypatch.setattr(client_votes, "_CHUNK_BYTES", 4 * 700 * 7)
-    np.testing.assert_array_equal(contribution(query, records, labels), central)
+    np.testing.assert_array_equal(votes_of(query, records, labels), central)
     order = rng.permutation(400)
     for parties in (2, 5, 60):
         split = np.array_split(order, parties)
-        np.testing.assert_array_equal(sum(contribution(query, records[p], labels[p]) for p in split), central)
+        np.testing.assert_array_equal(sum(votes_of(query, records[p], labels[p]) for p in split), central)
 
 
 def test_weights_of_three_and_four_votes():
     angles = np.array([0.1, 0.4, 0.7, 1.0, 1.3])
     vectors = _unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))
     record, label = np.array([[1, 0]], np.float32), np.zeros(1, np.int32)
-    assert contribution(_query(vectors, top=4), record, label).tolist() == [8, 4, 2, 1, 0, 0, 1, 2, 4, 8]
-    assert contribution(_query(vectors, top=3, furthest=False), record, label).tolist() == [4, 2, 1, 0, 0]
-    assert contribution(_query(vectors, top=3, furthest=False, fine=5), record, label).tolist() == [20, 10, 5, 0, 0]
+    assert votes_of(_query(vectors, top=4), record, label).tolist() == [8, 4, 2, 1, 0, 0, 1, 2, 4, 8]
+    assert votes_of(_query(vectors, top=3, furthest=False), record, label).tolist() == [4, 2, 1, 0, 0]
+    assert votes_of(_query(vectors, top=3, furthest=False, fine=5), record, label).tolist() == [20, 10, 5, 0, 0]
 
 
 def test_ties_go_to_the_lower_index_in_both_directions():
     vectors = np.repeat(_unit([[1, 0], [0, 1]]), 30, axis=0)
-    got = contribution(_query(vectors, top=2), np.array([[1, 0]], np.float32), np.zeros(1, np.int32))
+    got = votes_of(_query(vectors, top=2), np.array([[1, 0]], np.float32), np.zeros(1, np.int32))
     assert np.flatnonzero(got).tolist() == [0, 1, 60 + 30, 60 + 31]
     assert got[[0, 1, 90, 91]].tolist() == [2, 1, 2, 1]
 
@@ -129,9 +127,9 @@ def test_ties_go_to_the_lower_index_in_both_directions():
 def test_fewer_candidates_than_votes_no_candidates_and_no_records():
     query = _query(_unit([[1, 0], [0, 1]]), [0, 0], top=4)
     record = np.array([[1, 0]], np.float32)
-    assert contribution(query, record, np.zeros(1, np.int32)).tolist() == [8, 4, 4, 8]
-    assert not contribution(query, record, np.ones(1, np.int32)).any()
-    empty = contribution(query, np.empty((0, 2), np.float32), np.empty(0, np.int32))
+    assert votes_of(query, record, np.zeros(1, np.int32)).tolist() == [8, 4, 4, 8]
+    assert not votes_of(query, record, np.ones(1, np.int32)).any()
+    empty = votes_of(query, np.empty((0, 2), np.float32), np.empty(0, np.int32))
     assert empty.tolist() == [0, 0, 0, 0]
     assert empty.dtype == np.int64
 
@@ -139,6 +137,6 @@ def test_fewer_candidates_than_votes_no_candidates_and_no_records():
 def test_mismatched_arguments_are_refused():
     query, labels = _query(_unit([[1, 0]])), np.zeros(2, np.int32)
     with pytest.raises(ProtocolError, match="dimension"):
-        contribution(query, np.ones((2, 3), np.float32), labels)
+        votes_of(query, np.ones((2, 3), np.float32), labels)
     with pytest.raises(InternalError):
-        contribution(query, np.ones((3, 2), np.float32), labels)
+        votes_of(query, np.ones((3, 2), np.float32), labels)

@@ -17,7 +17,7 @@ from client.session import RefusalError
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
-from common.queries.in_party import SeedChoiceSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import PartyFile

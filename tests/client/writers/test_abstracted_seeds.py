@@ -43,7 +43,7 @@ def seeds(abstraction, sentiment=None, **settings):
 def write(made, texts, *, choices=3, sigma=0.0, candidates=5, key=bytes(32)):
     private = [Record(text, LABELS[place % 2]) for place, text in enumerate(texts)]
     spec = AbstractedSeedsSpec(choices=choices, candidates=candidates)
-    planned = PlannedQuery(name="seeds", spec=spec, mechanism="gaussian max", scale=sigma * spec.grid)
+    planned = PlannedQuery(name="seeds", spec=spec, mechanism="gaussian max", scale=sigma * spec.noise_grid)
     made.check(planned, LABELS)
     return made.write(planned, embed(private, LABELS, ENCODER), labels=LABELS, encoder=ENCODER, key=key)
 

@@ -11,7 +11,8 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec, VocabularySpec
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
@@ -213,7 +214,7 @@ def test_a_query_without_proof_has_no_finite_epsilon():
 def test_the_noise_of_an_unproven_choice_is_the_papers(epsilon, sigma):
     # RPSG, appendix B.3 and table 5: N = 8948 records.
     (query,) = calibrate(draft(ABSTRACTED, delta=1 / (8948 * math.log(8948))), epsilon).queries
-    assert query.scale / query.spec.grid == pytest.approx(sigma, abs=0.005)
+    assert query.scale / query.spec.noise_grid == pytest.approx(sigma, abs=0.005)
 
 
 @pytest.mark.parametrize("calibration", ["tight", "paper"])

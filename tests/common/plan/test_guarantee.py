@@ -10,7 +10,7 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec
-from common.queries.in_party import LengthRangeSpec
+from common.queries.length_range import LengthRangeSpec
 from common.queries.votes import VotesSpec
 
 SMALL = VotesSpec(top=5)

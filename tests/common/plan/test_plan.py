@@ -9,7 +9,8 @@ from common.plan.plan import MOST_ANSWERS, Plan
 from common.plan.planned import PlannedQuery, polya_scale
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import LabelHistogramSpec
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import VotesSpec

@@ -1,14 +1,24 @@
 import dataclasses
-import typing
 
 import numpy as np
 import pytest
 
 from common.errors import ProtocolError
-from common.queries import closed_set, correct_count, histograms, in_party, self_similarity, sketch, texts, votes
+from common.queries import (
+    closed_set,
+    correct_count,
+    histograms,
+    length_range,
+    seed_choice,
+    self_similarity,
+    sketch,
+    texts,
+    votes,
+)
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import decode_terms, encode_terms
@@ -51,7 +61,7 @@ def _vocabulary(terms=_TERMS, **spec):
 
 def _seeds(vectors=_VECTORS, labels=None, **spec):
     labels = np.zeros(len(vectors), np.int32) if labels is None else labels
-    return in_party.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
+    return seed_choice.SeedChoice(spec=SeedChoiceSpec(**{"choices": 5, **spec}), vectors=vectors, labels=labels)
 
 
 _QUERIES = {
@@ -66,7 +76,7 @@ _QUERIES = {
     "sketch of prefixes": (_sketch(prefix=3), 12),
     "self-similarity": (self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
     "correct count": (_classifier(), 2),
-    "length range": (in_party.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
+    "length range": (length_range.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
     "seed choice": (_seeds(), 5),
     "abstracted seeds": (texts.Texts(spec=AbstractedSeedsSpec(choices=5, longest=9)), 50),
     "fine-tuned samples": (texts.Texts(spec=FineTunedSpec(texts=5, longest=9)), 50),
@@ -75,7 +85,15 @@ _QUERIES = {
 
 
 def test_there_is_a_query_of_each_kind_here():
-    assert {type(query) for query, _ in _QUERIES.values()} == set(typing.get_args(closed_set.Query))
+    assert {type(query) for query, _ in _QUERIES.values()} == {query for _, query in closed_set.QUERIES}
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_the_fields_are_the_specification_and_then_the_arrays_in_the_order_of_the_wire(name):
+    query, _ = _QUERIES[name]
+    assert [field.name for field in dataclasses.fields(query)] == ["spec", *query.dtypes]
+    for key, dtype in query.dtypes.items():
+        assert getattr(query, key).dtype == np.dtype(dtype)
 
 
 @pytest.mark.parametrize("name", _QUERIES)
@@ -177,7 +195,7 @@ def test_vectors_that_are_not_finite_unit_rows_are_refused(vectors):
     "labels", [np.zeros(3, np.int32), np.zeros(2, np.int64), np.array([0, -1], np.int32), np.zeros((2, 1), np.int32)]
 )
 def test_labels_of_candidates_are_one_number_each(labels):
-    for kind, spec in ((votes.Votes, VotesSpec(top=1)), (in_party.SeedChoice, SeedChoiceSpec(choices=5))):
+    for kind, spec in ((votes.Votes, VotesSpec(top=1)), (seed_choice.SeedChoice, SeedChoiceSpec(choices=5))):
         with pytest.raises(ProtocolError, match="labels"):
             kind(spec=spec, vectors=_VECTORS, labels=labels)
 

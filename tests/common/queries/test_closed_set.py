@@ -11,10 +11,11 @@ from common.queries import closed_set
 from common.queries.closed_set import KINDS, spec_from_dict, spec_to_dict
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
-from common.queries.in_party import LengthRangeSpec, SeedChoiceSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
-from common.queries.texts import UNPROVEN, AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import MOST_VOTES, VotesSpec
 
 _ALL = [
@@ -140,10 +141,10 @@ def test_plain_values_and_back(spec):
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
     assert len(KINDS) == len(set(KINDS)) == 12
-    assert set(closed_set.PROVEN) == set(KINDS) - {spec.kind for spec in UNPROVEN}
+    assert set(closed_set.PROVEN) == set(KINDS) - {"abstracted seeds", "rewritten records"}
     for spec in _ALL:
         assert spec.mechanisms
-        assert (spec.mechanisms == mechanisms.SUMMED) == hasattr(spec, "largest")
+        assert (spec.mechanisms == mechanisms.SUMMED) == (spec.largest is not None)
 
 
 @pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)
@@ -160,7 +161,7 @@ def test_numbers_out_of_range_or_of_another_type_are_refused(spec, wrong):
 
 def test_the_grid_of_a_noised_choice_is_that_of_utilities():
     spec = AbstractedSeedsSpec(choices=3, candidates=4)
-    assert spec.grid == UNIT
+    assert (spec.grid, spec.utility_grid, spec.noise_grid) == (1, UNIT, UNIT)
     # K utilities in [0, 1], each of which may move by 1: the paper takes 1 for the root of this.
     assert spec.sensitivity.l2_squared == 4 * UNIT**2
     assert spec.sensitivity.shifts == (UNIT,) * 4

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from client.contributions.votes import contribution
+from client.contributions.votes import votes_of
 from client.guard import Limits
 from client.service import PartyService
 from common import messages as m
@@ -103,7 +103,7 @@ class World:
     def truth(self, parties):
         labels = list(TASK.labels)
         return sum(
-            contribution(
+            votes_of(
                 self.query,
                 Encoder().encode([record.text for record in self.records[party]]),
                 np.array([labels.index(record.label) for record in self.records[party]], dtype=np.int32),

@@ -9,7 +9,7 @@ from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
-from common.queries.in_party import LengthRangeSpec
+from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga

@@ -8,7 +8,7 @@ import pytest
 
 from common.errors import ConfigError, ProtocolError, ProviderError
 from common.queries import text_codec
-from common.queries.in_party import SeedChoiceSpec
+from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg

@@ -8,7 +8,7 @@ from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
-from common.queries.in_party import LengthRangeSpec
+from common.queries.length_range import LengthRangeSpec
 from server.domain import Task
 from server.llm.base import Request
 from server.llm.spending import Price

@@ -1,5 +1,6 @@
-"""Queries that each party answers for itself, with all of the noise: a length range, and choices of seeds."""
+"""Choices of seeds from a public pool, made in the party by noisy max."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,43 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import labelled_rows
+from common.queries.arrays import fitting, labelled_rows
+from common.queries.page import Query, Spec
 from common.validate import integers_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LengthRangeSpec:
-    """Shortest and longest length, in words, of a party's records, about (DPGA-TextSyn, section 3.2).
-
-    The sparse vector technique in the party (`mechanisms.length_range`): AboveThreshold on "how many records are longer
-    than x" for x = 0, 1, ... up to a public cap, and likewise from the other side. One record moves each of these
-    counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork and
-    Roth 2014, theorem 3.23), however many counts were looked at, and both ends 4 / b: hence `l1` = 4. Each party asks
-    its own records, so what all parties answer costs as much as one party's answer.
-
-    Attributes:
-        cap: Longest length that is looked for, a public number.
-        max_records: m.
-    """
-
-    kind: ClassVar[str] = "length range"
-    mechanisms: ClassVar[tuple[str, ...]] = ("sparse vector",)
-    grid: ClassVar[int] = 1
-    cap: int
-    max_records: int = 1
-
-    def __post_init__(self) -> None:
-        integers_in(1, 2**16, cap=self.cap)
-        integers_in(1, 2**20, max_records=self.max_records)
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """`l1` over the scale is the epsilon of one answer."""
-        return Sensitivity(l1=4 * self.max_records, l2_squared=16 * self.max_records**2, touched=2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeedChoiceSpec:
+class SeedChoiceSpec(Spec):
     """Each record's choice among candidates by noisy max (RPSG; METHODS: the pool variant), as positions, sorted.
 
     A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
@@ -98,19 +69,7 @@ class SeedChoiceSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LengthRange:
-    """Nothing more to ask."""
-
-    spec: LengthRangeSpec
-
-    @property
-    def length(self) -> int:
-        """Coordinates of an answer: shortest, longest."""
-        return 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SeedChoice:
+class SeedChoice(Query):
     """The public pool to choose from.
 
     Attributes:
@@ -119,12 +78,17 @@ class SeedChoice:
         labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
     """
 
+    dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}
     spec: SeedChoiceSpec
     vectors: NDArray[np.float32]
     labels: NDArray[np.int32]
 
     def __post_init__(self) -> None:
         labelled_rows(self.spec.kind, self.vectors, self.labels)
+
+    def check(self, labels: int, dimensions: int) -> None:
+        """See `Query.check`."""
+        fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property
     def length(self) -> int:

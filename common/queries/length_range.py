@@ -1,0 +1,51 @@
+"""The range of lengths of a party's records, found in the party by the sparse vector technique."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from common.privacy.sensitivity import Sensitivity
+from common.queries.page import Query, Spec
+from common.validate import integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthRangeSpec(Spec):
+    """Shortest and longest length, in words, of a party's records, about (DPGA-TextSyn, section 3.2).
+
+    The sparse vector technique in the party (`mechanisms.length_range`): AboveThreshold on "how many records are longer
+    than x" for x = 0, 1, ... up to a public cap, and the same from the other side. One record moves each of these
+    counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork and
+    Roth 2014, theorem 3.23), however many counts were looked at, and both ends 4 / b: hence `l1` = 4. Each party asks
+    its own records, so what all parties answer costs as much as one party's answer.
+
+    Attributes:
+        cap: Longest length that is looked for, a public number.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "length range"
+    mechanisms: ClassVar[tuple[str, ...]] = ("sparse vector",)
+    grid: ClassVar[int] = 1
+    cap: int
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**16, cap=self.cap)
+        integers_in(1, 2**20, max_records=self.max_records)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """`l1` over the scale is the epsilon of one answer."""
+        return Sensitivity(l1=4 * self.max_records, l2_squared=16 * self.max_records**2, touched=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LengthRange(Query):
+    """The query has no arrays."""
+
+    spec: LengthRangeSpec
+
+    @property
+    def length(self) -> int:
+        """Coordinates of an answer: shortest, longest."""
+        return 2
