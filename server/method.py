@@ -5,7 +5,7 @@ one round. State and report are JSON, so that a run goes on after a crash; rando
 and the round, so that a repeated step draws the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
+from common.queries.closed_set import Spec
 from server.domain import Candidate, Task
+from server.llm.base import Request
 from server.llm.generate import Generated, Written
+from server.llm.orders import Order, RequestMaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,29 +51,45 @@ class State:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """All that a method may use. `ask` is the only door to private data.
+class Tools(Protocol):
+    """All that a method may use: `server/tools.py` in a real run. `ask` is the only door to private data."""
 
-    Attributes:
-        task: What is public about the data.
-        models: Names of the language models.
-        experiment_seed: For `common.rng.experiment`; never for noise.
-        generate: Orders to texts; see `server/llm/generate.py`.
-        write: Requests, each with its model, to the texts of each; see `server/llm/generate.py`.
-        embed: Texts to (texts, dimensions) float32, unit norm.
-        ask: `ask(name, nth, **arrays)`: a query's name in the plan, which of its answers (from 0), and the arrays of
-            its asked form (`common/queries/arrays.py`). Gives the noised answer in votes, records, cosines or features:
-            (length,) float64, or (parties, length) if it is not summed.
-    """
+    @property
+    def task(self) -> Task:
+        """What is public about the data."""
 
-    task: Task
-    models: tuple[str, ...]
-    experiment_seed: int
-    generate: Callable[..., Generated]
-    write: Callable[..., Written]
-    embed: Callable[[Sequence[str]], NDArray[np.float32]]
-    ask: Callable[..., NDArray[np.float64]]
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the language models."""
+
+    @property
+    def experiment_seed(self) -> int:
+        """For `common.rng.experiment`; never for noise."""
+
+    def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
+        """Fill orders with texts; see `server/llm/generate.py`."""
+
+    def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
+        """Have each request answered by the model that is named with it; see `server/llm/generate.py`."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts: (texts, dimensions) float32, unit norm."""
+
+    def spec(self, name: str) -> Spec:
+        """The specification of a query as it was planned, by the query's name in the plan."""
+
+    def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
+        """Ask the parties a planned query.
+
+        Args:
+            name: The query's name in the plan.
+            nth: Which of its planned answers, from 0.
+            arrays: The arrays of the query's asked form (`common/queries/arrays.py`).
+
+        Returns:
+            The noised answer in votes, records, cosines or features: (length,) float64, or (parties, length) if the
+            parties' answers are not summed.
+        """
 
 
 class Method(Protocol):

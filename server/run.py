@@ -35,7 +35,7 @@ from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_lines
-from server.tools import Meter, RememberingEncoder, make_tools
+from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
 
@@ -59,11 +59,8 @@ def run(setup: RunParts) -> State:
         roster=setup.roster,
         retries=setup.retries,
     )
-    meter = Meter()
-    held: set[str] = set()
-    embed = RememberingEncoder(setup.encoder)
-    tools = make_tools(setup, federation, meter, embed, held)
-    held_out = embed([record.text for record in setup.held_out])
+    tools = RunTools(setup, federation)
+    held_out = tools.encoder.encode([record.text for record in setup.held_out])
     saved = _saved(checkpoint, setup)
     state = State.from_dict(saved["state"]) if saved else setup.method.start(tools)
     started = time.monotonic() - (saved["seconds"] if saved else 0.0)
@@ -82,12 +79,11 @@ def run(setup: RunParts) -> State:
     if asks:
         federation.open()
     while state.round < setup.method.rounds:
-        held.clear()
-        held.update(candidate.text for candidate in state.candidates)
+        tools.start_round(state.candidates)
         state = setup.method.step(state, tools)
         report = state.rounds[-1]
         fid = small_model.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
-        report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
+        report |= {"fid": fid, "seconds": tools.meter.seconds(), "queries": tools.meter.queries()}
         report["paid"] = round_report.paid(setup.spending, before=state.rounds[:-1])
         report["epsilon"] = accountant.epsilon(ledger.releases(setup.run), setup.plan.delta)
         save(status="partial")

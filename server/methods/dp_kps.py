@@ -40,9 +40,9 @@ VOCABULARY = "vocabulary"
 FINEST_GRID = 256
 COARSEST_GRID = 4
 RAW = "keyphrases"
+"""Takes the place of a model's name where sequences are released as they are."""
 Example = tuple[str, tuple[str, ...]]
-"""A text of the recipient's, and its own phrases."""
-"""In place of a model's name, where sequences are released as they are."""
+"""A text of the recipient's, and its phrases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class DpKps:
         first = PlannedQuery(name=VOCABULARY, spec=counted, mechanism="laplace", share=self.vocabulary_share, pure=pure)
         share = (1 - self.vocabulary_share) / len(specs)
         rest = (
-            PlannedQuery(name=_name(spec), spec=spec, mechanism=self.mechanism, share=share, pure=pure)
+            PlannedQuery(name=_name(spec.prefix), spec=spec, mechanism=self.mechanism, share=share, pure=pure)
             for spec in specs
         )
         return (first, *rest)
@@ -150,7 +150,7 @@ class DpKps:
         terms = self._terms()
         examples, vocabulary = self._examples(terms), self._private_vocabulary(terms, tools)
         vectors = tools.embed(vocabulary)
-        densities = [self._density(spec, vocabulary, vectors, tools) for spec in self._sketches(tools.task, 1)]
+        densities = [self._density(name, vocabulary, vectors, tools) for name in map(_name, self._prefixes())]
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         drawn = [self._draw(densities, label, vectors, size, tools) for label, size in enumerate(sizes)]
         seeds = [
@@ -165,13 +165,13 @@ class DpKps:
         counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
         return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
 
-    def _density(
-        self, spec: SketchSpec, vocabulary: tuple[str, ...], vectors: NDArray[np.float32], tools: Tools
-    ) -> Density:
+    def _density(self, name: str, vocabulary: tuple[str, ...], vectors: NDArray[np.float32], tools: Tools) -> Density:
+        spec = tools.spec(name)
+        assert isinstance(spec, SketchSpec), "as planned"
         generator = rng.experiment(tools.experiment_seed, "frequencies", spec.prefix)
         frequencies, phases = keyphrases.draw_frequencies(spec, vectors.shape[1], self.bandwidth, generator)
         answer = tools.ask(
-            _name(spec), 0, terms=encode_terms(vocabulary), vectors=vectors, frequencies=frequencies, phases=phases
+            name, 0, terms=encode_terms(vocabulary), vectors=vectors, frequencies=frequencies, phases=phases
         )
         return Density.of(spec, frequencies, phases, answer)
 
@@ -233,10 +233,12 @@ class DpKps:
         )  # fmt: skip
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,))
 
+    def _prefixes(self) -> tuple[int, ...]:
+        """Phrases before the one that a sketch is about, for each sketch; 0: single phrases."""
+        return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
+
     def _sketches(self, task: Task, max_records: int) -> tuple[SketchSpec, ...]:
-        prefixes: tuple[int, ...] = (0,)
-        if self.sequence == "iterative":
-            prefixes = keyphrases.ensemble_prefixes(self.length, self.ensemble)
+        prefixes = self._prefixes()
         share = (1 - self.vocabulary_share) / len(prefixes)
         spec = SketchSpec(
             labels=len(task.labels),
@@ -284,8 +286,8 @@ class DpKps:
         return examples
 
 
-def _name(spec: SketchSpec) -> str:
-    return f"density of {spec.prefix}-phrase prefixes" if spec.prefix else "density of phrases"
+def _name(prefix: int) -> str:
+    return f"density of {prefix}-phrase prefixes" if prefix else "density of phrases"
 
 
 def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:

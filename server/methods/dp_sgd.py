@@ -82,8 +82,8 @@ class DpSgd:
     def step(self, state: State, tools: Tools) -> State:
         """Ask, and release as many of each label as of the next."""
         del state
-        spec = self._spec(labels=len(tools.task.labels), max_records=1)
-        answers = tools.ask(TEXTS, 0)
+        spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
+        assert isinstance(spec, FineTunedSpec), "as planned"
         return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=True)
 
     def _spec(self, *, labels: int, max_records: int) -> FineTunedSpec:

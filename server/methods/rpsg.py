@@ -232,11 +232,9 @@ class Rpsg:
 
     def _released(self, tools: Tools) -> Seeds:
         """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
-        labels, longest = list(tools.task.labels), self.longest
-        answers = tools.ask(ABSTRACTS, 0)
-        read, odd = text_codec.readable(
-            answers, answers.shape[-1] // text_codec.length(1, longest), longest, len(labels)
-        )
+        labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
+        assert isinstance(spec, AbstractedSeedsSpec), "as planned"
+        read, odd = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
         abstracts = [
             Candidate(text=text, label=labels[number], model=tools.models[i % len(tools.models)], round=0)
             for i, (number, text) in enumerate(read)

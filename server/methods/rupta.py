@@ -63,7 +63,8 @@ class Rupta:
     def step(self, state: State, tools: Tools) -> State:
         """Ask, and release what comes: labels are those of the records."""
         del state
-        answers, spec = tools.ask(TEXTS, 0), self._spec(max_records=1)
+        spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
+        assert isinstance(spec, RewrittenSpec), "as planned"
         return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=False)
 
     def _spec(self, *, max_records: int) -> RewrittenSpec:

@@ -4,6 +4,7 @@ Seeds of data and frequencies are fixed; noise is real, so a test can fail by ch
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from common.queries import closed_set, sketch
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.rng import experiment, secure_bytes
-from server.method import Tools
 from server.methods.dp_kps import DpKps
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
@@ -152,9 +152,7 @@ def outcomes(folder, vocabulary, parties):
                 noises.append(answer - contribution(query, embed(ONE, LABELS, ENCODER)))
             return answer / spec.grid
 
-        tools = Tools(
-            task=_TASK, models=("m",), experiment_seed=0, generate=None, write=None, embed=ENCODER.encode, ask=ask
-        )
+        tools = SimpleNamespace(task=_TASK, models=("m",), experiment_seed=0, embed=ENCODER.encode, ask=ask)
         state = method.step(method.start(tools), tools)
         ours.close()
         words = [[word for row in state.candidates if row.label == label for word in row.text.split("; ")]

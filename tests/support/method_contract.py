@@ -14,7 +14,7 @@ from common.queries.texts import Texts
 from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
-from server.method import State, Tools
+from server.method import State
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -52,25 +52,30 @@ class World:
     """Fake tools for one run of a method: models that echo, and parties that answer what was planned and no more."""
 
     def __init__(self, method, *, seed=0, silent=(), answers=None):
-        self.models = {name: Echo(name, silent=name in silent) for name in MODELS}
+        self.task, self.models, self.experiment_seed = TASK, MODELS, seed
+        self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
         self.planned = {query.name: query for query in method.plan(TASK, 1)}
+        self.texts_per_request = method.texts_per_request
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
-        self.tools = Tools(
-            task=TASK,
-            models=MODELS,
-            experiment_seed=seed,
-            generate=lambda orders, writer, *, round_number: generate(
-                self.models,
-                orders,
-                writer,
-                round_number=round_number,
-                texts_per_request=method.texts_per_request,
-                experiment_seed=seed,
-            ),
-            write=lambda requests: write(self.models, requests),
-            embed=embed,
-            ask=self.ask,
+
+    def generate(self, orders, make_request, *, round_number):
+        return generate(
+            self.providers,
+            orders,
+            make_request,
+            round_number=round_number,
+            texts_per_request=self.texts_per_request,
+            experiment_seed=self.experiment_seed,
         )
+
+    def write(self, requests):
+        return write(self.providers, requests)
+
+    def embed(self, texts):
+        return embed(texts)
+
+    def spec(self, name):
+        return self.planned[name].spec
 
     def ask(self, name, nth, **arrays):
         planned = self.planned[name]
@@ -96,14 +101,14 @@ class World:
 
     @property
     def requests(self):
-        return [request for model in self.models.values() for request in model.requests]
+        return [request for model in self.providers.values() for request in model.requests]
 
 
 def steps(method, world, state=None):
     """The state after each step that is left."""
-    state = method.start(world.tools) if state is None else state
+    state = method.start(world) if state is None else state
     while state.round < method.rounds:
-        state = method.step(state, world.tools)
+        state = method.step(state, world)
         yield state
 
 

@@ -31,7 +31,7 @@ def test_the_first_population_is_zero_shot_and_balanced_over_labels_and_models()
     first = [request for request in world.requests if not request.source]
     assert Counter(request.label for request in first) == {"a": 12, "b": 12}
     assert all(request.words == 9 and not request.good for request in first)
-    assert [len(model.requests) - 6 for model in world.models.values()] == pytest.approx([12, 12], abs=6)
+    assert [len(model.requests) - 6 for model in world.providers.values()] == pytest.approx([12, 12], abs=6)
 
 
 def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variations():

@@ -121,7 +121,7 @@ def test_a_population_is_elites_and_their_offspring_in_the_paper_proportions():
     assert [line["population"] for line in second.rounds] == [100, 100]
     assert len(first.candidates) == len(second.candidates) == 20
     texts = {candidate.text: candidate for candidate in first.candidates}
-    later = [request for model in world.models.values() for request in model.requests[2 + 50 :]]
+    later = [request for model in world.providers.values() for request in model.requests[2 + 50 :]]
     kinds = Counter((len(request.source), request.blanks) for request in later)
     assert kinds == {(1, 0.0): 20, (1, 0.5): 20, (2, 0.0): 20, (0, 0.0): 20}
     for request in later:
@@ -184,11 +184,9 @@ def same(texts):
     ("step", "left", "note"), [(0.01, 10, "tau reached 1"), (0.0, 1, "1 elites of 10: 50 texts, tau at 0.30")]
 )
 def test_texts_that_are_all_alike_are_stated(step, left, note):
-    from dataclasses import replace
-
     method = dpga(samples=10, rounds=1, tau=0.3, tau_step=step)
     world = World(method, answers=answers())
-    world.tools = replace(world.tools, embed=same)
+    world.embed = same
     state = run(method, world)
     assert len(state.candidates) == left
     assert any(note in line for line in state.rounds[0]["notes"])
@@ -197,7 +195,7 @@ def test_texts_that_are_all_alike_are_stated(step, left, note):
 def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
     method = dpga(samples=10, rounds=2)
     world = World(method, answers=answers())
-    for model in world.models.values():
+    for model in world.providers.values():
         reply = model._reply
         model._reply = lambda request, reply=reply, model=model: _silent_on_phrases(request, reply, model)
     state = run(method, world)

@@ -88,7 +88,7 @@ def test_the_pool_is_abstracts_evenly_over_labels_and_models():
     written = [request for request in world.requests if request.abstract and not request.source]
     assert Counter(request.label for request in written) == {"a": 10, "b": 10}
     assert {request.words for request in written} == {9}
-    assert [len(model.requests) > 0 for model in world.models.values()] == [True, True]
+    assert [len(model.requests) > 0 for model in world.providers.values()] == [True, True]
 
 
 def chosen(*positions):
@@ -118,7 +118,9 @@ def test_a_seed_is_dealt_as_often_as_it_was_chosen():
 def test_variants_keep_their_seed_s_label_and_model_and_rephrasings_their_variant_s():
     world = World(method())
     first, last = steps(method(), world)
-    pool = {f"{name} wrote {r.seed} number 0": (r.label, name) for name, m in world.models.items() for r in m.requests}
+    pool = {
+        f"{name} wrote {r.seed} number 0": (r.label, name) for name, m in world.providers.items() for r in m.requests
+    }
     seeds = sources(world, abstract=True)
     assert all(pool[text][0] == label for text, label in seeds)
     assert Counter(c.label for c in first.candidates) == {"a": 6, "b": 6}

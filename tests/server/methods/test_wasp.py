@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
-from server.method import State, Tools
+from server.method import State
 from server.methods.wasp import VOTES, Wasp
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
@@ -42,7 +44,7 @@ def world(votes, models=("m", "k"), seed=0):
     def order(orders, writer, *, round_number):
         return generate(providers, orders, writer, round_number=round_number, texts_per_request=3, experiment_seed=seed)
 
-    tools = Tools(
+    tools = SimpleNamespace(
         task=TASK,
         models=tuple(models),
         experiment_seed=seed,
