@@ -111,7 +111,7 @@ class Parts:
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = build(config.task)
         self.encoder: Encoder = build(config.embedding)
-        self.method: Method = build(config.method)
+        self.method: Method[Any] = build(config.method)
         self.evaluation: Evaluation = build(config.evaluation)
         self.plan: Plan = make_plan(
             self.method,

@@ -7,7 +7,7 @@ and the round, so that a repeated step draws the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,33 +21,127 @@ from server.llm.orders import Order, RequestMaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class RoundReport:
+    """A round's line of `rounds.jsonl`. The method makes it; `server/run.py` adds what it measured, from `queries` on.
+
+    Attributes:
+        round: Number of the round, from 0.
+        requested: By model, the texts asked for that were to become candidates.
+        generated: By model, those that did.
+        lost: By model, those that did not.
+        candidates: Number of candidates after the round.
+        tokens: Input, cached and output tokens of all models.
+        calls: Requests made.
+        losses: By model and kind of loss, number of replies.
+        cleaned: By model and the cleaner's rule, number of texts that were changed or dropped.
+        notes: What a reader should know.
+        figures: Figures that this method alone reports, such as WASP's weights; beside the others in the JSON.
+        queries: The queries asked in the round.
+        fid: Distance to the held-out texts; None without any.
+        seconds: By kind of work; None until the run has measured the round.
+        paid: By remote model, what was paid for the round.
+        epsilon: Privacy loss of all answers so far.
+    """
+
+    round: int
+    requested: Mapping[str, int]
+    generated: Mapping[str, int]
+    lost: Mapping[str, int]
+    candidates: int
+    tokens: Mapping[str, int]
+    calls: int
+    losses: Mapping[str, Mapping[str, int]]
+    cleaned: Mapping[str, Mapping[str, int]]
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    queries: tuple[Mapping[str, Any], ...] = ()
+    fid: float | None = None
+    seconds: Mapping[str, float] | None = None
+    paid: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    epsilon: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; what the run adds is absent until it has measured the round."""
+        line = {name: getattr(self, name) for name in _OF_THE_METHOD}
+        line |= {"queries": list(self.queries), "notes": list(self.notes), **self.figures}
+        return line if self.seconds is None else line | {name: getattr(self, name) for name in _OF_THE_RUN}
+
+    @classmethod
+    def from_dict(cls, line: Mapping[str, Any]) -> "RoundReport":
+        """The inverse of `to_dict` after a trip through JSON."""
+        fields = {name: line[name] for name in (*_OF_THE_METHOD, *_OF_THE_RUN) if name in line}
+        figures = {name: value for name, value in line.items() if name not in {*fields, "queries", "notes"}}
+        return cls(**fields, queries=tuple(line["queries"]), notes=tuple(line["notes"]), figures=figures)
+
+
+_OF_THE_METHOD = (
+    "round", "requested", "generated", "lost", "candidates", "tokens", "calls", "losses", "cleaned",
+)  # fmt: skip
+_OF_THE_RUN = ("fid", "seconds", "paid", "epsilon")
+
+
+class Memory(Protocol):
+    """What a method remembers from step to step besides its texts: a frozen value of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict` after a trip through JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemory:
+    """The memory of a method that needs none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
+        """The inverse of `to_dict`."""
+        del saved
+        return cls()
+
+
+M = TypeVar("M", bound=Memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State(Generic[M]):
     """Where a run stands after a whole step.
 
     Attributes:
         round: The next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each step done, as `rounds.jsonl` has it.
-        memory: What the method remembers from step to step besides, in JSON's types.
+        memory: What the method remembers besides.
     """
 
     round: int = 0
     candidates: tuple[Candidate, ...] = ()
-    rounds: tuple[dict[str, Any], ...] = ()
-    memory: Mapping[str, Any] = field(default_factory=dict)
+    rounds: tuple[RoundReport, ...] = ()
+    memory: M
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return asdict(self)
+        return {
+            "round": self.round,
+            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "rounds": [report.to_dict() for report in self.rounds],
+            "memory": self.memory.to_dict(),
+        }
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "State":
-        """The inverse of `to_dict` after a trip through JSON."""
-        return cls(
+    def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
+        """The inverse of `to_dict` after a trip through JSON, with the class of the method's memory."""
+        return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
-            rounds=tuple(saved["rounds"]),
-            memory=saved["memory"],
+            rounds=tuple(RoundReport.from_dict(line) for line in saved["rounds"]),
+            memory=memory.from_dict(saved["memory"]),
         )
 
 
@@ -92,21 +186,31 @@ class Tools(Protocol):
         """
 
 
-class Method(Protocol):
-    """What `server/run.py` drives."""
+class Method(Protocol[M]):
+    """What `server/run.py` drives.
+
+    Attributes:
+        name: As the plan and the run folder have it.
+        rounds: Steps of a run.
+        texts_per_request: Texts that one prompt asks for.
+    """
 
     name: str
     rounds: int
     texts_per_request: int
 
+    @property
+    def memory(self) -> type[M]:
+        """The class of what the method remembers."""
+
     def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
         """Every query that can be asked, at worst, without noise yet; `max_records` of one privacy unit."""
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """How many texts a run asks for at most, for the forecast of calls and tokens."""
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[M], tools: Tools) -> State[M]:
         """One round; the new state's last report says what happened."""

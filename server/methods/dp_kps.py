@@ -12,8 +12,10 @@ Sketches and histograms are sums over records, so that they work for any number 
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +33,10 @@ from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.method import State, Tools
+from server.method import NoMemory, State, Tools
 from server.operators import keyphrases
-from server.operators import round_report as rounds
 from server.operators.keyphrases import Density, Sequences
+from server.operators.round_report import make_report
 
 VOCABULARY = "vocabulary"
 FINEST_GRID = 256
@@ -73,6 +75,8 @@ class DpKps:
         temperature: Of the language models.
         words: Length of a text to ask for; None leaves it open.
     """
+
+    memory: ClassVar[type[NoMemory]] = NoMemory
 
     samples: int = 2000
     vocabulary: str = ""
@@ -133,17 +137,17 @@ class DpKps:
         )
         return (first, *rest)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """N; none where models write nothing."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """The one round, top to bottom."""
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
@@ -224,14 +228,20 @@ class DpKps:
         return harvest.candidates, harvest
 
     def _ended(
-        self, state: State, tools: Tools, candidates: list[Candidate], written: Written | Generated, *, notes: list[str]
-    ) -> State:
-        by_model = rounds.sums((candidate.model, 1) for candidate in candidates)
-        report = rounds.report(
+        self,
+        state: State[NoMemory],
+        tools: Tools,
+        candidates: list[Candidate],
+        written: Written | Generated,
+        *,
+        notes: list[str],
+    ) -> State[NoMemory]:
+        by_model = Counter(candidate.model for candidate in candidates)
+        report = make_report(
             0, tools.models, requested=by_model + written.lost, generated=candidates, candidates=len(candidates),
             work=[written], notes=notes,
         )  # fmt: skip
-        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,))
+        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
         """Phrases before the one that a sketch is about, for each sketch; 0: single phrases."""

@@ -7,13 +7,14 @@ party that has many. Which model it trains is the party's own choice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import FineTunedSpec
 from server.domain import Task
-from server.method import State, Tools
+from server.method import NoMemory, State, Tools
 from server.operators import party_texts
 
 TEXTS = "fine-tuned samples"
@@ -38,6 +39,8 @@ class DpSgd:
         temperature: Of sampling.
         top_p: Of sampling.
     """
+
+    memory: ClassVar[type[NoMemory]] = NoMemory
 
     samples: int = 2000
     parties: int = 1
@@ -69,17 +72,17 @@ class DpSgd:
         spec = self._spec(labels=len(task.labels), max_records=max_records)
         return (PlannedQuery(name=TEXTS, spec=spec, mechanism="dp-sgd", rate=self.rate, redraw=self.rate < 1),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """None: the parties write."""
         del task, models
         return 0
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """Ask, and release as many of each label as of the next."""
         del state
         spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)

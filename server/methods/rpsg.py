@@ -18,8 +18,10 @@ as the next, of those that were chosen for it, since how many records have a lab
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +38,10 @@ from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.method import State, Tools
-from server.operators import round_report as rounds
-from server.operators import survivors
+from server.method import NoMemory, State, Tools
+from server.operators import selection, survivors
 from server.operators.refinement import Refinement, redacted
+from server.operators.round_report import make_report
 from server.operators.survivors import Parents
 
 CHOICES = "seed choices"
@@ -84,6 +86,8 @@ class Rpsg:
         temperature: Of the language models.
         words: Length of a variant to ask for; None leaves it open.
     """
+
+    memory: ClassVar[type[NoMemory]] = NoMemory
 
     samples: int = 2000
     candidates: str = "pool"
@@ -141,21 +145,21 @@ class Rpsg:
             case _:
                 return (PlannedQuery(name=ABSTRACTS, spec=self._abstracted(choices, max_records), mechanism=mechanism),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """The pool, a variant of each seed and a rephrasing of each variant."""
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """A variant of each seed; then a rephrasing of each, refined."""
         return self._variants(state, tools) if state.round == 0 else self._rephrasings(state, tools)
 
-    def _variants(self, state: State, tools: Tools) -> State:
+    def _variants(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         seeds: dict[str, Callable[[Tools], Seeds]] = {
             "pool": self._chosen, "histogram": self._voted, "seed_unproven": self._released
         }  # fmt: skip
@@ -167,14 +171,14 @@ class Rpsg:
             for _ in range(count)
         ]
         variants, _, written = self._write(chosen, prompts.from_abstract, state.round + 1, tools)
-        report = rounds.report(
+        report = make_report(
             state.round, tools.models,
-            requested=public.requested + rounds.sums((seed.model, 1) for seed in chosen),
+            requested=public.requested + Counter(seed.model for seed in chosen),
             generated=[*public.candidates, *variants], candidates=len(variants), work=[public, written], notes=notes,
         )  # fmt: skip
-        return State(round=state.round + 1, candidates=tuple(variants), rounds=(report,))
+        return State(round=state.round + 1, candidates=tuple(variants), rounds=(report,), memory=NoMemory())
 
-    def _rephrasings(self, state: State, tools: Tools) -> State:
+    def _rephrasings(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         variants = state.candidates
         rephrased, origins, written = self._write(variants, prompts.paraphrase, state.round + 1, tools)
         vectors, originals = (tools.embed([text.text for text in some]) for some in (rephrased, variants))
@@ -183,10 +187,10 @@ class Rpsg:
             rephrased, variants, vectors, originals[origins], wanted=wanted, experiment_seed=tools.experiment_seed
         )
         candidates = redacted([rephrased[at] for at in kept])
-        left = rounds.sums((candidate.label, 1) for candidate in candidates)
-        report = rounds.report(
+        left = Counter(candidate.label for candidate in candidates)
+        report = make_report(
             state.round, tools.models,
-            requested=rounds.sums((variant.model, 1) for variant in variants),
+            requested=Counter(variant.model for variant in variants),
             generated=rephrased, candidates=len(candidates), work=[written],
             notes=[
                 f"{label}: {left[label]} texts are left after refinement where {count} were asked for"
@@ -194,12 +198,14 @@ class Rpsg:
                 if left[label] < count
             ],
         )  # fmt: skip
-        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(*state.rounds, report))
+        return State(
+            round=state.round + 1, candidates=tuple(candidates), rounds=(*state.rounds, report), memory=state.memory
+        )
 
     def _chosen(self, tools: Tools) -> Seeds:
         """What records chose of a public pool."""
         pool, notes = self._pool(tools)
-        labels = rounds.label_numbers(pool.candidates, tools.task)
+        labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
         answers = tools.ask(CHOICES, 0, vectors=vectors, labels=labels)
         # What one party answers wrongly must not end a run that all others have paid for.
@@ -222,7 +228,7 @@ class Rpsg:
     def _voted(self, tools: Tools) -> Seeds:
         """Draws in proportion to the records' noised votes for a public pool."""
         pool, notes = self._pool(tools)
-        labels = rounds.label_numbers(pool.candidates, tools.task)
+        labels = selection.label_numbers(pool.candidates, tools.task)
         votes = tools.ask(VOTES, 0, vectors=tools.embed([abstract.text for abstract in pool.candidates]), labels=labels)
         parents, more = survivors.choose(
             votes, labels, self._needed(tools.task), select="sample", threshold=self.threshold,
@@ -243,7 +249,7 @@ class Rpsg:
         missing = {label: about for label, about in tools.task.labels.items() if label not in had}
         public = self._written(len(missing) * len(tools.models), missing, tools) if missing else Generated()
         abstracts += public.candidates
-        numbers = rounds.label_numbers(abstracts, tools.task)
+        numbers = selection.label_numbers(abstracts, tools.task)
         parents = [_dealt(np.flatnonzero(numbers == i), label, tools) for i, label in enumerate(labels)]
         notes = [f"{label}: no party released a seed of it, so its texts start from public ones" for label in missing]
         return abstracts, parents, public, [*odd, *notes]

@@ -8,13 +8,14 @@ away. Its query is unproven, costs ε = ∞, and is refused by every party whose
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import RewrittenSpec
 from server.domain import Task
-from server.method import State, Tools
+from server.method import NoMemory, State, Tools
 from server.operators import party_texts
 
 TEXTS = "rewritten records"
@@ -30,6 +31,8 @@ class Rupta:
         rewritings: Rounds of rewriting a record, at most.
         longest: Bytes of a text.
     """
+
+    memory: ClassVar[type[NoMemory]] = NoMemory
 
     samples: int = 2000
     parties: int = 1
@@ -50,17 +53,17 @@ class Rupta:
         party_texts.check(self.samples, task)
         return (PlannedQuery(name=TEXTS, spec=self._spec(max_records=max_records), mechanism="none"),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """None: the parties write."""
         del task, models
         return 0
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """Ask, and release what comes: labels are those of the records."""
         del state
         spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)

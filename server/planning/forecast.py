@@ -48,7 +48,7 @@ class Forecast:
     output_tokens: float = 0.0
 
 
-def rehearse(method: Method, task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
+def rehearse(method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
     """Play a run through.
 
     Returns:
@@ -66,7 +66,7 @@ class _Rehearsal:
 
     experiment_seed = 0
 
-    def __init__(self, method: Method, task: Task, plan: Plan, providers: Mapping[str, Provider]) -> None:
+    def __init__(self, method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> None:
         self.task = task
         self.models = tuple(providers)
         self.actors = {name: _Actor(name, provider) for name, provider in providers.items()}
@@ -159,7 +159,7 @@ def _words(tokens: int, request: Request) -> int:
 
 
 def forecast(
-    method: Method,
+    method: Method[Any],
     task: Task,
     plan: Plan,
     providers: Mapping[str, Provider],
@@ -193,4 +193,4 @@ def forecast(
             ("cost", "cost"),
         )
     }  # fmt: skip
-    return {"texts": method.orders(task, tuple(providers)), **totals, "models": models}
+    return {"texts": method.max_texts(task, tuple(providers)), **totals, "models": models}

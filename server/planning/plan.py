@@ -3,6 +3,7 @@
 import logging
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from common import validate
 from common.plan.calibration import calibrate
@@ -53,7 +54,7 @@ class Secagg:
 
 
 def make_plan(
-    method: Method,
+    method: Method[Any],
     *,
     task: Task,
     encoder: str,

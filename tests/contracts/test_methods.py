@@ -252,7 +252,7 @@ class FromParties(MethodContract):
 
         state = run(method, World(method, answers=one))
         assert [candidate.text for candidate in state.candidates] == ["only"]
-        assert len(state.rounds[0]["notes"]) == 2
+        assert len(state.rounds[0].notes) == 2
 
     def test_parties_share_the_texts_out(self, build):
         for parties in (1, 3, 5):

@@ -152,7 +152,10 @@ def outcomes(folder, vocabulary, parties):
                 noises.append(answer - contribution(query, embed(ONE, LABELS, ENCODER)))
             return answer / spec.grid
 
-        tools = SimpleNamespace(task=_TASK, models=("m",), experiment_seed=0, embed=ENCODER.encode, ask=ask)
+        specs = {query.name: query.spec for query in agreed.queries}
+        tools = SimpleNamespace(
+            task=_TASK, models=("m",), experiment_seed=0, embed=ENCODER.encode, spec=specs.__getitem__, ask=ask
+        )
         state = method.step(method.start(tools), tools)
         ours.close()
         words = [[word for row in state.candidates if row.label == label for word in row.text.split("; ")]

@@ -60,15 +60,14 @@ def test_only_parents_above_the_threshold_and_the_population_is_filled_up():
 def test_a_label_without_votes_says_so_in_its_round():
     method = AugPe(samples=24, rounds=1)
     state = run(method, World(method, answers=lambda name, nth, query: np.where(query.labels == 0, 1.0, -1.0)))
-    assert [note.split(":")[0] for note in state.rounds[0]["notes"]] == ["b"]
+    assert [note.split(":")[0] for note in state.rounds[0].notes] == ["b"]
 
 
 def test_looking_ahead_costs_k_texts_for_each_new_candidate_and_none_for_survivors():
     plain, ahead = AugPe(samples=24, rounds=2), AugPe(samples=24, rounds=2, look_ahead=3)
     worlds = [World(plain), World(ahead)]
     calls = [
-        [line["calls"] for line in run(method, world).rounds]
-        for method, world in zip((plain, ahead), worlds, strict=True)
+        [line.calls for line in run(method, world).rounds] for method, world in zip((plain, ahead), worlds, strict=True)
     ]
     assert np.subtract(calls[1], calls[0]).tolist() == pytest.approx([3 * 24, 3 * 12], abs=6)
     assert not np.array_equal(worlds[0].asked[0][2].vectors, worlds[1].asked[0][2].vectors)

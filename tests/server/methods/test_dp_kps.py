@@ -118,7 +118,7 @@ def test_without_a_language_model_the_sequences_are_released(terms):
     world = World(own, answers=counted(9, 8, 7, 6, 0, 0, 0, 0))
     state = run(own, world)
     assert not world.requests
-    assert own.orders(TASK, ("m", "k")) == 0
+    assert own.max_texts(TASK, ("m", "k")) == 0
     assert {candidate.model for candidate in state.candidates} == {RAW}
     assert all(
         len(phrases := candidate.text.split("; ")) == 3 and set(phrases) <= set(TERMS[:4])
@@ -160,7 +160,7 @@ def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(t
 
     own = method(terms, sequence=sequence)
     state = run(own, World(own, answers=answers))
-    assert state.rounds[-1]["notes"] == [
+    assert list(state.rounds[-1].notes) == [
         f"{label}: no noised density above 0 for 30 of 30 phrases, which were drawn uniformly" for label in "ab"
     ]
 

@@ -118,7 +118,7 @@ def test_a_population_is_elites_and_their_offspring_in_the_paper_proportions():
     method = dpga(samples=20, rounds=2)
     world = World(method, answers=answers())
     first, second = steps(method, world)
-    assert [line["population"] for line in second.rounds] == [100, 100]
+    assert [line.figures["population"] for line in second.rounds] == [100, 100]
     assert len(first.candidates) == len(second.candidates) == 20
     texts = {candidate.text: candidate for candidate in first.candidates}
     later = [request for model in world.providers.values() for request in model.requests[2 + 50 :]]
@@ -144,7 +144,7 @@ def test_new_texts_have_labels_lengths_and_keywords_of_the_metadata():
     assert Counter(request.label for request in first) == {"a": 75, "b": 25}
     # The one bin that counts is the third of six, each two words wide, from 10 words on.
     assert {request.words for request in first} == {14, 15}
-    keywords = state.rounds[0]["metadata"]["keywords"]
+    keywords = state.rounds[0].figures["metadata"]["keywords"]
     best = {label: max(shares, key=shares.get) for label, shares in keywords.items()}
     assert np.mean([request.attribute == best[request.label] for request in first]) > 0.9
     assert all(request.attribute in keywords[request.label] for request in first)
@@ -163,7 +163,7 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     world = World(method, answers=answers(**{LABELS: lambda query: [60.0, -1.5]}))
     state = run(method, world)
     assert {candidate.label for candidate in state.candidates} == {"a"}
-    assert any(note.startswith("b: noised count") for note in state.rounds[0]["notes"])
+    assert any(note.startswith("b: noised count") for note in state.rounds[0].notes)
     assert {request.label for request in world.requests} == {"a"}
 
 
@@ -171,9 +171,9 @@ def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_st
     method = dpga(samples=10, rounds=1)
     given = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
     report = run(method, World(method, answers=given)).rounds[0]
-    assert any("cap of 60 words" in note for note in report["notes"])
-    assert any("tau starts at 0" in note for note in report["notes"])
-    assert report["metadata"]["tau"] == 0
+    assert any("cap of 60 words" in note for note in report.notes)
+    assert any("tau starts at 0" in note for note in report.notes)
+    assert report.figures["metadata"]["tau"] == 0
 
 
 def same(texts):
@@ -189,7 +189,7 @@ def test_texts_that_are_all_alike_are_stated(step, left, note):
     world.embed = same
     state = run(method, world)
     assert len(state.candidates) == left
-    assert any(note in line for line in state.rounds[0]["notes"])
+    assert any(note in line for line in state.rounds[0].notes)
 
 
 def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
@@ -200,7 +200,7 @@ def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
         model._reply = lambda request, reply=reply, model=model: _silent_on_phrases(request, reply, model)
     state = run(method, world)
     assert KEYWORDS not in {name for name, _, _ in world.asked}
-    assert "a: 0 of 4 keywords listed" in state.rounds[0]["notes"]
+    assert "a: 0 of 4 keywords listed" in state.rounds[0].notes
     assert len(state.candidates) == 10
 
 
@@ -221,7 +221,7 @@ def test_elites_without_a_mate_are_not_crossed():
     world = World(method, answers=answers(**votes))
     states = list(steps(method, world))
     assert {candidate.label for candidate in states[0].candidates} == {"a", "b"}
-    assert states[1].rounds[1]["population"] == 2
+    assert states[1].rounds[1].figures["population"] == 2
 
 
 def test_shares_that_leave_nothing_for_the_votes_are_refused():

@@ -36,7 +36,7 @@ def test_the_first_round_is_zero_shot_and_later_ones_show_s_texts_of_the_pool():
     method = FuseGen(samples=48, rounds=2, shots=3, pool=6)
     world = World(method)
     first, _ = steps(method, world)
-    pools = {label: {first.candidates[i].text for i in pool} for label, pool in first.memory["pool"].items()}
+    pools = {label: {first.candidates[i].text for i in pool} for label, pool in first.memory.pool.items()}
     shown = [request for request in world.requests if request.good]
     assert len(world.requests) - len(shown) == 8
     assert {len(request.good) for request in shown} == {3}

@@ -66,4 +66,4 @@ def test_a_parent_stays_where_its_variations_are_lost():
     after = method.step(first, world)
     assert {candidate.text for candidate in after.candidates} <= {candidate.text for candidate in first.candidates}
     assert {candidate.label for candidate in after.candidates} == {"a", "b"}
-    assert sum(after.rounds[-1]["lost"].values()) == 12
+    assert sum(after.rounds[-1].lost.values()) == 12

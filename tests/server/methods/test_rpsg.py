@@ -78,8 +78,8 @@ def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
 
 def test_orders_the_pool_and_two_texts_a_seed():
     refine = Refinement(similarity=0.5, nll=0.5)
-    assert method(refinement=refine).orders(TASK, MODELS) == 20 + 2 * 48
-    assert method(refinement=refine, candidates="seed_unproven").orders(TASK, MODELS) == 2 * 48
+    assert method(refinement=refine).max_texts(TASK, MODELS) == 20 + 2 * 48
+    assert method(refinement=refine, candidates="seed_unproven").max_texts(TASK, MODELS) == 2 * 48
 
 
 def test_the_pool_is_abstracts_evenly_over_labels_and_models():
@@ -139,7 +139,7 @@ def test_where_all_choose_one_label_the_other_starts_from_any_abstract_and_a_not
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
     assert len({text for text, label in sources(world, abstract=True) if label == "a"}) == 1
     assert len({text for text, label in sources(world, abstract=True) if label == "b"}) == 6
-    assert state.rounds[0]["notes"] == ["b: no record chose an abstract of it, so its seeds are drawn uniformly"]
+    assert list(state.rounds[0].notes) == ["b: no record chose an abstract of it, so its seeds are drawn uniformly"]
 
 
 def test_choices_outside_the_pool_are_refused():
@@ -154,7 +154,7 @@ def test_one_party_that_answers_with_no_choices_is_left_out_and_stated():
 
     state = run(method(), World(method(), answers=one_is_odd))
     assert len(state.candidates) == 12
-    assert f"1 of {PARTIES} parties answered with no choices and are left out" in state.rounds[0]["notes"]
+    assert f"1 of {PARTIES} parties answered with no choices and are left out" in state.rounds[0].notes
 
 
 def test_votes_are_what_seeds_are_drawn_by():
@@ -169,9 +169,9 @@ def test_votes_are_what_seeds_are_drawn_by():
     world = World(how, answers=favourite)
     state = run(how, world)
     assert len(set(sources(world, abstract=True))) <= 4
-    assert state.rounds[0]["notes"] == []
+    assert state.rounds[0].notes == ()
     silent = World(how, answers=lambda name, nth, query: np.zeros(query.length))
-    assert "no votes above 0.5" in run(how, silent).rounds[0]["notes"][0]
+    assert "no votes above 0.5" in run(how, silent).rounds[0].notes[0]
 
 
 def released(*parties):
@@ -191,7 +191,7 @@ def test_released_abstracts_are_read_with_their_labels_blank_ones_left_out():
     seeds = Counter(sources(world, abstract=True))
     assert seeds == {("älter", "a"): 6, ("b one", "b"): 3, ("b two", "b"): 3}
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
-    assert state.rounds[0]["notes"] == []
+    assert state.rounds[0].notes == ()
 
 
 @pytest.mark.parametrize("own", [[], [(0, "a one")]])
@@ -199,14 +199,14 @@ def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_
     how = method(candidates="seed_unproven")
     state = run(how, World(how, answers=released(own, [])))
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
-    assert state.rounds[0]["notes"] == [
+    assert list(state.rounds[0].notes) == [
         f"{label}: no party released a seed of it, so its texts start from public ones" for label in "ab"[bool(own) :]
     ]
 
 
 def test_a_pool_that_came_out_smaller_is_used_and_stated():
     state = run(method(), World(method(), silent=("k",)))
-    assert state.rounds[0]["notes"][0] == "the models wrote 10 of the pool's 20 abstracts"
+    assert state.rounds[0].notes[0] == "the models wrote 10 of the pool's 20 abstracts"
 
 
 @pytest.mark.parametrize("candidates", KINDS)
@@ -222,7 +222,7 @@ def test_too_few_texts_after_refinement_are_stated():
     left = Counter(c.label for c in state.candidates)
     assert set(left) == {"a", "b"}
     assert sum(left.values()) < 12
-    assert state.rounds[1]["notes"] == [
+    assert list(state.rounds[1].notes) == [
         f"{label}: {left[label]} texts are left after refinement where 6 were asked for"
         for label in "ab"
         if left[label] < 6

@@ -9,7 +9,7 @@ from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
 from server.method import State
-from server.methods.wasp import VOTES, Wasp
+from server.methods.wasp import VOTES, Wasp, WaspMemory
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 
@@ -62,7 +62,7 @@ def flat(_, n):
 
 def weighted(weights):
     """A state before the first round."""
-    return State(memory={"weights": weights, "good": {}, "bad": {}, "ahead": {}})
+    return State(memory=WaspMemory(weights=weights))
 
 
 def run(method, tools):
@@ -122,7 +122,7 @@ def by_model(nearest_of_k):
 def test_a_model_with_three_times_the_votes_gets_three_quarters_of_the_next_round():
     tools, _, _ = world(by_model(3.0))
     state = Wasp(samples=80, rounds=2).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert state.memory["weights"] == pytest.approx({"m": 0.25, "k": 0.75})
+    assert state.memory.weights == pytest.approx({"m": 0.25, "k": 0.75})
     state = Wasp(samples=80, rounds=2).step(state, tools)
     assert [candidate.model for candidate in state.candidates[40:]].count("k") == 30
 
@@ -130,26 +130,26 @@ def test_a_model_with_three_times_the_votes_gets_three_quarters_of_the_next_roun
 def test_without_weighting_models_stay_equal():
     tools, _, _ = world(by_model(3.0))
     state = run(Wasp(samples=80, rounds=2, weighting=False), tools)
-    assert state.memory["weights"] == {"m": 0.5, "k": 0.5}
+    assert state.memory.weights == {"m": 0.5, "k": 0.5}
 
 
 def test_no_votes_above_zero_fall_back_to_equal_weights_and_say_so():
     tools, _, _ = world(lambda _, n: (np.full(n, -1.0), np.zeros(n)))
     state = Wasp(samples=80, rounds=2).step(weighted({"m": 0.9, "k": 0.1}), tools)
-    assert state.memory["weights"] == {"m": 0.5, "k": 0.5}
-    assert "equal weights" in state.rounds[-1]["notes"][-1]
+    assert state.memory.weights == {"m": 0.5, "k": 0.5}
+    assert "equal weights" in state.rounds[-1].notes[-1]
 
 
 def test_a_label_with_fewer_candidates_than_q_is_stated():
     tools, _, _ = world(flat)
     state = Wasp(samples=8, rounds=2, top=8).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert any("fewer than Q = 8" in note for note in state.rounds[-1]["notes"])
+    assert any("fewer than Q = 8" in note for note in state.rounds[-1].notes)
 
 
 def test_state_survives_json():
     tools, _, _ = world(flat)
     state = Wasp(samples=60, rounds=2, shots=4).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert State.from_dict(state.to_dict()) == state
+    assert State.from_dict(state.to_dict(), WaspMemory) == state
 
 
 @pytest.mark.parametrize(
