@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
@@ -203,8 +203,8 @@ class Method(Protocol[M]):
     def memory(self) -> type[M]:
         """The class of what the method remembers."""
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
-        """Every query that can be asked, at worst, without noise yet; `max_records` of one privacy unit."""
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
+        """Every query that can be asked, at worst, without noise yet."""
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """How many texts a run asks for at most, for the forecast of calls and tokens."""

@@ -25,7 +25,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated
@@ -115,19 +115,20 @@ class AugPe:
         validate.one_of(survivors.WAYS, select=self.select)
         assert self._variation, "its own settings are checked when it is made"
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes; for Aug-PE+ the vocabulary histogram before them."""
+        del membership
         if self.samples < self.expansion * len(task.labels):
             raise ConfigError(
                 "method.samples",
                 expected=f"{self.expansion} (the expansion) for each of {len(task.labels)} labels",
                 got=self.samples,
             )
-        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         if self.vocabulary is None:
             return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
         self._terms()
-        terms = VocabularySpec(first=self.first_terms, max_records=max_records)
+        terms = VocabularySpec(first=self.first_terms, max_records=target.max_records)
         return (
             PlannedQuery(name=VOCABULARY, spec=terms, mechanism="laplace", share=self.vocabulary_share),
             PlannedQuery(name=VOTES, spec=spec, times=self.rounds, share=1 - self.vocabulary_share),

@@ -28,7 +28,7 @@ from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
@@ -70,8 +70,6 @@ class DpKps:
             phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
-        epsilon: The run's, to choose the sketches' grid by; the plan has its own.
-        max_attempts: Likewise: attempts at an answer, all of them paid for.
         temperature: Of the language models.
         words: Length of a text to ask for; None leaves it open.
     """
@@ -92,8 +90,6 @@ class DpKps:
     length: int = 10
     few_shot: str | None = None
     ablation: str = "none"
-    epsilon: float | str = math.inf
-    max_attempts: int = 1
     temperature: float = 1.0
     words: int | None = None
     name: str = "dp_kps"
@@ -118,7 +114,7 @@ class DpKps:
                 got=self.length, do="Keep more terms, or draw shorter sequences",
             )  # fmt: skip
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The histogram, then the sketches; nothing where models write alone."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
@@ -126,8 +122,8 @@ class DpKps:
         if self.ablation == "only_llm":
             return ()
         self._examples(self._terms())
-        pure, specs = self.mechanism == "laplace", self._sketches(task, max_records)
-        counted = VocabularySpec(first=self.first_terms, max_records=max_records)
+        pure, specs = self.mechanism == "laplace", self._sketches(task, target, membership)
+        counted = VocabularySpec(first=self.first_terms, max_records=target.max_records)
         # Unit counts have Laplace noise either way: Gaussian shares of many parties would be too small for them.
         first = PlannedQuery(name=VOCABULARY, spec=counted, mechanism="laplace", share=self.vocabulary_share, pure=pure)
         share = (1 - self.vocabulary_share) / len(specs)
@@ -247,19 +243,19 @@ class DpKps:
         """Phrases before the one that a sketch is about, for each sketch; 0: single phrases."""
         return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
 
-    def _sketches(self, task: Task, max_records: int) -> tuple[SketchSpec, ...]:
+    def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:
         prefixes = self._prefixes()
         share = (1 - self.vocabulary_share) / len(prefixes)
         spec = SketchSpec(
             labels=len(task.labels),
             features=self.features,
             paired=self.mechanism == "gaussian",
-            grid=self.grid or self._finest_grid(share, max_records),
-            max_records=max_records,
+            grid=self.grid or self._finest_grid(share, target, membership),
+            max_records=target.max_records,
         )
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
-    def _finest_grid(self, share: float, max_records: int) -> int:
+    def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
         """B, as fine as is of use, and as the table of Laplace shares can be, up to b = sqrt(2) I m B / epsilon = 2e4.
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
@@ -268,11 +264,10 @@ class DpKps:
         """
         if self.mechanism == "gaussian":
             return FINEST_GRID
-        epsilon = float(str(self.epsilon).replace(".inf", "inf"))
-        noise = math.sqrt(2) * self.features * max_records * self.max_attempts
-        grid = int(min(FINEST_GRID, LARGEST_LAPLACE_TABLE * epsilon * share / noise))
+        noise = math.sqrt(2) * self.features * target.max_records * membership.max_attempts
+        grid = int(min(FINEST_GRID, LARGEST_LAPLACE_TABLE * target.epsilon * share / noise))
         if grid < COARSEST_GRID:
-            most = int(self.features * LARGEST_LAPLACE_TABLE * epsilon * share / (noise * COARSEST_GRID))
+            most = int(self.features * LARGEST_LAPLACE_TABLE * target.epsilon * share / (noise * COARSEST_GRID))
             raise ConfigError(
                 "method.features", expected=f"at most {most} for Laplace noise at this epsilon", got=self.features,
                 do="Use fewer features, which loses little at such noise, or mechanism=gaussian",

@@ -33,7 +33,7 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
 from common.queries.in_party import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.generate import Written
 from server.method import State, Tools
 from server.operators import metadata, selection
@@ -155,8 +155,9 @@ class Dpga:
             validate.at_least(0.001, tau_step=self.tau_step)
         validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Metadata, as far as it is wanted, and T votes with what is left of epsilon."""
+        del membership
         if self.samples < len(task.labels):
             raise ConfigError(
                 "method.samples", expected=f"one text for each of {len(task.labels)} labels", got=self.samples
@@ -164,15 +165,15 @@ class Dpga:
         queries = [
             PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share)
             for name, spec, mechanism, share, wanted in (
-                (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=max_records), "laplace",
+                (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=target.max_records), "laplace",
                  self.label_share, True),
-                (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=max_records), "sparse vector",
+                (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=target.max_records), "sparse vector",
                  self.length_range_share, self.length),
-                (LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=max_records), "laplace",
+                (LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=target.max_records), "laplace",
                  self.length_share, self.length),
-                (KEYWORDS, VotesSpec(top=1, furthest=False, max_records=max_records), "laplace",
+                (KEYWORDS, VotesSpec(top=1, furthest=False, max_records=target.max_records), "laplace",
                  self.keyword_share, self.keywords > 0),
-                (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=max_records), "laplace",
+                (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=target.max_records), "laplace",
                  self.similarity_share, self.suppression and self.tau is None),
             )
             if wanted
@@ -180,7 +181,7 @@ class Dpga:
         left = 1 - sum(query.share for query in queries)
         if left <= 1e-9:
             raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{left:g}")
-        votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         return (
             *queries,
             PlannedQuery(

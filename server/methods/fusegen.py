@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
@@ -87,9 +87,9 @@ class FuseGen:
         validate.at_least(0, **{"method.boosts": self.boosts})
         validate.at_least(2, **{"method.pool": self.pool})
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """No query."""
-        del max_records
+        del target, membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
                 "method.samples",

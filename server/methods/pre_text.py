@@ -21,7 +21,7 @@ from common import rng, validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
@@ -76,12 +76,13 @@ class PreText:
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
         assert self._variation, "its own settings are checked when it is made"
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""
+        del membership
         for name, value in (("samples", self.samples), ("seeds", self.seeds)):
             if value < len(task.labels):
                 raise ConfigError(f"method.{name}", expected=f"one for each of {len(task.labels)} labels", got=value)
-        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:

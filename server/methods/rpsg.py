@@ -33,7 +33,7 @@ from common.queries import text_codec
 from common.queries.in_party import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
@@ -71,11 +71,9 @@ class Rpsg:
         choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
             "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
             the others at random, which is worse than fewer choices, each of which serves for several texts.
-        parties: L, to share them out; the plan has its own.
         mechanism: Of the query, see `MECHANISMS`; None: the first.
         nearest: Of "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded by
             cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
-        epsilon: The run's, for `nearest`; the plan has its own.
         top: Of "histogram": votes of a record, halved from one to the next.
         threshold: Likewise: noised votes that an abstract must exceed.
         fine: Likewise: grid units in a vote.
@@ -94,10 +92,8 @@ class Rpsg:
     pool: int = 1000
     abstract_words: int | None = 40
     choices: int | None = None
-    parties: int = 1
     mechanism: str | None = None
     nearest: int | None = None
-    epsilon: float | str = math.inf
     top: int = 1
     threshold: float = 0.5
     fine: int = 128
@@ -111,7 +107,7 @@ class Rpsg:
     rounds: int = 2
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, parties=self.parties, texts_per_request=self.texts_per_request)
+        validate.integers(1, samples=self.samples, texts_per_request=self.texts_per_request)
         validate.integers(2, pool=self.pool)
         validate.at_least(0, threshold=self.threshold)
         validate.in_range(0, 2, temperature=self.temperature)
@@ -126,18 +122,19 @@ class Rpsg:
         if self.rounds != 2:
             raise ConfigError("method.rounds", expected="2: variants, then rephrasings", got=self.rounds)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):
             if value < len(task.labels):
                 expected = f"at least one text for each of {len(task.labels)} labels"
                 raise ConfigError(f"method.{name}", expected=expected, got=value)
+        max_records = target.max_records
         mechanism = self.mechanism or MECHANISMS[self.candidates][0]
         seeds = sum(self._needed(task)) if self.candidates == "seed_unproven" else self.samples
-        choices = self.choices or -(-seeds // self.parties)
+        choices = self.choices or -(-seeds // membership.parties)
         match self.candidates:
             case "pool":
-                chosen = SeedChoiceSpec(choices=choices, nearest=self._nearest(max_records), max_records=max_records)
+                chosen = SeedChoiceSpec(choices=choices, nearest=self._nearest(target), max_records=max_records)
                 return (PlannedQuery(name=CHOICES, spec=chosen, mechanism=mechanism, pure=True),)
             case "histogram":
                 votes = VotesSpec(top=self.top, furthest=False, fine=self.fine, max_records=max_records)
@@ -306,11 +303,11 @@ class Rpsg:
         """Seeds of each label."""
         return [self.refinement.needed(size) for size in self._wanted(task)]
 
-    def _nearest(self, max_records: int) -> int:
+    def _nearest(self, target: PrivacyTarget) -> int:
         """About the number that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
-        epsilon = float(str(self.epsilon).replace(".inf", "inf")) / max_records
+        epsilon = target.epsilon / target.max_records
         return max(1, round(self.pool / (1 + math.exp(min(epsilon, 700)))))
 
     def _abstracted(self, choices: int, max_records: int) -> AbstractedSeedsSpec:

@@ -23,7 +23,7 @@ from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
@@ -106,8 +106,9 @@ class Wasp:
         if self.samples < self.rounds:
             raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T - 1 queries; the last round's texts are released without a vote."""
+        del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
                 "method.samples",
@@ -116,7 +117,7 @@ class Wasp:
             )
         # On a grid of 128 to a vote, as at Q = 8, so that shares of noise are whole numbers' worth for a small Q too.
         fine = max(1, 128 >> (self.top - 1))
-        spec = VotesSpec(top=self.top, furthest=True, fine=fine, max_records=max_records)
+        spec = VotesSpec(top=self.top, furthest=True, fine=fine, max_records=target.max_records)
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:

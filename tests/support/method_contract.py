@@ -1,6 +1,7 @@
 """What every method promises. A suite subclasses `MethodContract` and says how to build a small one."""
 
 import json
+import math
 from collections import Counter
 
 import numpy as np
@@ -11,7 +12,7 @@ from common.errors import ConfigError
 from common.queries import closed_set, in_party, votes
 from common.queries import text_codec as texts
 from common.queries.texts import Texts
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
 from server.method import State
@@ -48,13 +49,18 @@ def embed(texts):
     return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
 
 
+def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership):
+    """The queries of a method for units of so many records."""
+    return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
+
+
 class World:
     """Fake tools for one run of a method: models that echo, and parties that answer what was planned and no more."""
 
-    def __init__(self, method, *, seed=0, silent=(), answers=None):
+    def __init__(self, method, *, seed=0, silent=(), answers=None, **membership):
         self.task, self.models, self.experiment_seed = TASK, MODELS, seed
         self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
-        self.planned = {query.name: query for query in method.plan(TASK, 1)}
+        self.planned = {query.name: query for query in plan_of(method, **membership)}
         self.texts_per_request = method.texts_per_request
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
 
@@ -142,10 +148,10 @@ class MethodContract:
         assert method.texts_per_request >= 1
 
     def test_plans_without_noise_for_all_of_epsilon_and_for_users_of_many_records(self, method):
-        queries = method.plan(TASK, 1)
+        queries = plan_of(method)
         assert all(query.scale == 0 and query.spec.max_records == 1 for query in queries)
         assert not queries or sum(query.share for query in queries) == pytest.approx(1)
-        assert all(query.spec.max_records == 8 for query in method.plan(TASK, 8))
+        assert all(query.spec.max_records == 8 for query in plan_of(method, 8))
 
     def test_asks_what_was_planned_each_once(self, method):
         world = World(method)
@@ -229,4 +235,4 @@ class MethodContract:
     def test_too_few_texts_for_the_labels_are_refused_before_anything_is_asked(self, build):
         for name, value in self.too_small:
             with pytest.raises(ConfigError, match=name):
-                build(**{name: value}).plan(TASK, 1)
+                plan_of(build(**{name: value}))

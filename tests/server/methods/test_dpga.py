@@ -13,7 +13,7 @@ from common.queries.in_party import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
-from tests.support.method_contract import TASK, World, run, steps
+from tests.support.method_contract import TASK, World, plan_of, run, steps
 
 
 def dpga(**changes):
@@ -36,7 +36,7 @@ def plan(method, *, epsilon, parties=1):
     draft = Plan(
         method="dpga", labels=tuple(TASK.labels), encoder="e", parties=parties, max_dropouts=0, colluders=0,
         threshold=parties // 2 + 1 if secure else 1, secure=secure, degree=parties - 1 if secure else 0,
-        epsilon=math.inf, delta=1e-5, unit="sample", queries=method.plan(TASK, 1),
+        epsilon=math.inf, delta=1e-5, unit="sample", queries=plan_of(method),
     )  # fmt: skip
     return calibrate(draft, epsilon)
 
@@ -51,7 +51,7 @@ def test_the_paper_numbers_are_the_defaults():
 
 
 def test_half_of_epsilon_for_metadata_and_the_mean_similarity_paid_by_the_votes():
-    planned = {query.name: query for query in dpga().plan(TASK, 2)}
+    planned = {query.name: query for query in plan_of(dpga(), 2)}
     assert {name: (query.spec, query.mechanism, query.times) for name, query in planned.items()} == {
         LABELS: (LabelHistogramSpec(labels=2, max_records=2), "laplace", 1),
         LENGTH_RANGE: (LengthRangeSpec(cap=60, max_records=2), "sparse vector", 1),
@@ -79,7 +79,7 @@ ABLATIONS = {
 def test_an_ablation_asks_less_and_leaves_its_share_to_the_votes(name):
     changes, gone, votes = ABLATIONS[name]
     method = dpga(**changes)
-    planned = {query.name: query for query in method.plan(TASK, 1)}
+    planned = {query.name: query for query in plan_of(method)}
     assert planned.keys() == {LABELS, LENGTH_RANGE, LENGTHS, KEYWORDS, SIMILARITY, VOTES} - gone
     assert planned[VOTES].share == pytest.approx(votes)
     world = World(method, answers=answers())
@@ -226,4 +226,4 @@ def test_elites_without_a_mate_are_not_crossed():
 
 def test_shares_that_leave_nothing_for_the_votes_are_refused():
     with pytest.raises(ConfigError, match="left for the votes"):
-        dpga(length_range_share=0.65).plan(TASK, 1)
+        plan_of(dpga(length_range_share=0.65))

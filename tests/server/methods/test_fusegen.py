@@ -5,7 +5,7 @@ import pytest
 
 from server.methods.fusegen import FuseGen
 from server.metrics.dynamics import Dynamics
-from tests.support.method_contract import TASK, MethodContract, World, run, steps
+from tests.support.method_contract import TASK, MethodContract, World, plan_of, run, steps
 from tests.support.runs import lines, read, tiny
 
 
@@ -28,7 +28,7 @@ def test_nothing_is_planned_or_asked():
     method = FuseGen(samples=24, rounds=3)
     world = World(method)
     run(method, world)
-    assert method.plan(TASK, 1) == ()
+    assert plan_of(method) == ()
     assert world.asked == []
 
 

@@ -14,7 +14,7 @@ from common.queries.votes import VotesSpec
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.support.method_contract import MODELS, PARTIES, TASK, World, run, steps
+from tests.support.method_contract import MODELS, PARTIES, TASK, World, plan_of, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)
 KINDS = tuple(MECHANISMS)
@@ -58,7 +58,7 @@ def sources(world, *, abstract):
     ],
 )  # fmt: skip
 def test_asks_one_query(changes, name, spec, mechanism, pure):
-    (query,) = method(parties=2, **changes).plan(TASK, 2)
+    (query,) = plan_of(method(**changes), 2, parties=2)
     assert (query.name, query.spec, query.mechanism, query.pure, query.times) == (name, spec, mechanism, pure, 1)
 
 
@@ -66,14 +66,16 @@ def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
     refine = Refinement(similarity=0.5, nll=0.5)
     for parties, choices, first in ((1, 12, 48), (5, 3, 10), (100, 1, 1)):
         for candidates, number in (("pool", choices), ("seed_unproven", first)):
-            how = method(parties=parties, refinement=refine, candidates=candidates)
-            assert how.plan(TASK, 1)[0].spec.choices == number
-    assert method(choices=7).plan(TASK, 1)[0].spec.choices == 7
+            how = method(refinement=refine, candidates=candidates)
+            assert plan_of(how, parties=parties)[0].spec.choices == number
+    assert plan_of(method(choices=7))[0].spec.choices == 7
 
 
-@pytest.mark.parametrize(("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (".inf", 1, 1), (0.0, 1, 500)])
+@pytest.mark.parametrize(
+    ("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (math.inf, 1, 1), (0.0, 1, 500)]
+)
 def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
-    assert method(pool=1000, epsilon=epsilon).plan(TASK, units)[0].spec.nearest == nearest
+    assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
 
 
 def test_orders_the_pool_and_two_texts_a_seed():
@@ -103,8 +105,8 @@ def chosen(*positions):
 
 def test_a_seed_is_dealt_as_often_as_it_was_chosen():
     # 18 choices: 1 and 2 of the first label once each, 16 times candidate 15 of the other.
-    world = World(method(parties=2), answers=chosen(1, 2, 15))
-    first, last = steps(method(parties=2), world)
+    world = World(method(), answers=chosen(1, 2, 15), parties=2)
+    first, last = steps(method(), world)
     (_, _, query), labels = world.asked[0], world.asked[0][2].labels
     assert len(query.vectors) == 20
     label = labels[15]
@@ -185,8 +187,8 @@ def released(*parties):
 
 
 def test_released_abstracts_are_read_with_their_labels_blank_ones_left_out():
-    how = method(candidates="seed_unproven", parties=2)
-    world = World(how, answers=released([(0, "älter"), (1, "b one")], [(1, "b two")]))
+    how = method(candidates="seed_unproven")
+    world = World(how, parties=2, answers=released([(0, "älter"), (1, "b one")], [(1, "b two")]))
     state = run(how, world)
     seeds = Counter(sources(world, abstract=True))
     assert seeds == {("älter", "a"): 6, ("b one", "b"): 3, ("b two", "b"): 3}
@@ -231,4 +233,4 @@ def test_too_few_texts_after_refinement_are_stated():
 
 def test_a_pool_that_is_smaller_than_the_labels_is_refused():
     with pytest.raises(ConfigError, match="pool"):
-        method(pool=2, nearest=0).plan(TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")), 1)
+        plan_of(method(pool=2, nearest=0), task=TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")))

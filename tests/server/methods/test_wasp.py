@@ -10,6 +10,7 @@ from server.llm.base import Reply
 from server.llm.generate import generate, write
 from server.method import State
 from server.methods.wasp import VOTES, Wasp, WaspMemory
+from tests.support.method_contract import plan_of
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 
@@ -78,7 +79,7 @@ def test_n_texts_after_t_rounds_and_t_minus_1_queries_on_all_of_d():
     state = run(method, tools)
     assert len(state.candidates) == 64
     assert asked == [(0, 16), (1, 32), (2, 48)]
-    (planned,) = method.plan(TASK, 2)
+    (planned,) = plan_of(method, 2)
     assert (planned.name, planned.times, planned.spec) == (VOTES, 3, VotesSpec(top=8, max_records=2))
 
 
@@ -163,4 +164,4 @@ def test_settings_that_make_no_run(settings, word):
 
 def test_too_few_samples_for_each_label_in_each_round():
     with pytest.raises(ConfigError, match="samples"):
-        Wasp(samples=9, rounds=5).plan(TASK, 1)
+        plan_of(Wasp(samples=9, rounds=5))
