@@ -25,6 +25,7 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
+from server.domain import Membership, PrivacyTarget
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
@@ -111,22 +112,26 @@ class Parts:
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = build(config.task)
         self.encoder: Encoder = build(config.embedding)
-        self.method: Method = build(config.method)
+        self.method: Method[Any] = build(config.method)
         self.evaluation: Evaluation = build(config.evaluation)
         self.plan: Plan = make_plan(
             self.method,
             task=self.source.task(),
             encoder=self.encoder.digest,
+            target=PrivacyTarget(
+                epsilon=_number("privacy.epsilon", config.privacy.epsilon),
+                delta=_number("privacy.delta", config.privacy.delta),
+                unit=config.privacy.unit,
+                max_records=config.privacy.max_records,
+                calibration=config.privacy.calibration,
+            ),
+            membership=Membership(
+                parties=config.federation.parties,
+                max_dropouts=config.federation.max_dropouts,
+                colluders=config.federation.colluders,
+                max_attempts=config.federation.max_attempts,
+            ),
             secagg=_secagg(config.secagg, self.roster),
-            epsilon=_number("privacy.epsilon", config.privacy.epsilon),
-            delta=_number("privacy.delta", config.privacy.delta),
-            unit=config.privacy.unit,
-            max_records=config.privacy.max_records,
-            parties=config.federation.parties,
-            max_dropouts=config.federation.max_dropouts,
-            colluders=config.federation.colluders,
-            max_attempts=config.federation.max_attempts,
-            calibration=config.privacy.calibration,
             evaluation_share=self.evaluation.federated,
         )
         cache = config.get("embedding_cache")

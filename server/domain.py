@@ -1,6 +1,9 @@
-"""Nouns of the coordinator: what is public about the data, and what the models write."""
+"""Nouns of the coordinator: what is public about the data, what the models write, what a plan is made for."""
 
+import math
 from dataclasses import dataclass, field
+
+from common import validate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +57,42 @@ class Task:
     labels: dict[str, str]
     attributes: tuple[str, ...] = ()
     wording: Wording = field(default_factory=Wording)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyTarget:
+    """The guarantee that a plan is calibrated to.
+
+    Attributes:
+        epsilon: For all answers together, all attempts included; infinite: no noise.
+        delta: A public constant.
+        unit: "sample" or "user": whose presence is hidden.
+        max_records: m, records of one unit that count.
+        calibration: "tight" or "paper"; see `common.plan.calibration`.
+    """
+
+    epsilon: float = math.inf
+    delta: float = 1e-5
+    unit: str = "sample"
+    max_records: int = 1
+    calibration: str = "tight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """The parties of a run, and what a plan assumes of them.
+
+    Attributes:
+        parties: L, number of parties.
+        max_dropouts: Parties that may be missing from a sum.
+        colluders: Other parties that may tell the coordinator their noise.
+        max_attempts: Attempts at an answer, all of them paid for.
+    """
+
+    parties: int = 1
+    max_dropouts: int = 0
+    colluders: int = 0
+    max_attempts: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, parties=self.parties)

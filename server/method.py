@@ -5,89 +5,212 @@ one round. State and report are JSON, so that a run goes on after a crash; rando
 and the round, so that a repeated step draws the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
-from server.domain import Candidate, Task
+from common.queries.closed_set import Spec
+from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.llm.base import Request
 from server.llm.generate import Generated, Written
+from server.llm.orders import Order, RequestMaker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class RoundReport:
+    """A round's line of `rounds.jsonl`. The method makes it; `server/run.py` adds what it measured, from `queries` on.
+
+    Attributes:
+        round: Number of the round, from 0.
+        requested: By model, the texts asked for that were to become candidates.
+        generated: By model, those that did.
+        lost: By model, those that did not.
+        candidates: Number of candidates after the round.
+        tokens: Input, cached and output tokens of all models.
+        calls: Requests made.
+        losses: By model and kind of loss, number of replies.
+        cleaned: By model and the cleaner's rule, number of texts that were changed or dropped.
+        notes: What a reader should know.
+        figures: Figures that this method alone reports, such as WASP's weights; beside the others in the JSON.
+        queries: The queries asked in the round.
+        fid: Distance to the held-out texts; None without any.
+        seconds: By kind of work; None until the run has measured the round.
+        paid: By remote model, what was paid for the round.
+        epsilon: Privacy loss of all answers so far.
+    """
+
+    round: int
+    requested: Mapping[str, int]
+    generated: Mapping[str, int]
+    lost: Mapping[str, int]
+    candidates: int
+    tokens: Mapping[str, int]
+    calls: int
+    losses: Mapping[str, Mapping[str, int]]
+    cleaned: Mapping[str, Mapping[str, int]]
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    queries: tuple[Mapping[str, Any], ...] = ()
+    fid: float | None = None
+    seconds: Mapping[str, float] | None = None
+    paid: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    epsilon: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; what the run adds is absent until it has measured the round."""
+        line = {name: getattr(self, name) for name in _OF_THE_METHOD}
+        line |= {"queries": list(self.queries), "notes": list(self.notes), **self.figures}
+        return line if self.seconds is None else line | {name: getattr(self, name) for name in _OF_THE_RUN}
+
+    @classmethod
+    def from_dict(cls, line: Mapping[str, Any]) -> "RoundReport":
+        """The inverse of `to_dict` after a trip through JSON."""
+        fields = {name: line[name] for name in (*_OF_THE_METHOD, *_OF_THE_RUN) if name in line}
+        figures = {name: value for name, value in line.items() if name not in {*fields, "queries", "notes"}}
+        return cls(**fields, queries=tuple(line["queries"]), notes=tuple(line["notes"]), figures=figures)
+
+
+_OF_THE_METHOD = (
+    "round", "requested", "generated", "lost", "candidates", "tokens", "calls", "losses", "cleaned",
+)  # fmt: skip
+_OF_THE_RUN = ("fid", "seconds", "paid", "epsilon")
+
+
+class Memory(Protocol):
+    """What a method remembers from step to step besides its texts: a frozen value of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict` after a trip through JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemory:
+    """The memory of a method that needs none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
+        """The inverse of `to_dict`."""
+        del saved
+        return cls()
+
+
+M = TypeVar("M", bound=Memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State(Generic[M]):
     """Where a run stands after a whole step.
 
     Attributes:
         round: The next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each step done, as `rounds.jsonl` has it.
-        memory: What the method remembers from step to step besides, in JSON's types.
+        memory: What the method remembers besides.
     """
 
     round: int = 0
     candidates: tuple[Candidate, ...] = ()
-    rounds: tuple[dict[str, Any], ...] = ()
-    memory: Mapping[str, Any] = field(default_factory=dict)
+    rounds: tuple[RoundReport, ...] = ()
+    memory: M
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return asdict(self)
+        return {
+            "round": self.round,
+            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "rounds": [report.to_dict() for report in self.rounds],
+            "memory": self.memory.to_dict(),
+        }
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "State":
-        """The inverse of `to_dict` after a trip through JSON."""
-        return cls(
+    def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
+        """The inverse of `to_dict` after a trip through JSON, with the class of the method's memory."""
+        return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
-            rounds=tuple(saved["rounds"]),
-            memory=saved["memory"],
+            rounds=tuple(RoundReport.from_dict(line) for line in saved["rounds"]),
+            memory=memory.from_dict(saved["memory"]),
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """All that a method may use. `ask` is the only door to private data.
+class Tools(Protocol):
+    """All that a method may use: `server/tools.py` in a real run. `ask` is the only door to private data."""
+
+    @property
+    def task(self) -> Task:
+        """What is public about the data."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the language models."""
+
+    @property
+    def experiment_seed(self) -> int:
+        """For `common.rng.experiment`; never for noise."""
+
+    def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
+        """Fill orders with texts; see `server/llm/generate.py`."""
+
+    def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
+        """Have each request answered by the model that is named with it; see `server/llm/generate.py`."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts: (texts, dimensions) float32, unit norm."""
+
+    def spec(self, name: str) -> Spec:
+        """The specification of a query as it was planned, by the query's name in the plan."""
+
+    def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
+        """Ask the parties a planned query.
+
+        Args:
+            name: The query's name in the plan.
+            nth: Which of its planned answers, from 0.
+            arrays: The arrays of the query's asked form (`common/queries/arrays.py`).
+
+        Returns:
+            The noised answer in votes, records, cosines or features: (length,) float64, or (parties, length) if the
+            parties' answers are not summed.
+        """
+
+
+class Method(Protocol[M]):
+    """What `server/run.py` drives.
 
     Attributes:
-        task: What is public about the data.
-        models: Names of the language models.
-        experiment_seed: For `common.rng.experiment`; never for noise.
-        generate: Orders to texts; see `server/llm/generate.py`.
-        write: Requests, each with its model, to the texts of each; see `server/llm/generate.py`.
-        embed: Texts to (texts, dimensions) float32, unit norm.
-        ask: `ask(name, nth, **arrays)`: a query's name in the plan, which of its answers (from 0), and the arrays of
-            its asked form (`common/queries/arrays.py`). Gives the noised answer in votes, records, cosines or features:
-            (length,) float64, or (parties, length) if it is not summed.
+        name: As the plan and the run folder have it.
+        rounds: Steps of a run.
+        texts_per_request: Texts that one prompt asks for.
     """
-
-    task: Task
-    models: tuple[str, ...]
-    experiment_seed: int
-    generate: Callable[..., Generated]
-    write: Callable[..., Written]
-    embed: Callable[[Sequence[str]], NDArray[np.float32]]
-    ask: Callable[..., NDArray[np.float64]]
-
-
-class Method(Protocol):
-    """What `server/run.py` drives."""
 
     name: str
     rounds: int
     texts_per_request: int
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
-        """Every query that can be asked, at worst, without noise yet; `max_records` of one privacy unit."""
+    @property
+    def memory(self) -> type[M]:
+        """The class of what the method remembers."""
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
+        """Every query that can be asked, at worst, without noise yet."""
+
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """How many texts a run asks for at most, for the forecast of calls and tokens."""
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[M], tools: Tools) -> State[M]:
         """One round; the new state's last report says what happened."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from common.domain import Record
 from common.models.encoder import Encoder
@@ -45,7 +46,7 @@ class RunParts:
 
     run: str
     folder: Path
-    method: Method
+    method: Method[Any]
     plan: Plan
     network: Network
     providers: Mapping[str, Provider]

@@ -18,7 +18,8 @@ step: texts that models have written come from the reply cache, answers that par
 
 import logging
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -28,21 +29,21 @@ from common.privacy import accountant
 from server.evaluation import federated_count, figures, of_texts, projection, small_model
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
-from server.method import State, Tools
-from server.operators import round_report
+from server.llm.spending import Spending
+from server.method import RoundReport, State, Tools
 from server.parts import RunParts
 from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_lines
-from server.tools import Meter, RememberingEncoder, make_tools
+from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
 
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
 
 
-def run(setup: RunParts) -> State:
+def run(setup: RunParts) -> State[Any]:
     """Run to the end, or from where the folder stands.
 
     Returns:
@@ -59,13 +60,10 @@ def run(setup: RunParts) -> State:
         roster=setup.roster,
         retries=setup.retries,
     )
-    meter = Meter()
-    held: set[str] = set()
-    embed = RememberingEncoder(setup.encoder)
-    tools = make_tools(setup, federation, meter, embed, held)
-    held_out = embed([record.text for record in setup.held_out])
+    tools = RunTools(setup, federation)
+    held_out = tools.encoder.encode([record.text for record in setup.held_out])
     saved = _saved(checkpoint, setup)
-    state = State.from_dict(saved["state"]) if saved else setup.method.start(tools)
+    state = State.from_dict(saved["state"], setup.method.memory) if saved else setup.method.start(tools)
     started = time.monotonic() - (saved["seconds"] if saved else 0.0)
 
     def save(*, status: str) -> None:
@@ -82,16 +80,21 @@ def run(setup: RunParts) -> State:
     if asks:
         federation.open()
     while state.round < setup.method.rounds:
-        held.clear()
-        held.update(candidate.text for candidate in state.candidates)
+        tools.start_round(state.candidates)
         state = setup.method.step(state, tools)
-        report = state.rounds[-1]
         fid = small_model.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), held_out)
-        report |= {"fid": fid, "seconds": meter.seconds(), "queries": meter.queries()}
-        report["paid"] = round_report.paid(setup.spending, before=state.rounds[:-1])
-        report["epsilon"] = accountant.epsilon(ledger.releases(setup.run), setup.plan.delta)
+        *earlier, report = state.rounds
+        report = replace(
+            report,
+            fid=fid,
+            seconds=tools.meter.seconds(),
+            queries=tuple(tools.meter.queries()),
+            paid=_paid(setup.spending, before=earlier),
+            epsilon=accountant.epsilon(ledger.releases(setup.run), setup.plan.delta),
+        )
+        state = replace(state, rounds=(*earlier, report))
         save(status="partial")
-        track(setup.tracking, setup.folder, state.round, report)
+        track(setup.tracking, setup.folder, state.round, report.to_dict())
         log.info("round %d of %d: %d candidates, FID %s", state.round, setup.method.rounds, len(state.candidates), fid)
     counted = _federated(setup, federation, tools, state) if federated_count.planned(setup.plan) else {}
     if asks:
@@ -108,7 +111,7 @@ def run(setup: RunParts) -> State:
             embed=tools.embed,
         )
     )
-    if paid := round_report.paid(setup.spending):
+    if paid := _paid(setup.spending):
         metrics["paid"] = paid
     write_json(setup.folder / "metrics.json", metrics)
     track(setup.tracking, setup.folder, state.round + 1, metrics)
@@ -119,10 +122,26 @@ def run(setup: RunParts) -> State:
     return state
 
 
-def _federated(setup: RunParts, federation: Federation, tools: Tools, state: State) -> dict[str, Any]:
+def _federated(setup: RunParts, federation: Federation, tools: Tools, state: State[Any]) -> dict[str, Any]:
     vectors = tools.embed([candidate.text for candidate in state.candidates])
     question = federated_count.question(vectors, state.candidates, setup.plan)
     return {"federated": federated_count.measured(setup.plan, federation.ask(federated_count.NAME, 0, question))}
+
+
+def _paid(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, dict[str, Any]]:
+    """What remote models were paid in this run, by name, less what the reports of the rounds before say.
+
+    So a round's report has all that was paid for the round, by whatever process before and after a crash.
+    """
+    amounts = {model: paid.to_dict() for model, paid in spending.paid().items()}
+    for report in before:
+        for model, part in report.paid.items():
+            own = amounts[model]
+            amounts[model] = {
+                kind: None if own[kind] is None or part[kind] is None else round(own[kind] - part[kind], 6)
+                for kind in own
+            }
+    return {model: amount for model, amount in amounts.items() if amount["replies"]}
 
 
 def _identity(setup: RunParts) -> dict[str, Any]:
@@ -147,9 +166,9 @@ def _saved(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
     return saved
 
 
-def _write(setup: RunParts, state: State, *, ledger: Ledger, status: str, seconds: float) -> None:
+def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float) -> None:
     write_lines(setup.folder / "synthetic.jsonl", map(asdict, state.candidates))
-    write_lines(setup.folder / "rounds.jsonl", state.rounds)
+    write_lines(setup.folder / "rounds.jsonl", [report.to_dict() for report in state.rounds])
     privacy = describe(
         setup.plan,
         ledger=ledger,

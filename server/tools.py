@@ -1,8 +1,10 @@
 """The tools that a method works with in a real run: language models, the encoder, the door to the parties."""
 
 import time
-from collections.abc import Callable, Container, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +12,79 @@ from tqdm import tqdm
 
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
-from common.queries.closed_set import make_query
+from common.queries.closed_set import Spec, make_query
+from server.domain import Candidate
 from server.federation.ask import Answered, Federation
-from server.llm.generate import generate, write
+from server.llm.base import Request
+from server.llm.generate import Generated, Written, generate, write
+from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
-from server.method import Tools
 from server.parts import RunParts
 
 KINDS_OF_WORK = ("generate", "embed", "ask")
+
+
+class RunTools:
+    """The `server.method.Tools` of one run; the time of each call, and each query, are counted in `meter`."""
+
+    def __init__(self, parts: RunParts, federation: Federation) -> None:
+        self.task = parts.task
+        self.models = tuple(parts.providers)
+        self.experiment_seed = parts.experiment_seed
+        self.meter = Meter()
+        self._parts = parts
+        self._federation = federation
+        self.encoder = RememberingEncoder(parts.encoder)
+        self._specs = {query.name: query.spec for query in parts.plan.queries}
+        self._run_texts: frozenset[str] = frozenset()
+
+    def start_round(self, candidates: Iterable[Candidate]) -> None:
+        """Take these as the texts that the run has, which the cleaner refuses to take twice."""
+        self._run_texts = frozenset(candidate.text for candidate in candidates)
+
+    def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
+        """Fill orders with texts; see `server/llm/generate.py`."""
+        total = sum(order.count for order in orders)
+        with (
+            self.meter.timed("generate"),
+            _Progress(total, f"round {round_number + 1} texts", self._parts.spending) as bar,
+        ):
+            return generate(
+                self._parts.providers,
+                orders,
+                make_request,
+                round_number=round_number,
+                texts_per_request=self._parts.method.texts_per_request,
+                experiment_seed=self.experiment_seed,
+                cleaner=self._parts.cleaner,
+                held=self._run_texts,
+                progress=bar.update,
+            )
+
+    def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
+        """Have each request answered by the model that is named with it; see `server/llm/generate.py`."""
+        total = sum(request.n for _, request in requests)
+        with self.meter.timed("generate"), _Progress(total, "texts", self._parts.spending) as bar:
+            return write(
+                self._parts.providers, requests, cleaner=self._parts.cleaner, held=self._run_texts, progress=bar.update
+            )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts: (texts, dimensions) float32, unit norm."""
+        with self.meter.timed("embed"):
+            return self.encoder.encode(texts)
+
+    def spec(self, name: str) -> Spec:
+        """The specification of a planned query."""
+        return self._specs[name]
+
+    def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
+        """Ask the parties; the answer in votes, records, cosines or features, as `server.method.Tools` says."""
+        with self.meter.timed("ask"):
+            spec = self.spec(name)
+            answered = self._federation.ask(name, nth, make_query(spec, arrays))
+            self.meter.count(self._parts.plan, answered)
+            return answered.values / spec.grid
 
 
 class RememberingEncoder:
@@ -25,35 +92,32 @@ class RememberingEncoder:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._known: dict[str, NDArray[np.float32]] = {}
+        self._vectors: dict[str, NDArray[np.float32]] = {}
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Texts to (texts, dimensions) float32, unit norm."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._known))
-        self._known |= dict(zip(new, self._encoder.encode(new), strict=True))
-        return np.stack([self._known[text] for text in texts]) if texts else self._encoder.encode([])
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts: (texts, dimensions) float32, unit norm."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        self._vectors |= dict(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._vectors[text] for text in texts]) if texts else self._encoder.encode([])
 
 
 class Meter:
-    """Seconds by kind of work, and the queries asked, since the last look."""
+    """Seconds by kind of work, and the queries asked, since they were last read."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(KINDS_OF_WORK, 0.0)
         self._queries: list[dict[str, Any]] = []
 
-    def timed(self, kind: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """That work, its seconds counted."""
+    @contextmanager
+    def timed(self, kind: str) -> Iterator[None]:
+        """Count the seconds of the block as this kind of work."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[kind] += time.monotonic() - started
 
-        def measured(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            started = time.monotonic()
-            try:
-                return work(*args, **kwargs)
-            finally:
-                self._seconds[kind] += time.monotonic() - started
-
-        return measured
-
-    def asked(self, plan: Plan, answered: Answered) -> None:
+    def count(self, plan: Plan, answered: Answered) -> None:
         """Count one query."""
         planned = plan.query(answered.index)
         self._queries.append(
@@ -69,66 +133,35 @@ class Meter:
 
     def seconds(self) -> dict[str, float]:
         """Seconds of each kind of work since the last call."""
-        taken, self._seconds = self._seconds, dict.fromkeys(KINDS_OF_WORK, 0.0)
-        return {kind: round(spent, 3) for kind, spent in taken.items()}
+        seconds, self._seconds = self._seconds, dict.fromkeys(KINDS_OF_WORK, 0.0)
+        return {kind: round(spent, 3) for kind, spent in seconds.items()}
 
     def queries(self) -> list[dict[str, Any]]:
         """Queries asked since the last call."""
-        taken, self._queries = self._queries, []
-        return taken
+        queries, self._queries = self._queries, []
+        return queries
 
 
-def make_tools(
-    setup: RunParts, federation: Federation, meter: Meter, embed: RememberingEncoder, held: Container[str]
-) -> Tools:
-    """The tools of one run, each metered."""
-    specs = {query.name: query.spec for query in setup.plan.queries}
+class _Progress:
+    """A progress bar of texts, with the money spent so far, if any is known to be spent."""
 
-    def ask(name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        answered = federation.ask(name, nth, make_query(specs[name], arrays))
-        meter.asked(setup.plan, answered)
-        return answered.values / specs[name].grid
+    def __init__(self, total: int, title: str, spending: Spending) -> None:
+        self._spending = spending
+        self._bar = tqdm(total=total, desc=title, unit="text", leave=False, postfix=self._cost())
 
-    def bar(total: int, about: str) -> Any:  # noqa: ANN401
-        return tqdm(total=total, desc=about, unit="text", leave=False, postfix=_spent(setup.spending))
+    def __enter__(self) -> Self:
+        return self
 
-    def told(shown: Any) -> Callable[[int], None]:  # noqa: ANN401
-        def progress(texts: int) -> None:
-            shown.set_postfix(_spent(setup.spending), refresh=False)
-            shown.update(texts)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
 
-        return progress
+    def update(self, texts: int) -> None:
+        """Count texts that arrived."""
+        self._bar.set_postfix(self._cost(), refresh=False)
+        self._bar.update(texts)
 
-    def write_texts(orders: Any, write: Any, *, round_number: int) -> Any:  # noqa: ANN401
-        with bar(sum(order.count for order in orders), f"round {round_number + 1} texts") as shown:
-            return generate(
-                setup.providers,
-                orders,
-                write,
-                round_number=round_number,
-                texts_per_request=setup.method.texts_per_request,
-                experiment_seed=setup.experiment_seed,
-                cleaner=setup.cleaner,
-                held=held,
-                progress=told(shown),
-            )
-
-    def answer_requests(requests: Any) -> Any:  # noqa: ANN401
-        with bar(sum(request.n for _, request in requests), "texts") as shown:
-            return write(setup.providers, requests, cleaner=setup.cleaner, held=held, progress=told(shown))
-
-    return Tools(
-        task=setup.task,
-        models=tuple(setup.providers),
-        experiment_seed=setup.experiment_seed,
-        generate=meter.timed("generate", write_texts),
-        write=meter.timed("generate", answer_requests),
-        embed=meter.timed("embed", embed),
-        ask=meter.timed("ask", ask),
-    )
-
-
-def _spent(spending: Spending) -> dict[str, str]:
-    """Beside the progress: the money so far, if any is known to be spent."""
-    cost = spending.cost()
-    return {"cost": f"{cost:.4g}"} if cost else {}
+    def _cost(self) -> dict[str, str]:
+        cost = self._spending.cost()
+        return {"cost": f"{cost:.4g}"} if cost else {}

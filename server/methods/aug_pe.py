@@ -13,8 +13,9 @@ first text, and no prompt ever names it: it comes to mean something because a re
 own label alone, so that only selection tells the labels apart.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,18 +25,38 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
 from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, even_orders, per_label
 from server.method import State, Tools
-from server.operators import keyphrases, survivors
-from server.operators import round_report as rounds
-from server.operators.variation import Variation, children, look_ahead, vectors
+from server.operators import keyphrases, selection, survivors
+from server.operators.round_report import make_report
+from server.operators.variation import Ahead, Variation, children, family_sizes, look_ahead, vectors
 
 VOTES = "nearest votes"
 VOCABULARY = "vocabulary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugPeMemory:
+    """What Aug-PE remembers from round to round.
+
+    Attributes:
+        ahead: By survivor's text, the variations that it is voted on by.
+    """
+
+    ahead: Ahead = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "AugPeMemory":
+        """The inverse of `to_dict` after a trip through JSON."""
+        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +83,8 @@ class AugPe:
         terms: Random words in a first prompt.
         vocabulary_share: Of epsilon; the votes have the rest.
     """
+
+    memory: ClassVar[type[AugPeMemory]] = AugPeMemory
 
     samples: int = 2000
     rounds: int = 10
@@ -92,43 +115,44 @@ class AugPe:
         validate.one_of(survivors.WAYS, select=self.select)
         assert self._variation, "its own settings are checked when it is made"
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes; for Aug-PE+ the vocabulary histogram before them."""
+        del membership
         if self.samples < self.expansion * len(task.labels):
             raise ConfigError(
                 "method.samples",
                 expected=f"{self.expansion} (the expansion) for each of {len(task.labels)} labels",
                 got=self.samples,
             )
-        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         if self.vocabulary is None:
             return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
         self._terms()
-        terms = VocabularySpec(first=self.first_terms, max_records=max_records)
+        terms = VocabularySpec(first=self.first_terms, max_records=target.max_records)
         return (
             PlannedQuery(name=VOCABULARY, spec=terms, mechanism="laplace", share=self.vocabulary_share),
             PlannedQuery(name=VOTES, spec=spec, times=self.rounds, share=1 - self.vocabulary_share),
         )
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """The first population; in each round at most N variations, and k of each new candidate to look ahead."""
         del task, models
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[AugPeMemory]:
         """No texts."""
         del tools
-        return State(memory={"ahead": {}})
+        return State(memory=AugPeMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[AugPeMemory], tools: Tools) -> State[AugPeMemory]:
         """One round, top to bottom."""
         first = self._first(tools) if state.round == 0 else Generated()
         population = (*state.candidates, *first.candidates)
-        known, how = state.memory["ahead"], self._variation
+        known, how = state.memory.ahead, self._variation
         ahead, looking = look_ahead(
             population, tools, degree=self.look_ahead, known=known, variation=how, round_number=state.round
         )
-        labels = rounds.label_numbers(population, tools.task)
+        labels = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
 
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
@@ -144,10 +168,10 @@ class AugPe:
         ]
         varied = how.write(families, tools, "variation", state.round)
         kept, new = [parent for parent, _ in families], children(families, varied, state.round + 1)
-        report = rounds.report(
+        report = make_report(
             state.round,
             tools.models,
-            requested=first.requested + rounds.sums((parent.model, count) for parent, count in families),
+            requested=first.requested + family_sizes(families),
             generated=[*first.candidates, *new],
             candidates=len(kept) + len(new),
             work=[first, looking, varied],
@@ -157,7 +181,7 @@ class AugPe:
             round=state.round + 1,
             candidates=(*kept, *new),
             rounds=(*state.rounds, report),
-            memory={"ahead": {parent.text: ahead[parent.text] for parent in kept} if ahead else {}},
+            memory=AugPeMemory(ahead={parent.text: ahead[parent.text] for parent in kept} if ahead else {}),
         )
 
     def _first(self, tools: Tools) -> Generated:

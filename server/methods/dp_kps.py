@@ -12,8 +12,10 @@ Sketches and histograms are sums over records, so that they work for any number 
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +28,23 @@ from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.method import State, Tools
+from server.method import NoMemory, State, Tools
 from server.operators import keyphrases
-from server.operators import round_report as rounds
 from server.operators.keyphrases import Density, Sequences
+from server.operators.round_report import make_report
 
 VOCABULARY = "vocabulary"
 FINEST_GRID = 256
 COARSEST_GRID = 4
 RAW = "keyphrases"
+"""Takes the place of a model's name where sequences are released as they are."""
 Example = tuple[str, tuple[str, ...]]
-"""A text of the recipient's, and its own phrases."""
-"""In place of a model's name, where sequences are released as they are."""
+"""A text of the recipient's, and its phrases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +70,11 @@ class DpKps:
             phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
-        epsilon: The run's, to choose the sketches' grid by; the plan has its own.
-        max_attempts: Likewise: attempts at an answer, all of them paid for.
         temperature: Of the language models.
         words: Length of a text to ask for; None leaves it open.
     """
+
+    memory: ClassVar[type[NoMemory]] = NoMemory
 
     samples: int = 2000
     vocabulary: str = ""
@@ -88,8 +90,6 @@ class DpKps:
     length: int = 10
     few_shot: str | None = None
     ablation: str = "none"
-    epsilon: float | str = math.inf
-    max_attempts: int = 1
     temperature: float = 1.0
     words: int | None = None
     name: str = "dp_kps"
@@ -114,7 +114,7 @@ class DpKps:
                 got=self.length, do="Keep more terms, or draw shorter sequences",
             )  # fmt: skip
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The histogram, then the sketches; nothing where models write alone."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
@@ -122,35 +122,35 @@ class DpKps:
         if self.ablation == "only_llm":
             return ()
         self._examples(self._terms())
-        pure, specs = self.mechanism == "laplace", self._sketches(task, max_records)
-        counted = VocabularySpec(first=self.first_terms, max_records=max_records)
+        pure, specs = self.mechanism == "laplace", self._sketches(task, target, membership)
+        counted = VocabularySpec(first=self.first_terms, max_records=target.max_records)
         # Unit counts have Laplace noise either way: Gaussian shares of many parties would be too small for them.
         first = PlannedQuery(name=VOCABULARY, spec=counted, mechanism="laplace", share=self.vocabulary_share, pure=pure)
         share = (1 - self.vocabulary_share) / len(specs)
         rest = (
-            PlannedQuery(name=_name(spec), spec=spec, mechanism=self.mechanism, share=share, pure=pure)
+            PlannedQuery(name=_name(spec.prefix), spec=spec, mechanism=self.mechanism, share=share, pure=pure)
             for spec in specs
         )
         return (first, *rest)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """N; none where models write nothing."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """The one round, top to bottom."""
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
         terms = self._terms()
         examples, vocabulary = self._examples(terms), self._private_vocabulary(terms, tools)
         vectors = tools.embed(vocabulary)
-        densities = [self._density(spec, vocabulary, vectors, tools) for spec in self._sketches(tools.task, 1)]
+        densities = [self._density(name, vocabulary, vectors, tools) for name in map(_name, self._prefixes())]
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         drawn = [self._draw(densities, label, vectors, size, tools) for label, size in enumerate(sizes)]
         seeds = [
@@ -165,13 +165,13 @@ class DpKps:
         counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
         return keyphrases.private_vocabulary(terms, counts, self.kept_terms)
 
-    def _density(
-        self, spec: SketchSpec, vocabulary: tuple[str, ...], vectors: NDArray[np.float32], tools: Tools
-    ) -> Density:
+    def _density(self, name: str, vocabulary: tuple[str, ...], vectors: NDArray[np.float32], tools: Tools) -> Density:
+        spec = tools.spec(name)
+        assert isinstance(spec, SketchSpec), "as planned"
         generator = rng.experiment(tools.experiment_seed, "frequencies", spec.prefix)
         frequencies, phases = keyphrases.draw_frequencies(spec, vectors.shape[1], self.bandwidth, generator)
         answer = tools.ask(
-            _name(spec), 0, terms=encode_terms(vocabulary), vectors=vectors, frequencies=frequencies, phases=phases
+            name, 0, terms=encode_terms(vocabulary), vectors=vectors, frequencies=frequencies, phases=phases
         )
         return Density.of(spec, frequencies, phases, answer)
 
@@ -224,30 +224,38 @@ class DpKps:
         return harvest.candidates, harvest
 
     def _ended(
-        self, state: State, tools: Tools, candidates: list[Candidate], written: Written | Generated, *, notes: list[str]
-    ) -> State:
-        by_model = rounds.sums((candidate.model, 1) for candidate in candidates)
-        report = rounds.report(
+        self,
+        state: State[NoMemory],
+        tools: Tools,
+        candidates: list[Candidate],
+        written: Written | Generated,
+        *,
+        notes: list[str],
+    ) -> State[NoMemory]:
+        by_model = Counter(candidate.model for candidate in candidates)
+        report = make_report(
             0, tools.models, requested=by_model + written.lost, generated=candidates, candidates=len(candidates),
             work=[written], notes=notes,
         )  # fmt: skip
-        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,))
+        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
-    def _sketches(self, task: Task, max_records: int) -> tuple[SketchSpec, ...]:
-        prefixes: tuple[int, ...] = (0,)
-        if self.sequence == "iterative":
-            prefixes = keyphrases.ensemble_prefixes(self.length, self.ensemble)
+    def _prefixes(self) -> tuple[int, ...]:
+        """Phrases before the one that a sketch is about, for each sketch; 0: single phrases."""
+        return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
+
+    def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:
+        prefixes = self._prefixes()
         share = (1 - self.vocabulary_share) / len(prefixes)
         spec = SketchSpec(
             labels=len(task.labels),
             features=self.features,
             paired=self.mechanism == "gaussian",
-            grid=self.grid or self._finest_grid(share, max_records),
-            max_records=max_records,
+            grid=self.grid or self._finest_grid(share, target, membership),
+            max_records=target.max_records,
         )
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
-    def _finest_grid(self, share: float, max_records: int) -> int:
+    def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
         """B, as fine as is of use, and as the table of Laplace shares can be, up to b = sqrt(2) I m B / epsilon = 2e4.
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
@@ -256,11 +264,10 @@ class DpKps:
         """
         if self.mechanism == "gaussian":
             return FINEST_GRID
-        epsilon = float(str(self.epsilon).replace(".inf", "inf"))
-        noise = math.sqrt(2) * self.features * max_records * self.max_attempts
-        grid = int(min(FINEST_GRID, LARGEST_LAPLACE_TABLE * epsilon * share / noise))
+        noise = math.sqrt(2) * self.features * target.max_records * membership.max_attempts
+        grid = int(min(FINEST_GRID, LARGEST_LAPLACE_TABLE * target.epsilon * share / noise))
         if grid < COARSEST_GRID:
-            most = int(self.features * LARGEST_LAPLACE_TABLE * epsilon * share / (noise * COARSEST_GRID))
+            most = int(self.features * LARGEST_LAPLACE_TABLE * target.epsilon * share / (noise * COARSEST_GRID))
             raise ConfigError(
                 "method.features", expected=f"at most {most} for Laplace noise at this epsilon", got=self.features,
                 do="Use fewer features, which loses little at such noise, or mechanism=gaussian",
@@ -284,8 +291,8 @@ class DpKps:
         return examples
 
 
-def _name(spec: SketchSpec) -> str:
-    return f"density of {spec.prefix}-phrase prefixes" if spec.prefix else "density of phrases"
+def _name(prefix: int) -> str:
+    return f"density of {prefix}-phrase prefixes" if prefix else "density of phrases"
 
 
 def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:

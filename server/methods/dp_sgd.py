@@ -7,13 +7,14 @@ party that has many. Which model it trains is the party's own choice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import FineTunedSpec
-from server.domain import Task
-from server.method import State, Tools
+from server.domain import Membership, PrivacyTarget, Task
+from server.method import NoMemory, State, Tools
 from server.operators import party_texts
 
 TEXTS = "fine-tuned samples"
@@ -25,7 +26,6 @@ class DpSgd:
 
     Attributes:
         samples: N, texts that are released.
-        parties: L, to share them out; the plan has its own.
         steps: T, of training.
         rate: q, the probability with which a record takes part in a step.
         batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
@@ -39,8 +39,9 @@ class DpSgd:
         top_p: Of sampling.
     """
 
+    memory: ClassVar[type[NoMemory]] = NoMemory
+
     samples: int = 2000
-    parties: int = 1
     steps: int = 500
     rate: float = 0.05
     batch: int = 64
@@ -57,39 +58,39 @@ class DpSgd:
     texts_per_request: int = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, parties=self.parties)
+        validate.integers(1, samples=self.samples)
         validate.in_range(0, 1, rate=self.rate)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
-        self._spec(labels=1, max_records=1)
+        self._spec(labels=1, max_records=1, parties=1)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         party_texts.check(self.samples, task)
-        spec = self._spec(labels=len(task.labels), max_records=max_records)
+        spec = self._spec(labels=len(task.labels), max_records=target.max_records, parties=membership.parties)
         return (PlannedQuery(name=TEXTS, spec=spec, mechanism="dp-sgd", rate=self.rate, redraw=self.rate < 1),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """None: the parties write."""
         del task, models
         return 0
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """Ask, and release as many of each label as of the next."""
         del state
-        spec = self._spec(labels=len(tools.task.labels), max_records=1)
-        answers = tools.ask(TEXTS, 0)
+        spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
+        assert isinstance(spec, FineTunedSpec), "as planned"
         return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=True)
 
-    def _spec(self, *, labels: int, max_records: int) -> FineTunedSpec:
+    def _spec(self, *, labels: int, max_records: int, parties: int) -> FineTunedSpec:
         return FineTunedSpec(
             # A multiple of the labels, so that together all parties have enough of each.
-            texts=labels * -(-self.samples // (self.parties * labels)),
+            texts=labels * -(-self.samples // (parties * labels)),
             longest=self.longest,
             steps=self.steps,
             batch=self.batch,

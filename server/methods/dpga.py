@@ -20,9 +20,9 @@ the paper computes; `redraw` takes a fresh one for each, at the price that belon
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,13 +33,13 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.generate import Written
 from server.method import State, Tools
-from server.operators import metadata
-from server.operators import round_report as rounds
+from server.operators import metadata, selection
 from server.operators.genetic import Birth, Births
 from server.operators.metadata import Metadata
+from server.operators.round_report import make_report
 from server.operators.suppression import self_similarity, suppress
 
 LABELS = "labels"
@@ -48,6 +48,26 @@ LENGTHS = "lengths"
 KEYWORDS = "keywords"
 SIMILARITY = "self-similarity"
 VOTES = "nearest votes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpgaMemory:
+    """What DPGA-TextSyn remembers from generation to generation.
+
+    Attributes:
+        metadata: What new texts are drawn from; None before the first generation.
+    """
+
+    metadata: Metadata | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "DpgaMemory":
+        """The inverse of `to_dict` after a trip through JSON."""
+        return cls(metadata=Metadata(**saved["metadata"]) if saved["metadata"] else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +105,8 @@ class Dpga:
     """
 
     texts_per_request: ClassVar[int] = 1  # each has a keyword and a length of its own
+
+    memory: ClassVar[type[DpgaMemory]] = DpgaMemory
 
     samples: int = 2000
     rounds: int = 10
@@ -133,8 +155,9 @@ class Dpga:
             validate.at_least(0.001, tau_step=self.tau_step)
         validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Metadata, as far as it is wanted, and T votes with what is left of epsilon."""
+        del membership
         if self.samples < len(task.labels):
             raise ConfigError(
                 "method.samples", expected=f"one text for each of {len(task.labels)} labels", got=self.samples
@@ -142,15 +165,15 @@ class Dpga:
         queries = [
             PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share)
             for name, spec, mechanism, share, wanted in (
-                (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=max_records), "laplace",
+                (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=target.max_records), "laplace",
                  self.label_share, True),
-                (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=max_records), "sparse vector",
+                (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=target.max_records), "sparse vector",
                  self.length_range_share, self.length),
-                (LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=max_records), "laplace",
+                (LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=target.max_records), "laplace",
                  self.length_share, self.length),
-                (KEYWORDS, VotesSpec(top=1, furthest=False, max_records=max_records), "laplace",
+                (KEYWORDS, VotesSpec(top=1, furthest=False, max_records=target.max_records), "laplace",
                  self.keyword_share, self.keywords > 0),
-                (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=max_records), "laplace",
+                (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=target.max_records), "laplace",
                  self.similarity_share, self.suppression and self.tau is None),
             )
             if wanted
@@ -158,7 +181,7 @@ class Dpga:
         left = 1 - sum(query.share for query in queries)
         if left <= 1e-9:
             raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{left:g}")
-        votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         return (
             *queries,
             PlannedQuery(
@@ -166,23 +189,22 @@ class Dpga:
             ),
         )
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Keywords, the first population, and the offspring of all generations but the last."""
         del models
         offspring = sum(map(self._times, (self.rewritten, self.filled, self.crossed, self.fresh)))
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * offspring
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[DpgaMemory]:
         """No texts, no metadata."""
         del tools
-        return State()
+        return State(memory=DpgaMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[DpgaMemory], tools: Tools) -> State[DpgaMemory]:
         """One generation, top to bottom."""
-        if state.round == 0:
+        genes, listing, notes = state.memory.metadata, Written(texts=[]), list[str]()
+        if genes is None:
             genes, listing, notes = self._metadata(tools)
-        else:
-            genes, listing, notes = Metadata(**state.memory["metadata"]), Written(texts=[]), []
         births = self._births(state, genes, tools)
         written = tools.write([(child.model, request) for child, request in births])
         born = [
@@ -196,12 +218,12 @@ class Dpga:
             )  # fmt: skip
 
         vectors = tools.embed([candidate.text for candidate in population])
-        numbers = rounds.label_numbers(population, tools.task)
+        numbers = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers)
         found = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
         elites = tuple(population[place] for place in found.positions)
 
-        report = rounds.report(
+        report = make_report(
             state.round,
             tools.models,
             requested=Counter(child.model for child, _ in births),
@@ -209,19 +231,18 @@ class Dpga:
             candidates=len(elites),
             work=[listing, written],
             notes=[*notes, *self._notes(len(population), elites, genes, found.tau)],
+            figures={
+                "population": len(population),
+                "tau": found.tau,
+                "self_similarity": self_similarity(vectors[found.positions]),
+                **({"metadata": asdict(genes)} if state.round == 0 else {}),
+            },
         )
-        report |= {
-            "population": len(population),
-            "tau": found.tau,
-            "self_similarity": self_similarity(vectors[found.positions]),
-        }
-        if state.round == 0:
-            report["metadata"] = asdict(genes)
         return State(
             round=state.round + 1,
             candidates=elites,
             rounds=(*state.rounds, report),
-            memory={"metadata": asdict(genes)},
+            memory=DpgaMemory(metadata=genes),
         )
 
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
@@ -252,7 +273,7 @@ class Dpga:
             notes += more
         return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
 
-    def _births(self, state: State, genes: Metadata, tools: Tools) -> list[Birth]:
+    def _births(self, state: State[DpgaMemory], genes: Metadata, tools: Tools) -> list[Birth]:
         """Step 1."""
         births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
         if state.round == 0:

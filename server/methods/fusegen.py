@@ -12,8 +12,9 @@ adjustment). Selection and weights are functions of synthetic texts alone: no qu
 is 0.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,34 @@ from numpy.typing import NDArray
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
 from server.method import State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
-from server.operators import round_report as rounds
+from server.operators import selection
+from server.operators.round_report import make_report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuseGenMemory:
+    """What FuseGen remembers from round to round.
+
+    Attributes:
+        pool: By label, positions in D of the exemplars of the next round.
+    """
+
+    pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "FuseGenMemory":
+        """The inverse of `to_dict` after a trip through JSON."""
+        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +68,8 @@ class FuseGen:
         words: Length of a text to ask for; None leaves it open.
     """
 
+    memory: ClassVar[type[FuseGenMemory]] = FuseGenMemory
+
     samples: int = 6000
     rounds: int = 5
     shots: int = 8
@@ -63,9 +87,9 @@ class FuseGen:
         validate.at_least(0, **{"method.boosts": self.boosts})
         validate.at_least(2, **{"method.pool": self.pool})
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """No query."""
-        del max_records
+        del target, membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
                 "method.samples",
@@ -74,16 +98,16 @@ class FuseGen:
             )
         return ()
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """N."""
         del task, models
         return self.samples
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[FuseGenMemory]:
         """No texts, no exemplars."""
-        return State(memory={"pool": {label: [] for label in tools.task.labels}})
+        return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:
         """One round, top to bottom."""
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         even = allocate(after - before, np.ones(len(tools.models)))
@@ -91,26 +115,28 @@ class FuseGen:
         batch = make_orders(shares, tools.task, tools.models)
         harvest = tools.generate(batch, self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
-        labels = rounds.label_numbers(candidates, tools.task)
+        labels = selection.label_numbers(candidates, tools.task)
         vectors = tools.embed([candidate.text for candidate in candidates])
-        report = rounds.report(
+        report = make_report(
             state.round,
             tools.models,
-            requested=rounds.sums((order.model, order.count) for order in batch),
+            requested=harvest.requested,
             generated=harvest.candidates,
             candidates=len(candidates),
             work=[harvest],
         )
         following = replace(state, round=state.round + 1, rounds=(*state.rounds, report))
         if following.round == self.rounds:
-            return replace(following, candidates=self._weighed(candidates, vectors, labels), memory={})
+            return replace(following, candidates=self._weighed(candidates, vectors, labels), memory=FuseGenMemory())
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])
         learned = cross_model_dynamics(vectors, labels, models, epochs=self.epochs)
-        return replace(following, candidates=candidates, memory={"pool": self._pool(learned, labels, tools.task)})
+        return replace(
+            following, candidates=candidates, memory=FuseGenMemory(pool=self._pool(learned, labels, tools.task))
+        )
 
-    def _writer(self, state: State, tools: Tools) -> RequestMaker:
+    def _writer(self, state: State[FuseGenMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            pool = state.memory["pool"][order.label]
+            pool = state.memory.pool[order.label]
             shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]
             return prompts.by_example(
                 tools.task,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from common.errors import ConfigError
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,13 +17,13 @@ class OnlyPrivate:
 
     name: str = "only_private"
 
-    def plan(self, task: Task, max_records: int) -> NoReturn:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> NoReturn:
         """Refuse.
 
         Raises:
             ConfigError: Always: a coordinator must not have the records.
         """
-        del task, max_records
+        del task, target, membership
         raise ConfigError(
             "method only_private",
             expected="a simulation: it trains on the private records themselves, without any privacy",

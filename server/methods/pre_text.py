@@ -13,6 +13,7 @@ these are the synthetic data set.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,15 +21,15 @@ from common import rng, validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, even_orders, per_label
-from server.method import State, Tools
-from server.operators import round_report as rounds
-from server.operators import survivors
-from server.operators.variation import Variation, children, look_ahead, vectors
+from server.method import NoMemory, State, Tools
+from server.operators import selection, survivors
+from server.operators.round_report import make_report
+from server.operators.variation import Variation, children, family_sizes, look_ahead, vectors
 
 VOTES = "nearest votes"
 
@@ -53,6 +54,8 @@ class PreText:
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
     """
 
+    memory: ClassVar[type[NoMemory]] = NoMemory
+
     samples: int = 2000
     seeds: int = 400
     rounds: int = 10
@@ -73,32 +76,33 @@ class PreText:
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
         assert self._variation, "its own settings are checked when it is made"
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""
+        del membership
         for name, value in (("samples", self.samples), ("seeds", self.seeds)):
             if value < len(task.labels):
                 raise ConfigError(f"method.{name}", expected=f"one for each of {len(task.labels)} labels", got=value)
-        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=max_records)
+        spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """T populations, k variations of each of their texts to look ahead with, and N texts at last."""
         del task, models
         return self.seeds * self.rounds * (1 + self.look_ahead) + self.samples
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """One round, top to bottom."""
         first = self._write(self.seeds, [], tools, 0) if state.round == 0 else Generated()
         population, how, following = (*state.candidates, *first.candidates), self._variation, state.round + 1
         ahead, looking = look_ahead(
             population, tools, degree=self.look_ahead, known={}, variation=how, round_number=state.round
         )
-        labels = rounds.label_numbers(population, tools.task)
+        labels = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
 
         sizes = per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
@@ -119,12 +123,12 @@ class PreText:
             work.append(last)
         else:
             varied = how.write(families, tools, "variation", state.round)
-            requested = rounds.sums((parent.model, count) for parent, count in families)
+            requested = family_sizes(families)
             new = children(families, varied, following)
             work.append(varied)
             # A parent whose variations were all lost stays, so that no label dies out.
             kept = [parent for (parent, _), texts in zip(families, varied.texts, strict=True) if not texts]
-        report = rounds.report(
+        report = make_report(
             state.round,
             tools.models,
             requested=first.requested + requested,
@@ -133,7 +137,7 @@ class PreText:
             work=work,
             notes=notes,
         )
-        return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report))
+        return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report), memory=state.memory)
 
     def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Generated:
         """So many texts, evenly over labels and models, each prompt with some seeds of its label if there are any."""

@@ -18,8 +18,10 @@ as the next, of those that were chosen for it, since how many records have a lab
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +33,15 @@ from common.queries import text_codec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.method import State, Tools
-from server.operators import round_report as rounds
-from server.operators import survivors
+from server.method import NoMemory, State, Tools
+from server.operators import selection, survivors
 from server.operators.refinement import Refinement, redacted
+from server.operators.round_report import make_report
 from server.operators.survivors import Parents
 
 CHOICES = "seed choices"
@@ -69,11 +71,9 @@ class Rpsg:
         choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
             "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
             the others at random, which is worse than fewer choices, each of which serves for several texts.
-        parties: L, to share them out; the plan has its own.
         mechanism: Of the query, see `MECHANISMS`; None: the first.
         nearest: Of "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded by
             cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
-        epsilon: The run's, for `nearest`; the plan has its own.
         top: Of "histogram": votes of a record, halved from one to the next.
         threshold: Likewise: noised votes that an abstract must exceed.
         fine: Likewise: grid units in a vote.
@@ -85,15 +85,15 @@ class Rpsg:
         words: Length of a variant to ask for; None leaves it open.
     """
 
+    memory: ClassVar[type[NoMemory]] = NoMemory
+
     samples: int = 2000
     candidates: str = "pool"
     pool: int = 1000
     abstract_words: int | None = 40
     choices: int | None = None
-    parties: int = 1
     mechanism: str | None = None
     nearest: int | None = None
-    epsilon: float | str = math.inf
     top: int = 1
     threshold: float = 0.5
     fine: int = 128
@@ -107,7 +107,7 @@ class Rpsg:
     rounds: int = 2
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, parties=self.parties, texts_per_request=self.texts_per_request)
+        validate.integers(1, samples=self.samples, texts_per_request=self.texts_per_request)
         validate.integers(2, pool=self.pool)
         validate.at_least(0, threshold=self.threshold)
         validate.in_range(0, 2, temperature=self.temperature)
@@ -122,18 +122,19 @@ class Rpsg:
         if self.rounds != 2:
             raise ConfigError("method.rounds", expected="2: variants, then rephrasings", got=self.rounds)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):
             if value < len(task.labels):
                 expected = f"at least one text for each of {len(task.labels)} labels"
                 raise ConfigError(f"method.{name}", expected=expected, got=value)
+        max_records = target.max_records
         mechanism = self.mechanism or MECHANISMS[self.candidates][0]
         seeds = sum(self._needed(task)) if self.candidates == "seed_unproven" else self.samples
-        choices = self.choices or -(-seeds // self.parties)
+        choices = self.choices or -(-seeds // membership.parties)
         match self.candidates:
             case "pool":
-                chosen = SeedChoiceSpec(choices=choices, nearest=self._nearest(max_records), max_records=max_records)
+                chosen = SeedChoiceSpec(choices=choices, nearest=self._nearest(target), max_records=max_records)
                 return (PlannedQuery(name=CHOICES, spec=chosen, mechanism=mechanism, pure=True),)
             case "histogram":
                 votes = VotesSpec(top=self.top, furthest=False, fine=self.fine, max_records=max_records)
@@ -141,21 +142,21 @@ class Rpsg:
             case _:
                 return (PlannedQuery(name=ABSTRACTS, spec=self._abstracted(choices, max_records), mechanism=mechanism),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """The pool, a variant of each seed and a rephrasing of each variant."""
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """A variant of each seed; then a rephrasing of each, refined."""
         return self._variants(state, tools) if state.round == 0 else self._rephrasings(state, tools)
 
-    def _variants(self, state: State, tools: Tools) -> State:
+    def _variants(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         seeds: dict[str, Callable[[Tools], Seeds]] = {
             "pool": self._chosen, "histogram": self._voted, "seed_unproven": self._released
         }  # fmt: skip
@@ -167,14 +168,14 @@ class Rpsg:
             for _ in range(count)
         ]
         variants, _, written = self._write(chosen, prompts.from_abstract, state.round + 1, tools)
-        report = rounds.report(
+        report = make_report(
             state.round, tools.models,
-            requested=public.requested + rounds.sums((seed.model, 1) for seed in chosen),
+            requested=public.requested + Counter(seed.model for seed in chosen),
             generated=[*public.candidates, *variants], candidates=len(variants), work=[public, written], notes=notes,
         )  # fmt: skip
-        return State(round=state.round + 1, candidates=tuple(variants), rounds=(report,))
+        return State(round=state.round + 1, candidates=tuple(variants), rounds=(report,), memory=NoMemory())
 
-    def _rephrasings(self, state: State, tools: Tools) -> State:
+    def _rephrasings(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         variants = state.candidates
         rephrased, origins, written = self._write(variants, prompts.paraphrase, state.round + 1, tools)
         vectors, originals = (tools.embed([text.text for text in some]) for some in (rephrased, variants))
@@ -183,10 +184,10 @@ class Rpsg:
             rephrased, variants, vectors, originals[origins], wanted=wanted, experiment_seed=tools.experiment_seed
         )
         candidates = redacted([rephrased[at] for at in kept])
-        left = rounds.sums((candidate.label, 1) for candidate in candidates)
-        report = rounds.report(
+        left = Counter(candidate.label for candidate in candidates)
+        report = make_report(
             state.round, tools.models,
-            requested=rounds.sums((variant.model, 1) for variant in variants),
+            requested=Counter(variant.model for variant in variants),
             generated=rephrased, candidates=len(candidates), work=[written],
             notes=[
                 f"{label}: {left[label]} texts are left after refinement where {count} were asked for"
@@ -194,12 +195,14 @@ class Rpsg:
                 if left[label] < count
             ],
         )  # fmt: skip
-        return State(round=state.round + 1, candidates=tuple(candidates), rounds=(*state.rounds, report))
+        return State(
+            round=state.round + 1, candidates=tuple(candidates), rounds=(*state.rounds, report), memory=state.memory
+        )
 
     def _chosen(self, tools: Tools) -> Seeds:
         """What records chose of a public pool."""
         pool, notes = self._pool(tools)
-        labels = rounds.label_numbers(pool.candidates, tools.task)
+        labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
         answers = tools.ask(CHOICES, 0, vectors=vectors, labels=labels)
         # What one party answers wrongly must not end a run that all others have paid for.
@@ -222,7 +225,7 @@ class Rpsg:
     def _voted(self, tools: Tools) -> Seeds:
         """Draws in proportion to the records' noised votes for a public pool."""
         pool, notes = self._pool(tools)
-        labels = rounds.label_numbers(pool.candidates, tools.task)
+        labels = selection.label_numbers(pool.candidates, tools.task)
         votes = tools.ask(VOTES, 0, vectors=tools.embed([abstract.text for abstract in pool.candidates]), labels=labels)
         parents, more = survivors.choose(
             votes, labels, self._needed(tools.task), select="sample", threshold=self.threshold,
@@ -232,11 +235,9 @@ class Rpsg:
 
     def _released(self, tools: Tools) -> Seeds:
         """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
-        labels, longest = list(tools.task.labels), self.longest
-        answers = tools.ask(ABSTRACTS, 0)
-        read, odd = text_codec.readable(
-            answers, answers.shape[-1] // text_codec.length(1, longest), longest, len(labels)
-        )
+        labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
+        assert isinstance(spec, AbstractedSeedsSpec), "as planned"
+        read, odd = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
         abstracts = [
             Candidate(text=text, label=labels[number], model=tools.models[i % len(tools.models)], round=0)
             for i, (number, text) in enumerate(read)
@@ -245,7 +246,7 @@ class Rpsg:
         missing = {label: about for label, about in tools.task.labels.items() if label not in had}
         public = self._written(len(missing) * len(tools.models), missing, tools) if missing else Generated()
         abstracts += public.candidates
-        numbers = rounds.label_numbers(abstracts, tools.task)
+        numbers = selection.label_numbers(abstracts, tools.task)
         parents = [_dealt(np.flatnonzero(numbers == i), label, tools) for i, label in enumerate(labels)]
         notes = [f"{label}: no party released a seed of it, so its texts start from public ones" for label in missing]
         return abstracts, parents, public, [*odd, *notes]
@@ -302,11 +303,11 @@ class Rpsg:
         """Seeds of each label."""
         return [self.refinement.needed(size) for size in self._wanted(task)]
 
-    def _nearest(self, max_records: int) -> int:
+    def _nearest(self, target: PrivacyTarget) -> int:
         """About the number that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
-        epsilon = float(str(self.epsilon).replace(".inf", "inf")) / max_records
+        epsilon = target.epsilon / target.max_records
         return max(1, round(self.pool / (1 + math.exp(min(epsilon, 700)))))
 
     def _abstracted(self, choices: int, max_records: int) -> AbstractedSeedsSpec:

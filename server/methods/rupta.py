@@ -8,13 +8,14 @@ away. Its query is unproven, costs ε = ∞, and is refused by every party whose
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import RewrittenSpec
-from server.domain import Task
-from server.method import State, Tools
+from server.domain import Membership, PrivacyTarget, Task
+from server.method import NoMemory, State, Tools
 from server.operators import party_texts
 
 TEXTS = "rewritten records"
@@ -26,13 +27,13 @@ class Rupta:
 
     Attributes:
         samples: N, texts that are released: no more than there are records.
-        parties: L, to share them out; the plan has its own.
         rewritings: Rounds of rewriting a record, at most.
         longest: Bytes of a text.
     """
 
+    memory: ClassVar[type[NoMemory]] = NoMemory
+
     samples: int = 2000
-    parties: int = 1
     rewritings: int = 3
     longest: int = 2048
     name: str = "rupta"
@@ -40,35 +41,42 @@ class Rupta:
     texts_per_request: int = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, parties=self.parties)
+        validate.integers(1, samples=self.samples)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
-        self._spec(max_records=1)
+        self._spec(max_records=1, parties=1)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         party_texts.check(self.samples, task)
-        return (PlannedQuery(name=TEXTS, spec=self._spec(max_records=max_records), mechanism="none"),)
+        return (
+            PlannedQuery(
+                name=TEXTS,
+                spec=self._spec(max_records=target.max_records, parties=membership.parties),
+                mechanism="none",
+            ),
+        )
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """None: the parties write."""
         del task, models
         return 0
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
-        return State()
+        return State(memory=NoMemory())
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """Ask, and release what comes: labels are those of the records."""
         del state
-        answers, spec = tools.ask(TEXTS, 0), self._spec(max_records=1)
+        spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
+        assert isinstance(spec, RewrittenSpec), "as planned"
         return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=False)
 
-    def _spec(self, *, max_records: int) -> RewrittenSpec:
+    def _spec(self, *, max_records: int, parties: int) -> RewrittenSpec:
         return RewrittenSpec(
-            texts=-(-self.samples // self.parties),
+            texts=-(-self.samples // parties),
             longest=self.longest,
             rounds=self.rewritings,
             max_records=max_records,

@@ -12,8 +12,9 @@ After T rounds, and T - 1 private queries, D is the synthetic data set.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,42 @@ from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
-from server.domain import Candidate, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
 from server.method import State, Tools
-from server.operators import round_report as rounds
 from server.operators import selection
-from server.operators.variation import Variation, look_ahead, vectors
+from server.operators.round_report import make_report
+from server.operators.variation import Ahead, Variation, look_ahead, vectors
 
 VOTES = "nearest and furthest votes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaspMemory:
+    """What WASP remembers from round to round.
+
+    Attributes:
+        weights: By model, its share of the next round's texts, sum 1.
+        good: By label, positions in D of the texts with the most nearest votes, best first.
+        bad: By label, positions in D of the texts with the most furthest votes, best first.
+        ahead: By candidate's text, the paraphrases that it was voted on by.
+    """
+
+    weights: Mapping[str, float]
+    good: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    bad: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    ahead: Ahead = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "WaspMemory":
+        """The inverse of `to_dict` after a trip through JSON."""
+        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +77,8 @@ class Wasp:
         words: Length of a text to ask for; None leaves it open.
         look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
     """
+
+    memory: ClassVar[type[WaspMemory]] = WaspMemory
 
     samples: int = 6000
     rounds: int = 5
@@ -77,8 +106,9 @@ class Wasp:
         if self.samples < self.rounds:
             raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
 
-    def plan(self, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T - 1 queries; the last round's texts are released without a vote."""
+        del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
                 "method.samples",
@@ -87,60 +117,55 @@ class Wasp:
             )
         # On a grid of 128 to a vote, as at Q = 8, so that shares of noise are whole numbers' worth for a small Q too.
         fine = max(1, 128 >> (self.top - 1))
-        spec = VotesSpec(top=self.top, furthest=True, fine=fine, max_records=max_records)
+        spec = VotesSpec(top=self.top, furthest=True, fine=fine, max_records=target.max_records)
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
-    def orders(self, task: Task, models: Sequence[str]) -> int:
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """N, with their paraphrases, and what rounding to whole texts for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
-    def start(self, tools: Tools) -> State:
+    def start(self, tools: Tools) -> State[WaspMemory]:
         """No texts, equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
-        return State(memory={"weights": weights, "good": {}, "bad": {}, "ahead": {}})
+        return State(memory=WaspMemory(weights=weights))
 
-    def step(self, state: State, tools: Tools) -> State:
+    def step(self, state: State[WaspMemory], tools: Tools) -> State[WaspMemory]:
         """One round, top to bottom."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         last = state.round + 1 == self.rounds
         ahead, looking = look_ahead(
-            candidates, tools, degree=0 if last else self.look_ahead, known=state.memory["ahead"],
+            candidates, tools, degree=0 if last else self.look_ahead, known=state.memory.ahead,
             variation=Variation(temperature=self.temperature), round_number=state.round,
         )  # fmt: skip
-        report = rounds.report(
+        votes = None if last else self._vote(state.round, candidates, ahead, tools)
+        memory, more = self._remember(state.memory, candidates, votes, tools)
+        report = make_report(
             state.round,
             tools.models,
             requested=harvest.requested,
             generated=harvest.candidates,
             candidates=len(candidates),
             work=[harvest, looking],
-            notes=self._notes(candidates, tools.task),
+            notes=[*self._notes(candidates, tools.task), *more],
+            figures={"weights": dict(state.memory.weights)},
         )
-        report["weights"] = dict(state.memory["weights"])
-        following = State(
+        return State(
             round=state.round + 1,
             candidates=candidates,
             rounds=(*state.rounds, report),
-            memory={**state.memory, "ahead": ahead},
+            memory=replace(memory, ahead=ahead),
         )
-        if last:
-            return following
 
-        numbers = rounds.label_numbers(candidates, tools.task)
-        seen = vectors(candidates, tools, ahead)
-        nearest, furthest = tools.ask(VOTES, state.round, vectors=seen, labels=numbers).reshape(2, -1)
-        return self._select(following, nearest, furthest, numbers, tools)
-
-    def _order(self, state: State, tools: Tools) -> list[Order]:
+    def _order(self, state: State[WaspMemory], tools: Tools) -> list[Order]:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
-        weights = np.array([state.memory["weights"][model] for model in tools.models])
+        weights = np.array([state.memory.weights[model] for model in tools.models])
         shares = per_label(allocate(after - before, weights), len(tools.task.labels), before)
         return make_orders(shares, tools.task, tools.models)
 
-    def _writer(self, state: State, tools: Tools) -> RequestMaker:
+    def _writer(self, state: State[WaspMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            good, bad = (state.memory[pool].get(order.label, ()) for pool in ("good", "bad"))
+            good, bad = (pool.get(order.label, ()) for pool in (state.memory.good, state.memory.bad))
             chosen = selection.exemplars(good, bad if self.contrast else (), self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
             return prompts.by_example(
@@ -156,31 +181,39 @@ class Wasp:
 
         return write
 
-    def _select(
+    def _vote(
+        self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Nearest and furthest votes, (candidates,) each."""
+        numbers = selection.label_numbers(candidates, tools.task)
+        answer = tools.ask(VOTES, nth, vectors=vectors(candidates, tools, ahead), labels=numbers)
+        nearest, furthest = answer.reshape(2, -1)
+        return nearest, furthest
+
+    def _remember(
         self,
-        state: State,
-        nearest: NDArray[np.float64],
-        furthest: NDArray[np.float64],
-        numbers: NDArray[np.int32],
+        memory: WaspMemory,
+        candidates: Sequence[Candidate],
+        votes: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
         tools: Tools,
-    ) -> State:
-        labels = list(tools.task.labels)
-        good = selection.top_per_label(nearest, numbers, self.shots, len(labels))
-        bad = selection.top_per_label(furthest, numbers, self.shots, len(labels))
-        memory = dict(state.memory)
-        memory |= {
-            pool: {label: [int(i) for i in chosen] for label, chosen in zip(labels, sets, strict=True)}
-            for pool, sets in (("good", good), ("bad", bad))
-        }
+    ) -> tuple[WaspMemory, list[str]]:
+        """Exemplars and weights by these votes, and what a reader should know; unchanged without votes."""
+        if votes is None:
+            return memory, []
+        labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)
+        good, bad = (
+            {label: best.tolist() for label, best in zip(labels, pools, strict=True)}
+            for pools in (selection.top_per_label(scores, numbers, self.shots, len(labels)) for scores in votes)
+        )
+        memory = replace(memory, good=good, bad=bad)
         if not self.weighting:
-            return replace(state, memory=memory)
-        models = np.array([tools.models.index(candidate.model) for candidate in state.candidates])
-        weights = selection.model_weights(nearest, models, len(tools.models))
+            return memory, []
+        models = np.array([tools.models.index(candidate.model) for candidate in candidates])
+        weights, notes = selection.model_weights(votes[0], models, len(tools.models)), []
         if weights is None:
-            state.rounds[-1]["notes"].append("no votes above zero for any model: equal weights in the next round")
+            notes.append("no votes above zero for any model: equal weights in the next round")
             weights = np.full(len(tools.models), 1 / len(tools.models))
-        memory["weights"] = dict(zip(tools.models, map(float, weights), strict=True))
-        return replace(state, memory=memory)
+        return replace(memory, weights=dict(zip(tools.models, weights.tolist(), strict=True))), notes
 
     def _notes(self, candidates: Sequence[Candidate], task: Task) -> list[str]:
         sizes = Counter(candidate.label for candidate in candidates)

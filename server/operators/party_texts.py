@@ -9,8 +9,8 @@ from common.queries import text_codec
 from common.queries.texts import TextSpec
 from server.domain import Candidate, Task
 from server.llm import orders
-from server.method import State, Tools
-from server.operators import round_report
+from server.method import NoMemory, State, Tools
+from server.operators.round_report import make_report
 
 
 def check(samples: int, task: Task) -> None:
@@ -26,7 +26,7 @@ def check(samples: int, task: Task) -> None:
 
 def state(
     answers: NDArray[np.float64], spec: TextSpec, tools: Tools, *, name: str, samples: int, balanced: bool
-) -> State:
+) -> State[NoMemory]:
     """The state after the only round.
 
     Args:
@@ -51,7 +51,7 @@ def state(
     notes += odd + [
         f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}
     ]
-    report = round_report.report(
+    report = make_report(
         0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
     )  # fmt: skip
-    return State(round=1, candidates=tuple(candidates), rounds=(report,))
+    return State(round=1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())

@@ -9,9 +9,17 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from server.domain import Candidate, Task
+
 T = TypeVar("T")
 Votes = NDArray[np.integer] | NDArray[np.floating]
 """One noisy figure a candidate, in any unit; may be negative."""
+
+
+def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
+    """(candidates,) position of each one's label in the plan."""
+    labels = list(task.labels)
+    return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
 
 
 def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_count: int) -> list[NDArray[np.int64]]:

@@ -5,6 +5,7 @@ in a length drawn around the parent's. Looking ahead, a candidate is voted on by
 of it instead of its own: by where its offspring will be.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -95,6 +96,14 @@ class Variation:
             return None
         own = len(text.split())
         return max(SHORTEST, round(own + generator.normal() * self.length_spread * own))
+
+
+def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
+    """Variations asked for, by model."""
+    sizes: Counter[str] = Counter()
+    for parent, count in parents:
+        sizes[parent.model] += count
+    return sizes
 
 
 def children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:

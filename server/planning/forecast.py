@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.plan.plan import Plan
-from common.plan.planned import PlannedQuery
 from common.queries import text_codec
-from common.queries.closed_set import make_query
+from common.queries.closed_set import Spec, make_query
 from common.queries.length_range import LengthRangeSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import TextSpec
 from server.domain import Task
 from server.llm import prompts
 from server.llm.base import Arrived, Provider, Reply, Request
-from server.llm.generate import Generated, generate, write
+from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Price, Usage
-from server.method import Method, Tools
+from server.method import Method
 
 _TOKENS_PER_WORD = 1.35
 _DIMENSIONS = 64
@@ -50,36 +49,74 @@ class Forecast:
     output_tokens: float = 0.0
 
 
-def rehearse(method: Method, task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
+def rehearse(method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
     """Play a run through.
 
     Returns:
         By model, what is asked of it if no text is lost.
     """
-    actors = {name: _Actor(name, provider) for name, provider in providers.items()}
-    planned = {query.name: query for query in plan.queries}
-    request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
-    words = round(np.mean([_words(actor.estimate(request)[1], request) for actor in actors.values()]))
-
-    def ordered(orders: Sequence[Order], writer: RequestMaker, *, round_number: int) -> Generated:
-        size = method.texts_per_request
-        return generate(actors, orders, writer, round_number=round_number, texts_per_request=size, experiment_seed=0)
-
-    tools = Tools(
-        task=task,
-        models=tuple(providers),
-        experiment_seed=0,
-        generate=ordered,
-        write=lambda requests: write(actors, requests),
-        embed=_vectors,
-        ask=lambda name, nth, **arrays: _answer(
-            planned[name], nth, arrays, parties=plan.parties, words=words, labels=len(task.labels)
-        ),
-    )
-    state = method.start(tools)
+    rehearsal = _Rehearsal(method, task, plan, providers)
+    state = method.start(rehearsal)
     while state.round < method.rounds:
-        state = method.step(state, tools)
-    return {name: actor.forecast for name, actor in actors.items()}
+        state = method.step(state, rehearsal)
+    return {name: actor.forecast for name, actor in rehearsal.actors.items()}
+
+
+class _Rehearsal:
+    """The `server.method.Tools` of a run that is played through: actors write, and answers are drawn at random."""
+
+    experiment_seed = 0
+
+    def __init__(self, method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> None:
+        self.task = task
+        self.models = tuple(providers)
+        self.actors = {name: _Actor(name, provider) for name, provider in providers.items()}
+        self._texts_per_request = method.texts_per_request
+        self._parties = plan.parties
+        self._planned = {query.name: query for query in plan.queries}
+        request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
+        words = [_words(actor.estimate(request)[1], request) for actor in self.actors.values()]
+        self._words = round(np.mean(words))
+
+    def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
+        """Placeholders."""
+        return generate(
+            self.actors,
+            orders,
+            make_request,
+            round_number=round_number,
+            texts_per_request=self._texts_per_request,
+            experiment_seed=self.experiment_seed,
+        )
+
+    def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
+        """Placeholders."""
+        return write(self.actors, requests)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Random directions."""
+        shape = (len(texts), _DIMENSIONS)
+        rows = rng.experiment(0, "rehearsal", len(texts)).normal(size=shape).astype(np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+    def spec(self, name: str) -> Spec:
+        """As planned."""
+        return self._planned[name].spec
+
+    def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
+        """Counts above zero, no two alike; lengths around those of a model's texts; choices and texts of all labels."""
+        planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)
+        spec = planned.spec
+        if isinstance(spec, LengthRangeSpec):
+            return np.tile([0.5 * self._words, 1.5 * self._words], (self._parties, 1))
+        if isinstance(spec, SeedChoiceSpec):
+            return generator.integers(len(arrays["vectors"]), size=(self._parties, spec.choices)).astype(np.float64)
+        if isinstance(spec, TextSpec):
+            filler, labels = " word" * (self._words - 1), len(self.task.labels)
+            texts = [(at % labels, f"{at}{filler}") for at in range(spec.texts)]
+            return np.tile(text_codec.encode(texts, spec.texts, spec.longest).astype(np.float64), (self._parties, 1))
+        length = make_query(spec, arrays).length
+        return np.abs(generator.normal(3, 1, (length,) if planned.summed else (self._parties, length))) + 0.1
 
 
 class _Actor:
@@ -122,31 +159,8 @@ def _words(tokens: int, request: Request) -> int:
     return max(1, round(tokens / _TOKENS_PER_WORD / request.n))
 
 
-def _vectors(some: Sequence[str]) -> NDArray[np.float32]:
-    """Directions drawn at random."""
-    drawn = rng.experiment(0, "rehearsal", len(some)).normal(size=(len(some), _DIMENSIONS)).astype(np.float32)
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
-
-
-def _answer(
-    planned: PlannedQuery, nth: int, arrays: Mapping[str, NDArray[Any]], *, parties: int, words: int, labels: int
-) -> NDArray[np.float64]:
-    """Counts above zero, no two alike; lengths around those of a model's texts; choices and texts of all labels."""
-    spec, draw = planned.spec, rng.experiment(0, "rehearsal", planned.name, nth)
-    if isinstance(spec, LengthRangeSpec):
-        return np.tile([0.5 * words, 1.5 * words], (parties, 1))
-    if isinstance(spec, SeedChoiceSpec):
-        return draw.integers(len(arrays["vectors"]), size=(parties, spec.choices)).astype(np.float64)
-    if isinstance(spec, TextSpec):
-        fillers = [(at % labels, f"{at}{' word' * (words - 1)}") for at in range(spec.texts)]
-        return np.tile(text_codec.encode(fillers, spec.texts, spec.longest).astype(np.float64), (parties, 1))
-    length = make_query(planned.spec, arrays).length
-    shape = (length,) if planned.summed else (parties, length)
-    return np.abs(draw.normal(3, 1, shape)) + 0.1
-
-
 def forecast(
-    method: Method,
+    method: Method[Any],
     task: Task,
     plan: Plan,
     providers: Mapping[str, Provider],
@@ -180,4 +194,4 @@ def forecast(
             ("cost", "cost"),
         )
     }  # fmt: skip
-    return {"texts": method.orders(task, tuple(providers)), **totals, "models": models}
+    return {"texts": method.max_texts(task, tuple(providers)), **totals, "models": models}

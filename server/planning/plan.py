@@ -3,12 +3,13 @@
 import logging
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from common import validate
 from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.secagg.graph import parameters as graph_parameters
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
 from server.method import Method
 
@@ -53,20 +54,13 @@ class Secagg:
 
 
 def make_plan(
-    method: Method,
+    method: Method[Any],
     *,
     task: Task,
     encoder: str,
-    parties: int,
-    max_dropouts: int,
-    colluders: int,
+    target: PrivacyTarget,
+    membership: Membership,
     secagg: Secagg,
-    epsilon: float,
-    delta: float,
-    unit: str,
-    max_records: int,
-    max_attempts: int = 1,
-    calibration: str = "tight",
     evaluation_share: float = 0.0,
 ) -> Plan:
     """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
@@ -76,18 +70,19 @@ def make_plan(
     Raises:
         ConfigError, PlanError: With the numbers that do not fit.
     """
+    parties, delta = membership.parties, target.delta
     if delta > _LARGE_DELTA:
         log.warning("delta %g: each record may be given away with that probability; well below 1/M is usual", delta)
     if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
-    graph = _graph(secagg, parties, max_dropouts, colluders) if secagg.secure and parties > 1 else _Graph()
+    graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
     draft = Plan(
         method=method.name,
         labels=tuple(task.labels),
         encoder=encoder,
         parties=parties,
-        max_dropouts=max_dropouts,
-        colluders=colluders,
+        max_dropouts=membership.max_dropouts,
+        colluders=membership.colluders,
         threshold=graph.threshold,
         secure=graph.degree > 0,
         degree=graph.degree,
@@ -95,11 +90,11 @@ def make_plan(
         roster=secagg.roster if graph.degree else "",
         epsilon=math.inf,
         delta=delta,
-        unit=unit,
-        queries=with_evaluation(method.plan(task, max_records), evaluation_share, max_records),
-        max_attempts=max_attempts,
+        unit=target.unit,
+        queries=with_evaluation(method.plan(task, target, membership), evaluation_share, target.max_records),
+        max_attempts=membership.max_attempts,
     )
-    return calibrate(draft, epsilon, calibration=calibration)
+    return calibrate(draft, target.epsilon, calibration=target.calibration)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +106,9 @@ class _Graph:
     corrupt: int = 0
 
 
-def _graph(secagg: Secagg, parties: int, max_dropouts: int, colluders: int) -> _Graph:
-    corrupt = max(colluders, math.floor(secagg.corrupt * parties))
+def _graph(secagg: Secagg, membership: Membership) -> _Graph:
+    parties, max_dropouts = membership.parties, membership.max_dropouts
+    corrupt = max(membership.colluders, math.floor(secagg.corrupt * parties))
     if parties <= secagg.full_graph_up_to:
         threshold = secagg.threshold or max(parties // 2, corrupt) + 1
         return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)

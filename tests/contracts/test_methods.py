@@ -14,7 +14,7 @@ from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.support.method_contract import MODELS, TASK, MethodContract, World, run, steps
+from tests.support.method_contract import MODELS, TASK, MethodContract, World, plan_of, run, steps
 
 VARIATION = (
     ({"variation": "translate"}, "variation"),
@@ -204,7 +204,6 @@ class TestRpsg(MethodContract):
         ({"candidates": "seed"}, "candidates"),
         ({"pool": 1}, "pool"),
         ({"choices": 0}, "choices"),
-        ({"parties": 0}, "parties"),
         ({"mechanism": "sparse vector"}, "mechanism"),
         ({"nearest": -1}, "nearest"),
         ({"nearest": 20}, "nearest"),
@@ -252,11 +251,11 @@ class FromParties(MethodContract):
 
         state = run(method, World(method, answers=one))
         assert [candidate.text for candidate in state.candidates] == ["only"]
-        assert len(state.rounds[0]["notes"]) == 2
+        assert len(state.rounds[0].notes) == 2
 
     def test_parties_share_the_texts_out(self, build):
         for parties in (1, 3, 5):
-            (query,) = build(parties=parties).plan(TASK, 1)
+            (query,) = plan_of(build(), parties=parties)
             assert 13 <= parties * query.spec.texts < 13 + 2 * parties
 
 
@@ -264,7 +263,6 @@ class TestDpSgd(FromParties):
     wrong = (
         ({"samples": 0}, "samples"),
         ({"rounds": 2}, "rounds"),
-        ({"parties": 0}, "parties"),
         ({"steps": 0}, "steps"),
         ({"rate": 1.5}, "rate"),
         ({"batch": 0}, "batch"),
@@ -284,10 +282,10 @@ class TestDpSgd(FromParties):
         return lambda **changes: DpSgd(**{"samples": 13, "steps": 5} | changes)
 
     def test_plans_steps_on_subsamples_of_their_own_or_on_all(self, build):
-        (query,) = build(rate=0.1, steps=7, clip=0.5).plan(TASK, 1)
+        (query,) = plan_of(build(rate=0.1, steps=7, clip=0.5))
         assert (query.mechanism, query.rate, query.redraw) == ("dp-sgd", 0.1, True)
         assert (query.spec.steps, query.spec.clip, query.unproven) == (7, 0.5, False)
-        (query,) = build(rate=1.0).plan(TASK, 1)
+        (query,) = plan_of(build(rate=1.0))
         assert (query.rate, query.redraw) == (1.0, False)
 
 
@@ -295,7 +293,6 @@ class TestRupta(FromParties):
     wrong = (
         ({"samples": 0}, "samples"),
         ({"rounds": 2}, "rounds"),
-        ({"parties": 0}, "parties"),
         ({"rewritings": 0}, "rounds"),
         ({"longest": 0}, "longest"),
     )
@@ -310,6 +307,6 @@ class TestRupta(FromParties):
         assert len(run(method, World(method)).candidates) == method.samples
 
     def test_is_unproven(self, method):
-        (query,) = method.plan(TASK, 1)
+        (query,) = plan_of(method)
         assert query.unproven
         assert (query.mechanism, query.spec.rounds) == ("none", 3)

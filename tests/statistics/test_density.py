@@ -4,6 +4,7 @@ Seeds of data and frequencies are fixed; noise is real, so a test can fail by ch
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,12 +19,12 @@ from common.queries import closed_set, sketch
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.rng import experiment, secure_bytes
-from server.method import Tools
 from server.methods.dp_kps import DpKps
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
 from server.planning.guarantee_facts import noise_error
 from tests.support.federations import ENCODER, LABELS, federation, plan, service
+from tests.support.method_contract import plan_of
 
 EPSILON, DELTA, GRID, PHRASES, DIM = 5.0, 1e-5, 64, 10, 96
 TERMS = tuple(f"w{i}" for i in range(400))
@@ -132,9 +133,9 @@ def outcomes(folder, vocabulary, parties):
     """Of runs over these records, dealt out: noise of all sketches' coordinates, and how often phrases were drawn."""
     method = DpKps(
         samples=200, vocabulary=str(vocabulary), kept_terms=6, first_terms=3, features=40, mechanism="laplace",
-        length=3, ablation="no_llm", epsilon=8.0,
+        length=3, ablation="no_llm",
     )  # fmt: skip
-    agreed = plan(parties, epsilon=8.0, queries=method.plan(_TASK, 1))
+    agreed = plan(parties, epsilon=8.0, queries=plan_of(method, task=_TASK, epsilon=8.0))
     noises, drawn = [], []
     for number in range(RUNS):
         (folder / f"{number}").mkdir(parents=True)
@@ -152,8 +153,9 @@ def outcomes(folder, vocabulary, parties):
                 noises.append(answer - contribution(query, embed(ONE, LABELS, ENCODER)))
             return answer / spec.grid
 
-        tools = Tools(
-            task=_TASK, models=("m",), experiment_seed=0, generate=None, write=None, embed=ENCODER.encode, ask=ask
+        specs = {query.name: query.spec for query in agreed.queries}
+        tools = SimpleNamespace(
+            task=_TASK, models=("m",), experiment_seed=0, embed=ENCODER.encode, spec=specs.__getitem__, ask=ask
         )
         state = method.step(method.start(tools), tools)
         ours.close()

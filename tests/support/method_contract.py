@@ -1,6 +1,7 @@
 """What every method promises. A suite subclasses `MethodContract` and says how to build a small one."""
 
 import json
+import math
 from collections import Counter
 
 import numpy as np
@@ -11,10 +12,10 @@ from common.errors import ConfigError
 from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
 from common.queries.texts import Texts
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
-from server.method import State, Tools
+from server.method import State
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -48,29 +49,39 @@ def embed(texts):
     return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
 
 
+def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership):
+    """The queries of a method for units of so many records."""
+    return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
+
+
 class World:
     """Fake tools for one run of a method: models that echo, and parties that answer what was planned and no more."""
 
-    def __init__(self, method, *, seed=0, silent=(), answers=None):
-        self.models = {name: Echo(name, silent=name in silent) for name in MODELS}
-        self.planned = {query.name: query for query in method.plan(TASK, 1)}
+    def __init__(self, method, *, seed=0, silent=(), answers=None, **membership):
+        self.task, self.models, self.experiment_seed = TASK, MODELS, seed
+        self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
+        self.planned = {query.name: query for query in plan_of(method, **membership)}
+        self.texts_per_request = method.texts_per_request
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
-        self.tools = Tools(
-            task=TASK,
-            models=MODELS,
-            experiment_seed=seed,
-            generate=lambda orders, writer, *, round_number: generate(
-                self.models,
-                orders,
-                writer,
-                round_number=round_number,
-                texts_per_request=method.texts_per_request,
-                experiment_seed=seed,
-            ),
-            write=lambda requests: write(self.models, requests),
-            embed=embed,
-            ask=self.ask,
+
+    def generate(self, orders, make_request, *, round_number):
+        return generate(
+            self.providers,
+            orders,
+            make_request,
+            round_number=round_number,
+            texts_per_request=self.texts_per_request,
+            experiment_seed=self.experiment_seed,
         )
+
+    def write(self, requests):
+        return write(self.providers, requests)
+
+    def embed(self, texts):
+        return embed(texts)
+
+    def spec(self, name):
+        return self.planned[name].spec
 
     def ask(self, name, nth, **arrays):
         planned = self.planned[name]
@@ -95,14 +106,14 @@ class World:
 
     @property
     def requests(self):
-        return [request for model in self.models.values() for request in model.requests]
+        return [request for model in self.providers.values() for request in model.requests]
 
 
 def steps(method, world, state=None):
     """The state after each step that is left."""
-    state = method.start(world.tools) if state is None else state
+    state = method.start(world) if state is None else state
     while state.round < method.rounds:
-        state = method.step(state, world.tools)
+        state = method.step(state, world)
         yield state
 
 
@@ -111,8 +122,8 @@ def run(method, world):
     return list(steps(method, world))[-1]
 
 
-def through_json(state):
-    return State.from_dict(json.loads(json.dumps(state.to_dict())))
+def through_json(method, state):
+    return State.from_dict(json.loads(json.dumps(state.to_dict())), method.memory)
 
 
 class MethodContract:
@@ -136,10 +147,10 @@ class MethodContract:
         assert method.texts_per_request >= 1
 
     def test_plans_without_noise_for_all_of_epsilon_and_for_users_of_many_records(self, method):
-        queries = method.plan(TASK, 1)
+        queries = plan_of(method)
         assert all(query.scale == 0 and query.spec.max_records == 1 for query in queries)
         assert not queries or sum(query.share for query in queries) == pytest.approx(1)
-        assert all(query.spec.max_records == 8 for query in method.plan(TASK, 8))
+        assert all(query.spec.max_records == 8 for query in plan_of(method, 8))
 
     def test_asks_what_was_planned_each_once(self, method):
         world = World(method)
@@ -151,8 +162,8 @@ class MethodContract:
     def test_a_step_is_a_round_with_a_line_of_its_own(self, method):
         for number, state in enumerate(steps(method, World(method)), start=1):
             assert state.round == number
-            assert [line["round"] for line in state.rounds] == list(range(number))
-            assert state.rounds[-1]["candidates"] == len(state.candidates)
+            assert [line.round for line in state.rounds] == list(range(number))
+            assert state.rounds[-1].candidates == len(state.candidates)
 
     def test_the_same_seed_gives_the_same_and_another_seed_another(self, method):
         first, again, other = (run(method, World(method, seed=seed)).to_dict() for seed in (1, 1, 2))
@@ -163,8 +174,8 @@ class MethodContract:
         *before, last = steps(method, World(method))
         for state in before:
             world = World(method)
-            *_, resumed = steps(method, world, through_json(state))
-            assert through_json(resumed) == through_json(last)
+            *_, resumed = steps(method, world, through_json(method, state))
+            assert through_json(method, resumed) == through_json(method, last)
 
     def test_candidates_are_texts_of_known_labels_and_models_all_labels_among_them(self, method):
         for state in steps(method, World(method)):
@@ -180,7 +191,7 @@ class MethodContract:
 
     def test_reports_what_models_were_asked_and_wrote(self, method):
         world = World(method)
-        lines = run(method, world).rounds
+        lines = [report.to_dict() for report in run(method, world).rounds]
         for line in lines:
             assert line.keys() >= {
                 "requested",
@@ -201,11 +212,11 @@ class MethodContract:
     def test_the_forecast_covers_what_is_asked_of_models_that_lose_nothing(self, method):
         world = World(method)
         run(method, world)
-        assert sum(request.n for request in world.requests) <= method.orders(TASK, MODELS)
+        assert sum(request.n for request in world.requests) <= method.max_texts(TASK, MODELS)
 
     def test_the_page_shows_its_rounds(self, method, tmp_path):
         times = {"fid": None, "seconds": {"generate": 0.0, "embed": 0.0, "ask": 0.0}}
-        lines = [{**line, **times} for line in run(method, World(method)).rounds]
+        lines = [{**line.to_dict(), **times} for line in run(method, World(method)).rounds]
         (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         assert "Texts asked for" in write_report(tmp_path).read_text("utf-8")
 
@@ -213,7 +224,7 @@ class MethodContract:
         state = run(method, World(method, silent=("k",)))
         assert {candidate.label for candidate in state.candidates} == set(TASK.labels)
         assert {candidate.model for candidate in state.candidates} == {"m"}
-        assert sum(line["lost"]["k"] for line in state.rounds) > 0
+        assert sum(line.lost["k"] for line in state.rounds) > 0
 
     def test_settings_that_make_no_method_are_named(self, build):
         for settings, word in self.wrong:
@@ -223,4 +234,4 @@ class MethodContract:
     def test_too_few_texts_for_the_labels_are_refused_before_anything_is_asked(self, build):
         for name, value in self.too_small:
             with pytest.raises(ConfigError, match=name):
-                build(**{name: value}).plan(TASK, 1)
+                plan_of(build(**{name: value}))

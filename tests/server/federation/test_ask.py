@@ -14,7 +14,7 @@ from common.domain import Record
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp
@@ -61,14 +61,9 @@ class World:
             Wasp(rounds=3, top=4),
             task=TASK,
             encoder="e",
-            parties=parties,
-            max_dropouts=max_dropouts,
-            colluders=0,
+            target=PrivacyTarget(epsilon=epsilon),
+            membership=Membership(parties=parties, max_dropouts=max_dropouts),
             secagg=Secagg(mode="semi_honest" if secure else "none", corrupt=0.0),
-            epsilon=epsilon,
-            delta=1e-5,
-            unit="sample",
-            max_records=1,
         )
         self.records = [[Record(f"r{party}{i}", "ab"[i % 2]) for i in range(6)] for party in range(parties)]
         services = {

@@ -8,7 +8,7 @@ from common.queries.histograms import VocabularySpec
 from common.queries.terms import decode_terms
 from common.queries.votes import VotesSpec
 from server.methods.aug_pe import VOCABULARY, VOTES, AugPe
-from tests.support.method_contract import TASK, World, run, steps
+from tests.support.method_contract import TASK, World, plan_of, run, steps
 
 
 def rising(name, nth, query):
@@ -21,7 +21,7 @@ def test_t_queries_each_on_the_whole_population():
     world = World(method)
     run(method, world)
     assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 24) for nth in range(4)]
-    assert method.plan(TASK, 3)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=3)
+    assert plan_of(method, 3)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=3)
 
 
 def test_the_first_population_is_zero_shot_and_balanced_over_labels_and_models():
@@ -31,7 +31,7 @@ def test_the_first_population_is_zero_shot_and_balanced_over_labels_and_models()
     first = [request for request in world.requests if not request.source]
     assert Counter(request.label for request in first) == {"a": 12, "b": 12}
     assert all(request.words == 9 and not request.good for request in first)
-    assert [len(model.requests) - 6 for model in world.models.values()] == pytest.approx([12, 12], abs=6)
+    assert [len(model.requests) - 6 for model in world.providers.values()] == pytest.approx([12, 12], abs=6)
 
 
 def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variations():
@@ -60,15 +60,14 @@ def test_only_parents_above_the_threshold_and_the_population_is_filled_up():
 def test_a_label_without_votes_says_so_in_its_round():
     method = AugPe(samples=24, rounds=1)
     state = run(method, World(method, answers=lambda name, nth, query: np.where(query.labels == 0, 1.0, -1.0)))
-    assert [note.split(":")[0] for note in state.rounds[0]["notes"]] == ["b"]
+    assert [note.split(":")[0] for note in state.rounds[0].notes] == ["b"]
 
 
 def test_looking_ahead_costs_k_texts_for_each_new_candidate_and_none_for_survivors():
     plain, ahead = AugPe(samples=24, rounds=2), AugPe(samples=24, rounds=2, look_ahead=3)
     worlds = [World(plain), World(ahead)]
     calls = [
-        [line["calls"] for line in run(method, world).rounds]
-        for method, world in zip((plain, ahead), worlds, strict=True)
+        [line.calls for line in run(method, world).rounds] for method, world in zip((plain, ahead), worlds, strict=True)
     ]
     assert np.subtract(calls[1], calls[0]).tolist() == pytest.approx([3 * 24, 3 * 12], abs=6)
     assert not np.array_equal(worlds[0].asked[0][2].vectors, worlds[1].asked[0][2].vectors)
@@ -85,7 +84,7 @@ def plus(tmp_path):
 
 def test_plus_asks_for_the_vocabulary_first_and_shares_epsilon(plus):
     method = plus(first_terms=4, vocabulary_share=0.3)
-    terms, votes = method.plan(TASK, 2)
+    terms, votes = plan_of(method, 2)
     assert (terms.spec, terms.mechanism, terms.times) == (VocabularySpec(first=4, max_records=2), "laplace", 1)
     assert (terms.share, votes.share, votes.mechanism, votes.times) == (0.3, 0.7, "gaussian", 2)
     world = World(method)
@@ -107,4 +106,4 @@ def test_plus_writes_first_texts_around_the_most_counted_terms_and_never_names_a
 
 def test_plus_keeps_no_more_terms_than_there_are(plus):
     with pytest.raises(ConfigError, match=r"kept_terms.*20"):
-        plus(kept_terms=21).plan(TASK, 1)
+        plan_of(plus(kept_terms=21))

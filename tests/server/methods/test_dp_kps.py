@@ -12,7 +12,7 @@ from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import decode_terms
 from server.methods.dp_kps import RAW, VOCABULARY, DpKps
-from tests.support.method_contract import TASK, World, run
+from tests.support.method_contract import TASK, World, plan_of, run
 
 TERMS = ("Fever", "chest pain", "rash", "itch", "cough", "nobody has this", "stroke", "aspirin")
 
@@ -25,7 +25,7 @@ def terms(tmp_path):
 
 
 def method(terms, **changes):
-    small = {"samples": 20, "vocabulary": terms, "kept_terms": 4, "length": 3, "features": 60, "epsilon": 6.0}
+    small = {"samples": 20, "vocabulary": terms, "kept_terms": 4, "length": 3, "features": 60}
     return DpKps(**small | changes)
 
 
@@ -46,7 +46,7 @@ def counted(*counts):
 )
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_plans_the_histogram_and_a_sketch_for_each_density(terms, changes, prefixes, mechanism):
-    first, *rest = method(terms, mechanism=mechanism, vocabulary_share=0.25, **changes).plan(TASK, 1)
+    first, *rest = plan_of(method(terms, mechanism=mechanism, vocabulary_share=0.25, **changes))
     assert (first.name, first.spec, first.mechanism) == (VOCABULARY, VocabularySpec(first=10), "laplace")
     assert [query.spec.prefix for query in rest] == prefixes
     assert len({query.name for query in rest}) == len(rest)
@@ -60,13 +60,13 @@ def test_plans_the_histogram_and_a_sketch_for_each_density(terms, changes, prefi
 
 
 def test_the_grid_is_as_fine_as_the_table_of_laplace_noise_allows(terms):
-    def grid(**changes):
-        return method(terms, vocabulary_share=1 / 6, **changes).plan(TASK, 1)[1].spec.grid
+    def grid(*, epsilon=6.0, **changes):
+        return plan_of(method(terms, vocabulary_share=1 / 6, **changes), epsilon=epsilon)[1].spec.grid
 
     assert grid() == 256
     assert grid(features=1000) == 70
     assert math.sqrt(2) * 1000 * 70 / 5 <= 2e4 < math.sqrt(2) * 1000 * 71 / 5
-    assert grid(features=1000, mechanism="gaussian") == grid(features=1000, epsilon=".inf") == 256
+    assert grid(features=1000, mechanism="gaussian") == grid(features=1000, epsilon=math.inf) == 256
     assert grid(features=1000, grid=9) == 9
     linear = {"features": 2000, "sequence": "iterative", "ensemble": "linear", "length": 4}
     with pytest.raises(ConfigError, match=r"method\.features; expected at most 4419"):
@@ -97,12 +97,12 @@ def test_phrases_follow_the_density_of_their_label_and_the_prompt_never_names_it
     def answers(name, nth, query):
         return (9, 8, 7, 6, 0, 0, 0, 0) if name == VOCABULARY else told(query, (0, 2))
 
-    own = method(terms, samples=200, mechanism=mechanism, features=2000, epsilon=math.inf, bandwidth=0.4)
+    own = method(terms, samples=200, mechanism=mechanism, features=2000, bandwidth=0.4)
     world = World(own, answers=answers)
     state = run(own, world)
     assert all(request.label is None and request.n == 1 and request.attribute is None for request in world.requests)
     assert len(world.requests) == len(state.candidates) == 200
-    said = {f"{model.name} wrote {request.seed} number 0": request for model in world.models.values()
+    said = {f"{model.name} wrote {request.seed} number 0": request for model in world.providers.values()
             for request in model.requests}  # fmt: skip
     for label, phrase in (("a", "Fever"), ("b", "rash")):
         seeds = [said[candidate.text].must for candidate in state.candidates if candidate.label == label]
@@ -118,7 +118,7 @@ def test_without_a_language_model_the_sequences_are_released(terms):
     world = World(own, answers=counted(9, 8, 7, 6, 0, 0, 0, 0))
     state = run(own, world)
     assert not world.requests
-    assert own.orders(TASK, ("m", "k")) == 0
+    assert own.max_texts(TASK, ("m", "k")) == 0
     assert {candidate.model for candidate in state.candidates} == {RAW}
     assert all(
         len(phrases := candidate.text.split("; ")) == 3 and set(phrases) <= set(TERMS[:4])
@@ -128,7 +128,7 @@ def test_without_a_language_model_the_sequences_are_released(terms):
 
 def test_with_only_a_language_model_the_label_is_in_the_prompt_and_nothing_is_asked(terms):
     own = method(terms, ablation="only_llm", vocabulary="")
-    assert own.plan(TASK, 1) == ()
+    assert plan_of(own) == ()
     world = World(own)
     run(own, world)
     assert not world.asked
@@ -160,7 +160,7 @@ def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(t
 
     own = method(terms, sequence=sequence)
     state = run(own, World(own, answers=answers))
-    assert state.rounds[-1]["notes"] == [
+    assert list(state.rounds[-1].notes) == [
         f"{label}: no noised density above 0 for 30 of 30 phrases, which were drawn uniformly" for label in "ab"
     ]
 
@@ -172,17 +172,17 @@ def test_models_that_write_nothing_at_all_are_an_error(terms):
 
 def test_a_vocabulary_that_cannot_serve_is_refused_before_anything_is_asked(terms, tmp_path):
     with pytest.raises(ConfigError, match=r"kept_terms; expected at most 8"):
-        method(terms, kept_terms=9).plan(TASK, 1)
+        plan_of(method(terms, kept_terms=9))
     with pytest.raises(ConfigError, match=r"method\.length"):
         method(terms, length=5)
     empty = tmp_path / "empty.txt"
     empty.write_text("\n")
     with pytest.raises(DataError):
-        method(str(empty)).plan(TASK, 1)
+        plan_of(method(str(empty)))
     with pytest.raises(DataError, match="cannot be read"):
-        method(str(tmp_path / "none.txt")).plan(TASK, 1)
+        plan_of(method(str(tmp_path / "none.txt")))
 
 
 def test_user_level_reaches_the_queries(terms):
-    assert all(query.spec.max_records == 8 for query in method(terms).plan(TASK, 8))
-    assert isinstance(method(terms).plan(TASK, 8)[1].spec, SketchSpec)
+    assert all(query.spec.max_records == 8 for query in plan_of(method(terms), 8))
+    assert isinstance(plan_of(method(terms), 8)[1].spec, SketchSpec)

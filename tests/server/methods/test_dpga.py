@@ -13,7 +13,7 @@ from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
-from tests.support.method_contract import TASK, World, run, steps
+from tests.support.method_contract import TASK, World, plan_of, run, steps
 
 
 def dpga(**changes):
@@ -36,7 +36,7 @@ def plan(method, *, epsilon, parties=1):
     draft = Plan(
         method="dpga", labels=tuple(TASK.labels), encoder="e", parties=parties, max_dropouts=0, colluders=0,
         threshold=parties // 2 + 1 if secure else 1, secure=secure, degree=parties - 1 if secure else 0,
-        epsilon=math.inf, delta=1e-5, unit="sample", queries=method.plan(TASK, 1),
+        epsilon=math.inf, delta=1e-5, unit="sample", queries=plan_of(method),
     )  # fmt: skip
     return calibrate(draft, epsilon)
 
@@ -51,7 +51,7 @@ def test_the_paper_numbers_are_the_defaults():
 
 
 def test_half_of_epsilon_for_metadata_and_the_mean_similarity_paid_by_the_votes():
-    planned = {query.name: query for query in dpga().plan(TASK, 2)}
+    planned = {query.name: query for query in plan_of(dpga(), 2)}
     assert {name: (query.spec, query.mechanism, query.times) for name, query in planned.items()} == {
         LABELS: (LabelHistogramSpec(labels=2, max_records=2), "laplace", 1),
         LENGTH_RANGE: (LengthRangeSpec(cap=60, max_records=2), "sparse vector", 1),
@@ -79,7 +79,7 @@ ABLATIONS = {
 def test_an_ablation_asks_less_and_leaves_its_share_to_the_votes(name):
     changes, gone, votes = ABLATIONS[name]
     method = dpga(**changes)
-    planned = {query.name: query for query in method.plan(TASK, 1)}
+    planned = {query.name: query for query in plan_of(method)}
     assert planned.keys() == {LABELS, LENGTH_RANGE, LENGTHS, KEYWORDS, SIMILARITY, VOTES} - gone
     assert planned[VOTES].share == pytest.approx(votes)
     world = World(method, answers=answers())
@@ -118,10 +118,10 @@ def test_a_population_is_elites_and_their_offspring_in_the_paper_proportions():
     method = dpga(samples=20, rounds=2)
     world = World(method, answers=answers())
     first, second = steps(method, world)
-    assert [line["population"] for line in second.rounds] == [100, 100]
+    assert [line.figures["population"] for line in second.rounds] == [100, 100]
     assert len(first.candidates) == len(second.candidates) == 20
     texts = {candidate.text: candidate for candidate in first.candidates}
-    later = [request for model in world.models.values() for request in model.requests[2 + 50 :]]
+    later = [request for model in world.providers.values() for request in model.requests[2 + 50 :]]
     kinds = Counter((len(request.source), request.blanks) for request in later)
     assert kinds == {(1, 0.0): 20, (1, 0.5): 20, (2, 0.0): 20, (0, 0.0): 20}
     for request in later:
@@ -144,7 +144,7 @@ def test_new_texts_have_labels_lengths_and_keywords_of_the_metadata():
     assert Counter(request.label for request in first) == {"a": 75, "b": 25}
     # The one bin that counts is the third of six, each two words wide, from 10 words on.
     assert {request.words for request in first} == {14, 15}
-    keywords = state.rounds[0]["metadata"]["keywords"]
+    keywords = state.rounds[0].figures["metadata"]["keywords"]
     best = {label: max(shares, key=shares.get) for label, shares in keywords.items()}
     assert np.mean([request.attribute == best[request.label] for request in first]) > 0.9
     assert all(request.attribute in keywords[request.label] for request in first)
@@ -163,7 +163,7 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     world = World(method, answers=answers(**{LABELS: lambda query: [60.0, -1.5]}))
     state = run(method, world)
     assert {candidate.label for candidate in state.candidates} == {"a"}
-    assert any(note.startswith("b: noised count") for note in state.rounds[0]["notes"])
+    assert any(note.startswith("b: noised count") for note in state.rounds[0].notes)
     assert {request.label for request in world.requests} == {"a"}
 
 
@@ -171,9 +171,9 @@ def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_st
     method = dpga(samples=10, rounds=1)
     given = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
     report = run(method, World(method, answers=given)).rounds[0]
-    assert any("cap of 60 words" in note for note in report["notes"])
-    assert any("tau starts at 0" in note for note in report["notes"])
-    assert report["metadata"]["tau"] == 0
+    assert any("cap of 60 words" in note for note in report.notes)
+    assert any("tau starts at 0" in note for note in report.notes)
+    assert report.figures["metadata"]["tau"] == 0
 
 
 def same(texts):
@@ -184,25 +184,23 @@ def same(texts):
     ("step", "left", "note"), [(0.01, 10, "tau reached 1"), (0.0, 1, "1 elites of 10: 50 texts, tau at 0.30")]
 )
 def test_texts_that_are_all_alike_are_stated(step, left, note):
-    from dataclasses import replace
-
     method = dpga(samples=10, rounds=1, tau=0.3, tau_step=step)
     world = World(method, answers=answers())
-    world.tools = replace(world.tools, embed=same)
+    world.embed = same
     state = run(method, world)
     assert len(state.candidates) == left
-    assert any(note in line for line in state.rounds[0]["notes"])
+    assert any(note in line for line in state.rounds[0].notes)
 
 
 def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
     method = dpga(samples=10, rounds=2)
     world = World(method, answers=answers())
-    for model in world.models.values():
+    for model in world.providers.values():
         reply = model._reply
         model._reply = lambda request, reply=reply, model=model: _silent_on_phrases(request, reply, model)
     state = run(method, world)
     assert KEYWORDS not in {name for name, _, _ in world.asked}
-    assert "a: 0 of 4 keywords listed" in state.rounds[0]["notes"]
+    assert "a: 0 of 4 keywords listed" in state.rounds[0].notes
     assert len(state.candidates) == 10
 
 
@@ -223,9 +221,9 @@ def test_elites_without_a_mate_are_not_crossed():
     world = World(method, answers=answers(**votes))
     states = list(steps(method, world))
     assert {candidate.label for candidate in states[0].candidates} == {"a", "b"}
-    assert states[1].rounds[1]["population"] == 2
+    assert states[1].rounds[1].figures["population"] == 2
 
 
 def test_shares_that_leave_nothing_for_the_votes_are_refused():
     with pytest.raises(ConfigError, match="left for the votes"):
-        dpga(length_range_share=0.65).plan(TASK, 1)
+        plan_of(dpga(length_range_share=0.65))

@@ -5,7 +5,7 @@ import pytest
 
 from server.methods.fusegen import FuseGen
 from server.metrics.dynamics import Dynamics
-from tests.support.method_contract import TASK, MethodContract, World, run, steps
+from tests.support.method_contract import TASK, MethodContract, World, plan_of, run, steps
 from tests.support.runs import lines, read, tiny
 
 
@@ -28,7 +28,7 @@ def test_nothing_is_planned_or_asked():
     method = FuseGen(samples=24, rounds=3)
     world = World(method)
     run(method, world)
-    assert method.plan(TASK, 1) == ()
+    assert plan_of(method) == ()
     assert world.asked == []
 
 
@@ -36,7 +36,7 @@ def test_the_first_round_is_zero_shot_and_later_ones_show_s_texts_of_the_pool():
     method = FuseGen(samples=48, rounds=2, shots=3, pool=6)
     world = World(method)
     first, _ = steps(method, world)
-    pools = {label: {first.candidates[i].text for i in pool} for label, pool in first.memory["pool"].items()}
+    pools = {label: {first.candidates[i].text for i in pool} for label, pool in first.memory.pool.items()}
     shown = [request for request in world.requests if request.good]
     assert len(world.requests) - len(shown) == 8
     assert {len(request.good) for request in shown} == {3}

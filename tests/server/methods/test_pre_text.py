@@ -4,7 +4,7 @@ import numpy as np
 
 from common.queries.votes import VotesSpec
 from server.methods.pre_text import VOTES, PreText
-from tests.support.method_contract import TASK, World, run, steps
+from tests.support.method_contract import World, plan_of, run, steps
 
 SMALL = {"samples": 30, "seeds": 12, "rounds": 3, "look_ahead": 2, "shots": 2}
 
@@ -22,7 +22,7 @@ def test_t_queries_each_on_all_seeds():
     world = World(method)
     run(method, world)
     assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 12) for nth in range(3)]
-    assert method.plan(TASK, 8)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=8)
+    assert plan_of(method, 8)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=8)
 
 
 def test_the_next_population_is_made_of_variations_of_the_survivors():
@@ -63,7 +63,7 @@ def test_a_parent_stays_where_its_variations_are_lost():
     world = World(method)
     first, *_ = steps(method, world)
     world = World(method, silent=("m", "k"))
-    after = method.step(first, world.tools)
+    after = method.step(first, world)
     assert {candidate.text for candidate in after.candidates} <= {candidate.text for candidate in first.candidates}
     assert {candidate.label for candidate in after.candidates} == {"a", "b"}
-    assert sum(after.rounds[-1]["lost"].values()) == 12
+    assert sum(after.rounds[-1].lost.values()) == 12

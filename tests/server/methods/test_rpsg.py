@@ -14,7 +14,7 @@ from common.queries.votes import VotesSpec
 from server.methods.rpsg import ABSTRACTS, CHOICES, MECHANISMS, VOTES, Rpsg
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from tests.support.method_contract import MODELS, PARTIES, TASK, World, run, steps
+from tests.support.method_contract import MODELS, PARTIES, TASK, World, plan_of, run, steps
 
 WHOLE = Refinement(similarity=1.0, nll=1.0)
 KINDS = tuple(MECHANISMS)
@@ -58,7 +58,7 @@ def sources(world, *, abstract):
     ],
 )  # fmt: skip
 def test_asks_one_query(changes, name, spec, mechanism, pure):
-    (query,) = method(parties=2, **changes).plan(TASK, 2)
+    (query,) = plan_of(method(**changes), 2, parties=2)
     assert (query.name, query.spec, query.mechanism, query.pure, query.times) == (name, spec, mechanism, pure, 1)
 
 
@@ -66,20 +66,22 @@ def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
     refine = Refinement(similarity=0.5, nll=0.5)
     for parties, choices, first in ((1, 12, 48), (5, 3, 10), (100, 1, 1)):
         for candidates, number in (("pool", choices), ("seed_unproven", first)):
-            how = method(parties=parties, refinement=refine, candidates=candidates)
-            assert how.plan(TASK, 1)[0].spec.choices == number
-    assert method(choices=7).plan(TASK, 1)[0].spec.choices == 7
+            how = method(refinement=refine, candidates=candidates)
+            assert plan_of(how, parties=parties)[0].spec.choices == number
+    assert plan_of(method(choices=7))[0].spec.choices == 7
 
 
-@pytest.mark.parametrize(("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (".inf", 1, 1), (0.0, 1, 500)])
+@pytest.mark.parametrize(
+    ("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (math.inf, 1, 1), (0.0, 1, 500)]
+)
 def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
-    assert method(pool=1000, epsilon=epsilon).plan(TASK, units)[0].spec.nearest == nearest
+    assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
 
 
 def test_orders_the_pool_and_two_texts_a_seed():
     refine = Refinement(similarity=0.5, nll=0.5)
-    assert method(refinement=refine).orders(TASK, MODELS) == 20 + 2 * 48
-    assert method(refinement=refine, candidates="seed_unproven").orders(TASK, MODELS) == 2 * 48
+    assert method(refinement=refine).max_texts(TASK, MODELS) == 20 + 2 * 48
+    assert method(refinement=refine, candidates="seed_unproven").max_texts(TASK, MODELS) == 2 * 48
 
 
 def test_the_pool_is_abstracts_evenly_over_labels_and_models():
@@ -88,7 +90,7 @@ def test_the_pool_is_abstracts_evenly_over_labels_and_models():
     written = [request for request in world.requests if request.abstract and not request.source]
     assert Counter(request.label for request in written) == {"a": 10, "b": 10}
     assert {request.words for request in written} == {9}
-    assert [len(model.requests) > 0 for model in world.models.values()] == [True, True]
+    assert [len(model.requests) > 0 for model in world.providers.values()] == [True, True]
 
 
 def chosen(*positions):
@@ -103,8 +105,8 @@ def chosen(*positions):
 
 def test_a_seed_is_dealt_as_often_as_it_was_chosen():
     # 18 choices: 1 and 2 of the first label once each, 16 times candidate 15 of the other.
-    world = World(method(parties=2), answers=chosen(1, 2, 15))
-    first, last = steps(method(parties=2), world)
+    world = World(method(), answers=chosen(1, 2, 15), parties=2)
+    first, last = steps(method(), world)
     (_, _, query), labels = world.asked[0], world.asked[0][2].labels
     assert len(query.vectors) == 20
     label = labels[15]
@@ -118,7 +120,9 @@ def test_a_seed_is_dealt_as_often_as_it_was_chosen():
 def test_variants_keep_their_seed_s_label_and_model_and_rephrasings_their_variant_s():
     world = World(method())
     first, last = steps(method(), world)
-    pool = {f"{name} wrote {r.seed} number 0": (r.label, name) for name, m in world.models.items() for r in m.requests}
+    pool = {
+        f"{name} wrote {r.seed} number 0": (r.label, name) for name, m in world.providers.items() for r in m.requests
+    }
     seeds = sources(world, abstract=True)
     assert all(pool[text][0] == label for text, label in seeds)
     assert Counter(c.label for c in first.candidates) == {"a": 6, "b": 6}
@@ -137,7 +141,7 @@ def test_where_all_choose_one_label_the_other_starts_from_any_abstract_and_a_not
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
     assert len({text for text, label in sources(world, abstract=True) if label == "a"}) == 1
     assert len({text for text, label in sources(world, abstract=True) if label == "b"}) == 6
-    assert state.rounds[0]["notes"] == ["b: no record chose an abstract of it, so its seeds are drawn uniformly"]
+    assert list(state.rounds[0].notes) == ["b: no record chose an abstract of it, so its seeds are drawn uniformly"]
 
 
 def test_choices_outside_the_pool_are_refused():
@@ -152,7 +156,7 @@ def test_one_party_that_answers_with_no_choices_is_left_out_and_stated():
 
     state = run(method(), World(method(), answers=one_is_odd))
     assert len(state.candidates) == 12
-    assert f"1 of {PARTIES} parties answered with no choices and are left out" in state.rounds[0]["notes"]
+    assert f"1 of {PARTIES} parties answered with no choices and are left out" in state.rounds[0].notes
 
 
 def test_votes_are_what_seeds_are_drawn_by():
@@ -167,9 +171,9 @@ def test_votes_are_what_seeds_are_drawn_by():
     world = World(how, answers=favourite)
     state = run(how, world)
     assert len(set(sources(world, abstract=True))) <= 4
-    assert state.rounds[0]["notes"] == []
+    assert state.rounds[0].notes == ()
     silent = World(how, answers=lambda name, nth, query: np.zeros(query.length))
-    assert "no votes above 0.5" in run(how, silent).rounds[0]["notes"][0]
+    assert "no votes above 0.5" in run(how, silent).rounds[0].notes[0]
 
 
 def released(*parties):
@@ -183,13 +187,13 @@ def released(*parties):
 
 
 def test_released_abstracts_are_read_with_their_labels_blank_ones_left_out():
-    how = method(candidates="seed_unproven", parties=2)
-    world = World(how, answers=released([(0, "älter"), (1, "b one")], [(1, "b two")]))
+    how = method(candidates="seed_unproven")
+    world = World(how, parties=2, answers=released([(0, "älter"), (1, "b one")], [(1, "b two")]))
     state = run(how, world)
     seeds = Counter(sources(world, abstract=True))
     assert seeds == {("älter", "a"): 6, ("b one", "b"): 3, ("b two", "b"): 3}
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
-    assert state.rounds[0]["notes"] == []
+    assert state.rounds[0].notes == ()
 
 
 @pytest.mark.parametrize("own", [[], [(0, "a one")]])
@@ -197,14 +201,14 @@ def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_
     how = method(candidates="seed_unproven")
     state = run(how, World(how, answers=released(own, [])))
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
-    assert state.rounds[0]["notes"] == [
+    assert list(state.rounds[0].notes) == [
         f"{label}: no party released a seed of it, so its texts start from public ones" for label in "ab"[bool(own) :]
     ]
 
 
 def test_a_pool_that_came_out_smaller_is_used_and_stated():
     state = run(method(), World(method(), silent=("k",)))
-    assert state.rounds[0]["notes"][0] == "the models wrote 10 of the pool's 20 abstracts"
+    assert state.rounds[0].notes[0] == "the models wrote 10 of the pool's 20 abstracts"
 
 
 @pytest.mark.parametrize("candidates", KINDS)
@@ -220,7 +224,7 @@ def test_too_few_texts_after_refinement_are_stated():
     left = Counter(c.label for c in state.candidates)
     assert set(left) == {"a", "b"}
     assert sum(left.values()) < 12
-    assert state.rounds[1]["notes"] == [
+    assert list(state.rounds[1].notes) == [
         f"{label}: {left[label]} texts are left after refinement where 6 were asked for"
         for label in "ab"
         if left[label] < 6
@@ -229,4 +233,4 @@ def test_too_few_texts_after_refinement_are_stated():
 
 def test_a_pool_that_is_smaller_than_the_labels_is_refused():
     with pytest.raises(ConfigError, match="pool"):
-        method(pool=2, nearest=0).plan(TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")), 1)
+        plan_of(method(pool=2, nearest=0), task=TASK.__class__(name="t", kind="k", labels=dict.fromkeys("abc", "x")))

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -6,8 +8,9 @@ from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import generate, write
-from server.method import State, Tools
-from server.methods.wasp import VOTES, Wasp
+from server.method import State
+from server.methods.wasp import VOTES, Wasp, WaspMemory
+from tests.support.method_contract import plan_of
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 
@@ -42,7 +45,7 @@ def world(votes, models=("m", "k"), seed=0):
     def order(orders, writer, *, round_number):
         return generate(providers, orders, writer, round_number=round_number, texts_per_request=3, experiment_seed=seed)
 
-    tools = Tools(
+    tools = SimpleNamespace(
         task=TASK,
         models=tuple(models),
         experiment_seed=seed,
@@ -60,7 +63,7 @@ def flat(_, n):
 
 def weighted(weights):
     """A state before the first round."""
-    return State(memory={"weights": weights, "good": {}, "bad": {}, "ahead": {}})
+    return State(memory=WaspMemory(weights=weights))
 
 
 def run(method, tools):
@@ -76,7 +79,7 @@ def test_n_texts_after_t_rounds_and_t_minus_1_queries_on_all_of_d():
     state = run(method, tools)
     assert len(state.candidates) == 64
     assert asked == [(0, 16), (1, 32), (2, 48)]
-    (planned,) = method.plan(TASK, 2)
+    (planned,) = plan_of(method, 2)
     assert (planned.name, planned.times, planned.spec) == (VOTES, 3, VotesSpec(top=8, max_records=2))
 
 
@@ -120,7 +123,7 @@ def by_model(nearest_of_k):
 def test_a_model_with_three_times_the_votes_gets_three_quarters_of_the_next_round():
     tools, _, _ = world(by_model(3.0))
     state = Wasp(samples=80, rounds=2).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert state.memory["weights"] == pytest.approx({"m": 0.25, "k": 0.75})
+    assert state.memory.weights == pytest.approx({"m": 0.25, "k": 0.75})
     state = Wasp(samples=80, rounds=2).step(state, tools)
     assert [candidate.model for candidate in state.candidates[40:]].count("k") == 30
 
@@ -128,26 +131,26 @@ def test_a_model_with_three_times_the_votes_gets_three_quarters_of_the_next_roun
 def test_without_weighting_models_stay_equal():
     tools, _, _ = world(by_model(3.0))
     state = run(Wasp(samples=80, rounds=2, weighting=False), tools)
-    assert state.memory["weights"] == {"m": 0.5, "k": 0.5}
+    assert state.memory.weights == {"m": 0.5, "k": 0.5}
 
 
 def test_no_votes_above_zero_fall_back_to_equal_weights_and_say_so():
     tools, _, _ = world(lambda _, n: (np.full(n, -1.0), np.zeros(n)))
     state = Wasp(samples=80, rounds=2).step(weighted({"m": 0.9, "k": 0.1}), tools)
-    assert state.memory["weights"] == {"m": 0.5, "k": 0.5}
-    assert "equal weights" in state.rounds[-1]["notes"][-1]
+    assert state.memory.weights == {"m": 0.5, "k": 0.5}
+    assert "equal weights" in state.rounds[-1].notes[-1]
 
 
 def test_a_label_with_fewer_candidates_than_q_is_stated():
     tools, _, _ = world(flat)
     state = Wasp(samples=8, rounds=2, top=8).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert any("fewer than Q = 8" in note for note in state.rounds[-1]["notes"])
+    assert any("fewer than Q = 8" in note for note in state.rounds[-1].notes)
 
 
 def test_state_survives_json():
     tools, _, _ = world(flat)
     state = Wasp(samples=60, rounds=2, shots=4).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert State.from_dict(state.to_dict()) == state
+    assert State.from_dict(state.to_dict(), WaspMemory) == state
 
 
 @pytest.mark.parametrize(
@@ -161,4 +164,4 @@ def test_settings_that_make_no_run(settings, word):
 
 def test_too_few_samples_for_each_label_in_each_round():
     with pytest.raises(ConfigError, match="samples"):
-        Wasp(samples=9, rounds=5).plan(TASK, 1)
+        plan_of(Wasp(samples=9, rounds=5))

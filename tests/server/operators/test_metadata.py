@@ -1,4 +1,5 @@
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from common.rng import experiment
 from server.domain import Task
 from server.llm.base import Reply
 from server.llm.generate import write
-from server.method import Tools
 from server.operators.metadata import (
     Metadata,
     bins,
@@ -125,8 +125,8 @@ class Lister:
 
 def listed(*models, count=4):
     providers = {str(number): Lister(phrases) for number, phrases in enumerate(models)}
-    tools = Tools(
-        task=TASK, models=tuple(providers), experiment_seed=0, generate=None, embed=None, ask=None,
+    tools = SimpleNamespace(
+        task=TASK, models=tuple(providers), experiment_seed=0,
         write=lambda requests: write(providers, requests),
     )  # fmt: skip
     return list_keywords(tools, ["a", "b"], count, temperature=1.4), providers

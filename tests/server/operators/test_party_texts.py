@@ -37,7 +37,7 @@ def test_all_texts_of_all_parties_are_released_each_with_its_label():
         (name[0], name) for name in ("a1", "a2", "a3", "b1", "b2", "b3")
     }
     assert {(candidate.model, candidate.round, candidate.weight) for candidate in made.candidates} == {("here", 0, 1.0)}
-    assert (made.round, made.rounds[0]["candidates"], made.rounds[0]["notes"]) == (1, 6, [])
+    assert (made.round, made.rounds[0].candidates, made.rounds[0].notes) == (1, 6, ())
 
 
 def test_of_too_many_some_are_drawn_by_the_experiment_seed():
@@ -53,12 +53,12 @@ def test_labels_are_balanced_where_asked_for():
         assert Counter(each.label for each in state(many, 2, balanced=True, seed=seed).candidates) == {"a": 1, "b": 1}
     made = state(many, 4, balanced=True)
     assert Counter(each.label for each in made.candidates) == {"a": 2, "b": 1}
-    assert made.rounds[0]["notes"] == ["1 of 4 texts are missing: the parties answered with fewer"]
+    assert list(made.rounds[0].notes) == ["1 of 4 texts are missing: the parties answered with fewer"]
 
 
 def test_what_is_missing_is_said():
     made = state(answer([(0, "a1")]), 4)
-    assert made.rounds[0]["notes"] == [
+    assert list(made.rounds[0].notes) == [
         "3 of 4 texts are missing: the parties answered with fewer", "b: no text"
     ]  # fmt: skip
     assert state(answer([]), 4).candidates == ()

@@ -3,13 +3,13 @@ import math
 
 import pytest
 
-from common.errors import PlanError
+from common.errors import ConfigError, PlanError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
-from server.domain import Task
+from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.spending import Price
 from server.methods.wasp import Wasp
@@ -21,19 +21,18 @@ TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})
 
 
 def planned(**changes):
-    settings = {
-        "task": TASK,
-        "encoder": "e",
-        "parties": 3,
-        "max_dropouts": 0,
-        "colluders": 0,
-        "secagg": Secagg(),
-        "epsilon": 4.0,
-        "delta": 1e-5,
-        "unit": "sample",
-        "max_records": 1,
-    }
+    def part(kind, **defaults):
+        own = {name: changes.pop(name) for name in kind.__dataclass_fields__ if name in changes}
+        return kind(**defaults | own)
+
+    target, membership = part(PrivacyTarget, epsilon=4.0), part(Membership, parties=3)
+    settings = {"task": TASK, "encoder": "e", "target": target, "membership": membership, "secagg": Secagg()}
     return make_plan(changes.pop("method", Wasp()), **(settings | changes))
+
+
+def test_a_run_without_parties_is_refused():
+    with pytest.raises(ConfigError, match="parties"):
+        planned(parties=0)
 
 
 def test_the_defaults_plan_the_noise_that_the_readme_states():
@@ -139,7 +138,7 @@ def test_further_attempts_are_in_the_price():
 
 def test_several_queries_are_each_told():
     class Several(Wasp):
-        def plan(self, task, max_records):
+        def plan(self, task, target, membership):
             specs = {"count": LabelHistogramSpec(labels=2), "range": LengthRangeSpec(cap=30)}
             mechanisms = {"count": "laplace", "range": "sparse vector"}
             return tuple(
