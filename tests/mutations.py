@@ -263,9 +263,9 @@ MUTATIONS = (
     ),
     mutation(
         "a coordinator makes do with fewer parties than planned",
-        "server/federation/ask.py",
-        "        if len(parties) < needed:\n",
-        "        if not parties:\n",
+        "server/federation/exchange.py",
+        "        if len(bodies) < needed:\n",
+        "        if not bodies:\n",
         PEERS + "test_a_sum_of_fewer_parties_than_planned_is_never_given",
     ),
     mutation(
