@@ -1,18 +1,19 @@
 """One private query, end to end: the mirror of `client/answer.py`.
 
-1. Answered before? Then that answer is the answer: a paid query is never asked twice.
+1. Look up: a query that was answered before is never asked again; the stored answer is returned.
 2. Reserve: the query's bytes and its charge are on disk before any party sees it.
-3. Aggregate: under secure aggregation two exchanges (votes, unmasking), three if the coordinator is trusted with
-   nothing (votes, agreement, unmasking); without it one. The set-up, two exchanges, was made once for all queries.
-4. Commit: the noised total is on disk before anyone uses it.
+3. Aggregate: under secure aggregation in two exchanges (votes, unmasking), or in three if the coordinator is not
+   trusted (votes, agreement, unmasking); without it in one. The set-up, two exchanges, serves all queries.
+4. Commit: the noised total is on disk before it is used.
 
-What this side learns is the noised total over the survivors, and who took part; of a query that is not summed, each
-party's own noised answer. A round that fails raises with its cause; it never returns the sum of fewer parties than the
-noise was planned for. Asked again after a crash or a failure, after a new set-up, the parties recognise the same bytes
-and answer with the same noise, so it is free to ask again (`federation.retries`, and `resume`); once survivors were
-named for unmasking, only the very same survivors will do, because two sums over different sets could be subtracted.
-Where that cannot be, because one of them is gone for good, a further attempt with fresh noise is made, if the plan has
-paid for it (`federation.max_attempts`).
+The coordinator learns the noised total over the survivors and who took part; for a query that is not summed, each
+party's own noised answer. A failed round raises with its cause; it never returns the sum of fewer parties than the
+noise was planned for.
+
+A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
+bytes and answer with the same noise, so a retry costs no privacy. Once survivors were named for unmasking, a retry
+needs exactly these survivors, because two sums over different sets could be subtracted. If one of them is gone for
+good, a further attempt with fresh noise is made, provided that the plan has paid for it (`federation.max_attempts`).
 """
 
 import logging
