@@ -1,4 +1,4 @@
-"""What coordinator and party say to each other, as plain values; `common/wire.py` turns them into bytes and back.
+"""Messages between coordinator and party as plain values; `common/wire.py` turns them into bytes and back.
 
     coordinator                                        party
     Open(plan, first query)                       ->   Opened(encoder digest, keys)   once a run,
@@ -11,9 +11,9 @@
     Close                                         ->   Closed
     any                                           ->   Refusal(coarse reason)
 
-AskAgree is left out with a coordinator that is trusted to follow the protocol. Without secure aggregation a run is Open
-and then Ask for each query, and the answer carries the party's whole noise. So it is for answers that are not summed:
-they are noised inside the party, come unmasked, and there is nothing to agree on or to unmask.
+AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run is one Open
+and one Ask for each query, and the answer carries the party's whole noise. The same holds for answers that are not
+summed: they are noised inside the party and sent without masks, so nothing is agreed on or unmasked.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What travels: a protobuf envelope and one bulk array as raw bytes, so that transports can cut it into chunks."""
+    """Unit of transport: a protobuf envelope and one bulk array as raw bytes, which can be split into chunks."""
 
     envelope: bytes
     bulk: bytes = field(default=b"", repr=False)
@@ -41,7 +41,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Begin a run, or go on with it, under this plan (canonical JSON) with query number `first`."""
+    """Begin or continue a run under this plan (canonical JSON), with query number `first`."""
 
     plan: bytes
     first: int = 0
@@ -57,7 +57,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class AskShares:
-    """The public keys of all who take part."""
+    """The public keys of all parties that take part."""
 
     adverts: Mapping[PartyId, KeyAdvert]
 
@@ -71,7 +71,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the peers sealed for this party, and who shared: the end of the set-up."""
+    """End of the set-up: the shares that the peers sealed for this party, and the parties that shared."""
 
     inbox: Mapping[PartyId, bytes] = field(repr=False)
     sharers: frozenset[PartyId]
@@ -79,7 +79,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The private query itself; with the delivery, until this party has answered once."""
+    """The private query; it carries the delivery until this party has answered once."""
 
     query: Query
     delivery: Delivery | None = None
@@ -108,7 +108,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class AskUnmask:
-    """The parties whose answers were summed, and the survivors' signatures over just that."""
+    """The parties whose answers were summed, and the survivors' signatures over this set."""
 
     survivors: frozenset[PartyId]
     signatures: Mapping[PartyId, bytes] = field(default_factory=dict)
@@ -116,16 +116,16 @@ class AskUnmask:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The run is over: forget its keys."""
+    """End of the run: the party forgets its keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Done."""
+    """The party has closed the run."""
 
 
 class Reason(IntEnum):
-    """All that a coordinator learns of what went wrong at a party."""
+    """Coarse reason of a refusal: all that the coordinator learns of an error at a party."""
 
     UNKNOWN = 0
     MALFORMED = 1
@@ -141,7 +141,7 @@ class Reason(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The party does not answer."""
+    """The party refuses to answer."""
 
     reason: Reason
 
@@ -156,10 +156,10 @@ class Envelope:
 
     Attributes:
         run: Identity of the run.
-        party: The party that it is for, or from.
+        party: Receiver of a request, or sender of a reply.
         plan_digest: SHA-256 of the agreed plan, 32 bytes.
         index: Number of the query in the plan, from 0.
-        attempt: Of the set-up, from 0; each makes all keys anew.
+        attempt: Number of the set-up, from 0; each makes all keys anew.
         body: The message.
     """
 

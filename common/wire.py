@@ -26,7 +26,7 @@ LARGEST_ROSTER = 1 << 20
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
-    """The bytes of one message for each party; arrays that several of them get are turned into bytes once."""
+    """The bytes of one message for each party; an array sent to several of them is converted once."""
     bulks: dict[int, bytes] = {}
     parcels = {}
     for party, envelope in envelopes.items():
@@ -74,10 +74,10 @@ def unpack(parcel: m.Parcel) -> m.Envelope:
 
 
 def sender(parcel: m.Parcel) -> PartyId:
-    """Who says to have sent it, also where `unpack` refuses it: party and version keep their places in all versions.
+    """Claimed sender, even of a parcel that `unpack` refuses: party and version keep their places in all versions.
 
     Raises:
-        ProtocolError: It is no envelope.
+        ProtocolError: The parcel has no envelope.
     """
     proto = _envelope(parcel)
     if not proto.version:

@@ -1,17 +1,17 @@
 """`caucus-coordinator`: what a coordinator does from the command line.
 
 caucus-coordinator init FOLDER --address HOST:PORT     authority, certificate, invitation.json for the hospitals
-caucus-coordinator serve FOLDER                        SuperLink behind the front door, until told to stop
-caucus-coordinator enrol FOLDER PARTY.json             take a hospital in
+caucus-coordinator serve FOLDER                        SuperLink behind the front door, until stopped
+caucus-coordinator enrol FOLDER PARTY.json             add a hospital
 caucus-coordinator remove FOLDER NAME                  revoke its key
 caucus-coordinator plan [OVERRIDE ...]                 queries, noise, ε and forecast as JSON, before anything private
                                                        is touched
-caucus-coordinator check [--json] [OVERRIDE ...]       what a run would use, with digests, and what it lacks
+caucus-coordinator check [--json] [OVERRIDE ...]       parts of a run, with digests, and what is missing
 caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
-caucus-coordinator resume FOLDER NAME                  go on after a crash, or after an approval
+caucus-coordinator resume FOLDER NAME                  resume after a crash or an approval
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
-caucus-coordinator evaluate RUN --test FILE            figures of a run by texts that are no party's
-caucus-coordinator report RUN                          write a run's report anew
+caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
+caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator renew FOLDER                        a new server certificate
 caucus-coordinator stop FOLDER
 """
@@ -36,7 +36,7 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code: 0 done, 1 it failed, 2 a wrong setting; the reason on standard error."""
+    """Entry point; returns the exit code: 0 success, 1 failure, 2 wrong setting. The reason goes to standard error."""
     parser = argparse.ArgumentParser(
         prog="caucus-coordinator",
         description="Coordinate a federation. Settings are Hydra overrides, the same as for caucus-simulate.",

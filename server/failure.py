@@ -1,6 +1,6 @@
-"""How a run ends badly: which errors are a setting's, what may be said of any, and where a deployed run leaves it.
+"""Failures of a run: errors of settings, one-line summaries, and the log, error file and lock of a run folder.
 
-Light, so that commands that only look at a run need not load what runs one.
+This module imports little, so that commands which only read a run folder start fast.
 """
 
 import contextlib
@@ -18,46 +18,50 @@ from common.errors import CaucusError, CheckpointError
 from common.system.files import write_atomic
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
-"""What Hydra raises over them; a missing part is a CaucusError, and anything else a bug with its traceback."""
+"""Errors that Hydra raises for wrong settings. A missing part is a CaucusError; any other error is a bug."""
 
 FAILURE = "error.txt"
-"""In the folder of a deployed run that failed: why, in one line."""
+"""File in the folder of a deployed run that failed: the reason in one line."""
 
 
 def summary(error: BaseException) -> str:
-    """What went wrong, in one line: the error of ours that Hydra wrapped while it built a part, or the error itself."""
+    """The error in one line; of an error of Caucus that Hydra wrapped, the inner one."""
     return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
 
 
 @contextlib.contextmanager
 def logging_to(folder: Path) -> Iterator[None]:
-    """In a deployment this process is Flower's: the run folder is where its log goes, and why it failed."""
-    own = logging.getLogger("caucus")
+    """Log into the folder's `run.log` under its lock; on an error write `error.txt` and raise again.
+
+    Raises:
+        CheckpointError: Another process works in the folder.
+    """
+    logger = logging.getLogger("caucus")
     lock = lock_folder(folder)
     if lock is None:
         raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
     handler = logging.FileHandler(folder / "run.log")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    own.addHandler(handler)
-    own.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     try:
         yield
     except Exception as error:
         line = _for_folder(error)
-        own.error("%s", line)
+        logger.error("%s", line)  # noqa: TRY400 the traceback is in the executor's log
         write_atomic(folder / FAILURE, line.encode())
-        raise  # Flower writes the whole of it into the executor's log
+        raise  # Flower writes the traceback into the executor's log
     finally:
-        own.removeHandler(handler)
+        logger.removeHandler(handler)
         handler.close()
         lock.close()
 
 
 def _for_folder(error: Exception) -> str:
-    """Why a run failed, in one line that may be passed on.
+    """Reason of a failure in one line that may be passed on.
 
-    Our own errors say what they may. A library's text can quote whatever it was given, an address or a key of a model
-    included: of such an error the type and the place in our code must do.
+    The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
+    model, so only the type of its error and the line of our code are given.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
         return summary(error)
@@ -67,7 +71,7 @@ def _for_folder(error: Exception) -> str:
 
 
 def lock_folder(folder: Path) -> BinaryIO | None:
-    """The folder's lock, held until it is closed or this process ends; None if another process has it."""
+    """Lock a folder until the returned file is closed or this process ends; None if another process has the lock."""
     lock = (folder / "lock").open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

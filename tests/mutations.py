@@ -236,8 +236,8 @@ MUTATIONS = (
     mutation(
         "a ledger counts the charges of one run",
         "common/ledger/ledger.py",
-        "(entry.cost for entry in charged)",
-        "(entry.cost for entry in charged if entry.run == run)",
+        "(other.cost for other in charged)",
+        "(other.cost for other in charged if other.run == run)",
         LEDGER + "test_a_limit_counts_the_runs_that_may_have_had_the_same_record",
     ),
     mutation(
@@ -263,9 +263,9 @@ MUTATIONS = (
     ),
     mutation(
         "a coordinator makes do with fewer parties than planned",
-        "server/federation/ask.py",
-        "        if len(parties) < needed:\n",
-        "        if not parties:\n",
+        "server/federation/exchange.py",
+        "        if len(bodies) < needed:\n",
+        "        if not bodies:\n",
         PEERS + "test_a_sum_of_fewer_parties_than_planned_is_never_given",
     ),
     mutation(

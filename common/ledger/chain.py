@@ -4,9 +4,9 @@
     chain_n = SHA-256(chain_{n-1} || canonical JSON of [n, run, position, kind, body])
 
 Canonical JSON has sorted keys, no spaces and ASCII alone, so that anybody can compute the chain of an exported ledger.
-An event that was changed, removed, moved or put in breaks it there. Two things it does not show by itself: whoever may
-write the file can compute a whole new chain (a key kept in the same file would not stop them), and what is left of a
-chain whose tail was cut off still holds. Both show against a head that was noted elsewhere.
+An event that was changed, removed, moved or inserted breaks it there. The chain alone does not reveal two attacks: a
+writer of the file can compute a whole new chain (a key kept in the same file would not prevent it), and a chain whose
+tail was cut off is still valid. A head noted elsewhere reveals both.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ class Event:
         sequence: Its number in the ledger, from 1.
         run: Name of the run.
         position: Number of the answer in the run.
-        kind: What happened.
-        body: What else there is to say, in canonical JSON.
+        kind: Kind of the event, see `common/ledger/log.py`.
+        body: Details, in canonical JSON.
         chain: Digest over this event and all before it, 32 bytes.
     """
 
@@ -38,8 +38,8 @@ class Event:
     chain: bytes
 
 
-Row = tuple[int, str, int, str, str, bytes]
-"""An event as it lies in the file, unchecked."""
+EventRow = tuple[int, str, int, str, str, bytes]
+"""An event as stored in the file, unchecked."""
 
 
 def canonical(value: object) -> str:
@@ -54,7 +54,7 @@ def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, 
     return Event(sequence=sequence, run=run, position=position, kind=kind, body=body, chain=chain)
 
 
-def follow(start: bytes, rows: Iterable[Row], *, where: object) -> tuple[Event, ...]:
+def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> tuple[Event, ...]:
     """The events of these rows, in their order.
 
     Raises:
@@ -75,7 +75,7 @@ def follow(start: bytes, rows: Iterable[Row], *, where: object) -> tuple[Event, 
 
 
 def broken(where: str) -> LedgerError:
-    """The error for what cannot be as the ledger wrote it."""
+    """The error for content that the ledger cannot have written."""
     return LedgerError(
         "the ledger was edited or is damaged",
         expected="what was written",

@@ -1,15 +1,15 @@
-"""Which records answers were charged to, kept in a ledger so that they tell nothing without the ledger's key.
+"""The records that answers were charged to, stored as digests that reveal nothing without the ledger's key.
 
     digest of a record's k-th occurrence = HMAC-SHA256(key, "record" || k || record), its first 16 bytes
     name of a data set                   = HMAC-SHA256(key, "data set" || all digests, sorted)
 
-So two data sets share a record if and only if they share a digest, and a name stands for the records and how often each
-occurs. That is up to collisions: among 2^40 digests any two are equal with probability below 2^-48, and nobody can look
-for them without the key. The key is made with the ledger and never leaves it: without one, whoever has a record could
-find out whether it is in a data set.
+So two data sets share a record if and only if they share a digest, and a name identifies a multiset of records. That is
+up to collisions: among 2^40 digests any two are equal with probability below 2^-48, and nobody can search for them
+without the key. The key is made with the ledger and never leaves it: without a key, anybody who has a record could test
+whether it is in a data set.
 
-The digests stay after a record is deleted elsewhere: should it come back, it finds what was spent on it. But a record
-is its bytes: one that was edited, be it by a comma, is another record, and whoever edits all of them has a new data
+The digests stay after a record is deleted elsewhere: if it comes back, its past charges still count. But a record is
+its bytes: if a single comma is edited it is another record, and a file in which all records were edited is a new data
 set.
 """
 
@@ -41,7 +41,7 @@ def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
 
 
 def store(database: Connection, name: str, digests: Iterable[bytes]) -> None:
-    """Keeps which records a data set has, once."""
+    """Stores the records of a data set, once."""
     if _number(database, name) is None:
         number = database.execute("INSERT INTO data_sets (name) VALUES (?)", (name,)).lastrowid
         database.executemany("INSERT INTO records VALUES (?, ?)", ((digest, number) for digest in digests))
@@ -61,10 +61,10 @@ def overlapping(database: Connection, name: str) -> frozenset[str]:
 
 
 def check(database: Connection, key: bytes, *, where: Path) -> None:
-    """Each data set has the records that its name stands for.
+    """Check that each data set has the records of its name.
 
     Raises:
-        LedgerError: At the first that has not.
+        LedgerError: At the first data set that does not.
     """
     for number, name in database.execute("SELECT number, name FROM data_sets"):
         rows = database.execute("SELECT digest FROM records WHERE data_set = ? ORDER BY digest", (number,))

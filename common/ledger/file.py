@@ -1,8 +1,8 @@
-"""The SQLite file of a ledger: its tables, what they refuse, and every way in which a file can fail.
+"""The SQLite file of a ledger: its tables, their triggers, and the errors of the file.
 
-The file is readable by its owner only. Triggers refuse to rewrite or remove: they stop mistakes, and the hash chain
-shows what went past them (`common/ledger/chain.py`). Erased values are overwritten by SQLite's secure_delete; copies
-that a file system or a solid-state disk keeps of overwritten blocks are beyond it.
+The file is readable by its owner only. Triggers refuse to rewrite or remove rows: they stop mistakes, and the hash
+chain reveals changes that bypass them (`common/ledger/chain.py`). Erased values are overwritten by SQLite's
+secure_delete; it does not reach copies that a file system or a solid-state disk keeps of overwritten blocks.
 """
 
 import os
@@ -73,9 +73,9 @@ class LedgerFile:
     """Transactions on one file, safe for several threads and processes; each is on a connection of its own.
 
     Args:
-        path: The file; it is made if it is not there.
+        path: The file; it is created if it does not exist.
         secret: 32 bytes for a new file, kept in `meta` under "key".
-        read_only: Neither makes nor changes the file.
+        read_only: Neither create nor change the file.
 
     Raises:
         LedgerError: If it cannot be opened, is no ledger, or one of another version.
@@ -109,7 +109,7 @@ class LedgerFile:
         """One transaction, with the write lock from its start if it writes; undone as a whole if anything fails.
 
         Raises:
-            LedgerError: For whatever goes wrong with the file.
+            LedgerError: For any failure of the file.
         """
         address = f"{self._path.absolute().as_uri()}?mode={self._mode}"
         try:
@@ -130,16 +130,16 @@ class LedgerFile:
             raise LedgerError(what, got=error, where=self._path, do=do) from error
 
     def _check(self, database: sqlite3.Connection) -> None:
-        """Tables and triggers are exactly ours."""
-        found = (_pragma(database, "application_id"), _pragma(database, "user_version"))
+        """Check that tables and triggers are exactly those of this version."""
+        kind = (_pragma(database, "application_id"), _pragma(database, "user_version"))
         schema = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-        if found == (_APPLICATION, VERSION) and schema == set(_SCHEMA):
+        if kind == (_APPLICATION, VERSION) and schema == set(_SCHEMA):
             return
-        ours = found[0] == _APPLICATION
+        ours = kind[0] == _APPLICATION
         raise LedgerError(
             "no ledger of this version",
             expected=f"a ledger of version {VERSION}, with its tables and triggers",
-            got=f"version {found[1]}" + (", changed" if found[1] == VERSION else "") if ours else "another database",
+            got=f"version {kind[1]}" + (", changed" if kind[1] == VERSION else "") if ours else "another database",
             where=self._path,
             do="Keep the file, since what it holds was answered; name another one, and allow it that much less.",
         )

@@ -1,29 +1,30 @@
-"""What has been answered, on disk: the coordinator keeps one ledger, and each party its own, which it trusts alone.
+"""Record of all answers on disk. The coordinator keeps one ledger; each party keeps its own and trusts only that.
 
 A ledger is an append-only log of events, sealed by a hash chain (`common/ledger/chain.py`) in one SQLite file
-(`common/ledger/file.py`). An entry is one answer, named by run and index, and is what its events make it. It is
+(`common/ledger/file.py`). An entry is one answer, named by run and index; its state follows from its events. It is
 charged when it is reserved, before anything private is touched, so that a crash can lose an answer but never a charge:
 
     reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ commit: the answer is erased and can never be given again
     (charge)                                     (survivors)  (close)
 
-What the ledger upholds:
+Invariants:
 
-1. Nothing is removed or rewritten but an entry's answer, erased by `commit`, and a run's sample keys, erased by
-   `forget`. The database itself refuses, the chain shows what went past it, and whoever reads entries checks the chain.
-2. One run, one plan: a run that goes on under another plan is refused.
-3. One answer for each run and index: the noised vector that was kept before anything left. The same query again gets
-   that very vector, whatever has become of the records since, so an interrupted round is answered at no cost: nothing
-   new is learned. A key for the noise would not do: with other records the same noise would show the difference.
-   Another query there is refused; so is the same one after it was closed, and, while no answer was kept yet, the same
-   one over other records, since they were not charged.
+1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
+   `forget`. The database itself refuses other changes, the chain reveals those that bypass it, and every read of
+   entries checks the chain.
+2. One run has one plan: a run that continues under another plan is refused.
+3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
+   vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
+   learned. Keeping a key for the noise instead would leak: with other records the same noise would show the difference.
+   Another query there is refused; so is the same one after it was closed, and, before an answer is kept, the same one
+   over other records, since those were not charged.
 4. One set of survivors for each entry: sums over two sets could be subtracted.
 
-A budget over all runs is each record's own: a data set with one record appended must not get a fresh budget. So each
-data set's records are stored with it, as keyed digests, and a limit counts all charges of data sets that share a record
-with the new one, inside the transaction that charges it (`common/ledger/data_sets.py`).
+A budget over all runs belongs to each record: a data set with one record appended must not get a fresh budget. So the
+records of each data set are stored with it, as keyed digests, and a limit counts all charges of data sets that share a
+record with the new one, inside the transaction that charges it (`common/ledger/data_sets.py`).
 
-A ledger restored from a backup has forgotten what was paid since: note the head (`verify`) elsewhere.
+A ledger restored from a backup lacks later charges: note the head (`verify`) elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -48,17 +49,17 @@ Allow = Callable[[tuple[Release, ...]], None]
 _KEY_BYTES = 32
 
 MOST_KEPT = 2**28
-"""Bytes of answers of runs that are not closed: a coordinator that opens run after run and closes none must not fill
-disk and memory. Only what was asked decides, so a refusal tells nothing of the records."""
+"""Maximum bytes of answers of open runs: a coordinator that opens many runs and closes none must not fill disk and
+memory. The count depends only on the queries, so a refusal reveals nothing about the records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Where a ledger stands: note it elsewhere, and `verify` shows later whether anything before it was lost.
+    """Head of a ledger: note it elsewhere, and `verify` shows later whether anything before it was lost.
 
     Attributes:
-        events: How many events there are.
-        chain: Hex digest of them all.
+        events: Number of events.
+        chain: Hex digest of all events.
     """
 
     events: int
@@ -69,11 +70,11 @@ class Ledger:
     """Safe for several threads and processes: each call is one transaction.
 
     Args:
-        path: The file; it is made, readable by its owner only, if it is not there.
-        read_only: For looking only: neither makes nor changes the file.
+        path: The file; it is created, readable by its owner only, if it does not exist.
+        read_only: Neither create nor change the file.
 
     Raises:
-        LedgerError: Here and in every call: the file cannot be opened or written, is no ledger of this version, was
+        LedgerError: Here and in every method: the file cannot be opened or written, is no ledger of this version, was
             edited or is damaged.
     """
 
@@ -93,63 +94,68 @@ class Ledger:
         data_set: str = "",
         allow: Allow | None = None,
     ) -> Entry:
-        """Charges one answer, or finds it charged before.
+        """Charges one answer, or returns the entry that was charged before.
 
         Args:
             run: Name of the run.
             index: Number of the answer in the run.
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
-            release: What this one answer costs.
+            release: Cost of this one answer.
             data_set: Name of the records, from `data_set`; empty stands for any records.
-            allow: Called before a new charge is written, with what all charges whose data set shares a record with this
-                one cost, this one included and last; what it raises is raised, and nothing is written. No other charge
-                can come in between.
+            allow: Called before a new charge is written, with the costs of all charges whose data set shares a record
+                with this one; the new cost is the last. If it raises, nothing is written. No other charge can come in
+                between.
 
         Returns:
-            The entry as it stands.
+            The entry in its present state.
 
         Raises:
-            RefusedError: If run and index stand for something else, or the run has another plan.
+            RefusedError: If run and index have another query or other records, or the run has another plan.
         """
-        asked = Entry(
-            run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release,
-            data_set=data_set, charged=datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
+        new = Entry(
+            run=run,
+            index=index,
+            plan_digest=plan_digest,
+            query_digest=query_digest,
+            release=release,
+            data_set=data_set,
+            charged=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
         place = f"run {run}, answer {index}"
         with self._open(write=True) as log:
             if any(entry.plan_digest != plan_digest for entry in log.entries.values() if entry.run == run):
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
-            kept = log.entries.get((run, index))
-            if kept is None:
+            entry = log.entries.get((run, index))
+            if entry is None:
                 charged = _charged(log, data_set)
                 if allow:
-                    allow((*(entry.cost for entry in charged), asked.cost))
-                log.charge(asked)
-                return asked
-        if (kept.query_digest, kept.release) != (query_digest, release):
+                    allow((*(other.cost for other in charged), new.cost))
+                log.charge(new)
+                return new
+        if (entry.query_digest, entry.release) != (query_digest, release):
             raise RefusedError("another query was answered here", where=place)
-        if kept.data_set != data_set and kept.answer is None and not kept.committed:
+        if entry.data_set != data_set and entry.answer is None and not entry.committed:
             raise RefusedError("other records than were charged", where=place, do="Bring them back, or start a new run")
-        return kept
+        return entry
 
     def keep(self, run: str, index: int, answer: bytes) -> bytes:
-        """Keeps a noised answer before it leaves; the first that is kept is the answer from then on.
+        """Keeps a noised answer before it leaves the party; the first one kept is the answer from then on.
 
         Returns:
             The answer to give.
 
         Raises:
-            RefusedError: If the entry is closed, or too much is kept of runs that are not.
+            RefusedError: If the entry is closed, or the answers of open runs exceed `MOST_KEPT`.
         """
         with self._open(write=True) as log:
-            kept = log.reserved(run, index)
-            if kept.committed:
+            entry = log.reserved(run, index)
+            if entry.committed:
                 raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
-            if kept.answer is not None:
-                return kept.answer
-            held = sum(len(entry.answer or b"") for entry in log.entries.values())
-            if held + len(answer) > MOST_KEPT:
+            if entry.answer is not None:
+                return entry.answer
+            stored = sum(len(other.answer or b"") for other in log.entries.values())
+            if stored + len(answer) > MOST_KEPT:
                 raise RefusedError("answers of open runs", expected=f"{MOST_KEPT} bytes at most", where=f"run {run}")
             log.database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
         return answer
@@ -168,7 +174,7 @@ class Ledger:
                 raise RefusedError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def commit(self, run: str, index: int) -> None:
-        """Closes an entry: erases its answer. Again is nothing new."""
+        """Closes an entry and erases its answer. Repeated calls have no effect."""
         with self._open(write=True) as log:
             entry = log.reserved(run, index)
             if not entry.committed:
@@ -181,15 +187,14 @@ class Ledger:
             return tuple(entry for _, entry in sorted(log.entries.items()) if run in (None, entry.run))
 
     def releases(self, run: str | None = None) -> tuple[Release, ...]:
-        """What all charges cost, or those of one run, whether closed or not."""
+        """Costs of all charges, or of those of one run, closed or not."""
         return tuple(entry.cost for entry in self.entries(run))
 
     def data_set(self, records: Iterable[bytes]) -> str:
-        """Names a data set by its records, and remembers which they are.
+        """Names a data set by its records, and stores their digests.
 
         Args:
-            records: Each as bytes that are the same whenever the record is; their order does not matter, but how often
-                one occurs does.
+            records: Each record in a fixed byte form; their order does not matter, their multiplicity does.
 
         Returns:
             64 hex digits, the same for the same records in the same file only.
@@ -203,17 +208,17 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """What all runs but one cost the records of a data set, or any records if it is empty."""
+        """Costs of all runs but one for the records of a data set, or for any records if it is empty."""
         with self._open() as log:
             return tuple(entry.cost for entry in _charged(log, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
-        """The secret key of one Poisson subsample: the first that was given, since one subsample serves all rounds.
+        """The secret key of one Poisson subsample: the first key given, since one subsample serves all rounds.
 
         Args:
             run: Name of the run.
             draw: Name of the subsample in the run.
-            fresh: 32 bytes of the operating system's entropy, for the case that it is the first.
+            fresh: 32 bytes of the operating system's entropy, stored if there is no key yet.
 
         Raises:
             RefusedError: After `forget(run)`: records drawn anew would be amplified twice.
@@ -231,7 +236,7 @@ class Ledger:
         return key
 
     def forget(self, run: str) -> None:
-        """Erases the run's sample keys; what remains says that there were some."""
+        """Erases the run's sample keys; the rows without keys remain."""
         with self._file.transaction(write=True) as database:
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
 
@@ -244,10 +249,10 @@ class Ledger:
         """Checks the file from end to end: its pages, the chain, and that data sets hold the records of their names.
 
         Args:
-            head: Hex digest that was noted before. Nothing that was there then may be gone or changed.
+            head: Hex digest noted before: no event up to it may be missing or changed.
 
         Raises:
-            LedgerError: With the first event that is wrong.
+            LedgerError: With the first wrong event.
         """
         with self._open() as log:
             (sound, *_), *_ = log.database.execute("PRAGMA integrity_check(1)")

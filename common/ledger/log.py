@@ -30,11 +30,11 @@ class Entry:
         index: Number of the answer in the run.
         plan_digest: Digest of the agreed plan.
         query_digest: Digest of the query as asked.
-        release: What it costs.
+        release: Cost of the answer.
         data_set: Name of the records that it was charged to; empty if none was given, as at the coordinator.
-        charged: When, as ISO 8601 in UTC.
-        answer: The noised answer, from when it was kept until it is closed; none in the coordinator's ledger.
-        survivors: Parties that unmasking shares were given for, if any were yet.
+        charged: Time of the charge, ISO 8601 in UTC.
+        answer: The noised answer, from its keeping until the entry is closed; none in the coordinator's ledger.
+        survivors: Parties whose unmasking shares were given, or None before.
         committed: Whether the round is over.
     """
 
@@ -51,17 +51,17 @@ class Entry:
 
     @property
     def cost(self) -> Release:
-        """The release, its subsample named as its run's own: those of other runs are different ones."""
+        """The release, with the run in the name of its subsample: subsamples of other runs are different ones."""
         draw = self.release.draw and json.dumps([self.run, self.release.draw])
         return replace(self.release, draw=draw)
 
 
 class Log:
-    """Events in their order, and entries in that of their charges.
+    """Events in their order, and entries in the order of their charges.
 
     Args:
-        database: Inside a transaction, which holds the write lock if anything is to be appended.
-        path: For errors.
+        database: A connection inside a transaction, with the write lock if anything is appended.
+        path: The file, named in errors.
 
     Raises:
         LedgerError: If the chain is broken, or events or answers do not fit together.
@@ -69,11 +69,11 @@ class Log:
 
     def __init__(self, database: Connection, path: Path) -> None:
         self.database = database
-        found = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
-        if found is None:
+        row = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
+        if row is None:
             raise broken(f"{path}, key")
-        self.key: bytes = found[0]
-        # From the key, so that the chain breaks as well if another key was put there: all records would be new to it.
+        self.key: bytes = row[0]
+        # Derived from the key, so that replacing the key breaks the chain: with another key all records would seem new.
         self.start = hmac.digest(self.key, b"caucus ledger 2, chain", "sha256")
         rows = database.execute("SELECT sequence, run, position, kind, body, chain FROM events ORDER BY sequence")
         self.events = follow(self.start, rows, where=path)
@@ -84,10 +84,10 @@ class Log:
             except (LookupError, TypeError, ValueError, ConfigError) as error:
                 raise broken(f"{path}, event {event.sequence}") from error
         for run, index, answer in database.execute("SELECT run, position, answer FROM answers"):
-            kept = self.entries.get((run, index))
-            if kept is None or kept.committed:
+            entry = self.entries.get((run, index))
+            if entry is None or entry.committed:
                 raise broken(f"{path}, run {run}, answer {index}")
-            self.entries[run, index] = replace(kept, answer=answer)
+            self.entries[run, index] = replace(entry, answer=answer)
 
     @property
     def head(self) -> bytes:
@@ -95,7 +95,7 @@ class Log:
         return self.events[-1].chain if self.events else self.start
 
     def reserved(self, run: str, index: int) -> Entry:
-        """The entry, which the caller has reserved before."""
+        """An entry that was reserved before."""
         try:
             return self.entries[run, index]
         except KeyError:

@@ -19,7 +19,7 @@ from common.validate import in_range, positive
 
 
 def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[PartyId, frozenset[PartyId]]:
-    """Who exchanges shares and masks with whom.
+    """The graph along which parties exchange shares and masks.
 
     Args:
         parties: Distinct, in any order.
@@ -52,7 +52,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[Par
 def parameters(
     parties: int, *, corrupt: float, dropped: float, security_bits: int, correctness_bits: int, malicious: bool
 ) -> tuple[int, int]:
-    """The smallest degree k, and for it the lowest threshold t, that are secure and seldom fail.
+    """The smallest degree k, and for it the lowest threshold t, that are secure and rarely fail.
 
     Secure: the chances over the random order of what follows add up to 2^-security_bits at most. Each is a union bound
     over hypergeometric tails, since the corrupt were chosen before the order.
@@ -80,7 +80,7 @@ def parameters(
     Correct: with a chance of 2^-correctness_bits at most, fewer than t neighbours of some party survive:
     L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section 3).
 
-    Nobody can do worse than chance on the full graph, which is the answer if no sparser one will do: t = C + 1.
+    On the full graph there is nothing to choose; it is returned, with t = C + 1, if no sparser graph qualifies.
 
     Args:
         parties: L.
@@ -95,7 +95,7 @@ def parameters(
 
     Raises:
         ConfigError: If a number is out of its range.
-        PlanError: If no graph will do: fewer than 2 honest survivors, or too few to sign.
+        PlanError: If no graph qualifies: fewer than 2 honest survivors, or too few to sign.
     """
     in_range(2, 2**20, parties=parties)
     in_range(0, 1, corrupt=corrupt, dropped=dropped)
@@ -150,9 +150,9 @@ def _count(fraction: float, parties: int) -> int:
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
     """Conditions 1 and 2: chance for each threshold from 2 to the degree."""
-    known: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
+    exposed: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
     apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
-    return known + apart
+    return exposed + apart
 
 
 def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:

@@ -1,10 +1,10 @@
-"""Who is who: Ed25519 identities (RFC 8032), and the roster that each party holds itself.
+"""Ed25519 identities of the parties (RFC 8032), and the roster of which each party has its own copy.
 
-Without them a party knows its peers only by what the coordinator says of them. The parties exchange their public keys
-once, by a road that the coordinator does not control, and each keeps the roster in a file of its own. Whoever holds
-another roster computes another digest, and nothing that it signs or seals fits.
+Without them a party knows its peers only from the coordinator. The parties exchange their public keys once, over a
+channel that the coordinator does not control, and each keeps the roster in a file of its own. A party with another
+roster computes another digest, and nothing that it signs or seals is accepted.
 
-Semi-honest mode is the same protocol with the empty signature of nobody, required where a signature would be.
+Semi-honest mode is the same protocol with an empty signature required in place of each signature.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class Identity:
         self.public = self._key.public_key().public_bytes_raw()
 
     def sign(self, statement: bytes) -> bytes:
-        """64 bytes."""
+        """The Ed25519 signature of a statement, 64 bytes."""
         return self._key.sign(statement)
 
 
@@ -60,7 +60,7 @@ class Roster:
     digest: bytes = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no roster.
+        """Refuse an invalid roster.
 
         Raises:
             ConfigError: Naming the party.
@@ -84,7 +84,7 @@ class Roster:
         """Read `{"0": "64 hex digits", ...}`.
 
         Raises:
-            ConfigError: If it is something else.
+            ConfigError: If the text has another form.
         """
         try:
             # A name that comes twice would be silently dropped from a dictionary.
@@ -125,7 +125,7 @@ def sign(identity: Identity | None, statement: bytes) -> bytes:
 
 
 def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: bytes, *, where: str) -> None:
-    """Refuse what `party` did not sign; in semi-honest mode, whatever is signed.
+    """Refuse a statement that `party` did not sign; in semi-honest mode, refuse any signature.
 
     Raises:
         SignatureError: Naming party and step.

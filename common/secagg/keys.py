@@ -3,8 +3,7 @@
 Every symmetric key is HKDF-SHA256 (RFC 5869) of a secret, under an `info` that names the protocol's version, the
 purpose, a binding (32 bytes that stand for all that the parties must agree on: run, attempt, roster, thresholds, every
 advertised key, the round) and an ordered pair of parties. So no two purposes, rounds, attempts or pairs share a key,
-even if somebody used the same entropy twice. A key that seals does so once in one direction, which is why its nonce can
-be zero.
+even if the same entropy is used twice. A sealing key is used once, in one direction, so its nonce can be zero.
 
 Private and derived keys live in classes without repr.
 """
@@ -104,10 +103,10 @@ def seal(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, pla
     """Encrypt and authenticate the one message from `sender` to `receiver` under this binding (AES-256-GCM).
 
     Args:
-        agreed: What the two parties' seal keys agreed on.
+        agreed: Result of the key agreement of the two parties' seal keys.
         binding: 32 bytes that stand for the set-up and its keys.
-        sender: Who seals.
-        receiver: Who can open.
+        sender: The party that seals.
+        receiver: The party that can open.
         plain: The message.
 
     Returns:

@@ -1,7 +1,7 @@
-"""What crosses the wire in secure aggregation, and the set-up that both sides must share.
+"""Messages of secure aggregation, and the set-up that both sides must share.
 
-A set-up covers all the rounds that are still to come in a run. Nothing of it comes from the coordinator alone: each
-party makes it from the plan that it accepted and from its own roster, so a coordinator cannot weaken it unnoticed.
+A set-up covers all remaining rounds of a run. No part of it comes from the coordinator alone: each party makes it from
+the plan that it accepted and from its own roster, so a coordinator cannot weaken it unnoticed.
 """
 
 import hashlib
@@ -13,13 +13,13 @@ from common.domain import PartyId
 from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
 
 PROTOCOL = b"caucus secagg 2"
-"""Name and version: part of whatever is signed, hashed or derived."""
+"""Name and version: part of everything that is signed, hashed or derived."""
 
 KEY_BYTES = 32
 """Length of an X25519 or Ed25519 public key, and of every digest."""
 
 Mode = Literal["semi-honest", "malicious"]
-"""What the coordinator is trusted with: to follow the protocol, or nothing."""
+"""Trust in the coordinator: it follows the protocol (semi-honest), or it may do anything (malicious)."""
 
 SealedShares = Mapping[PartyId, bytes]
 """Peer to ciphertext: by receiver when a party sends them, by sender when a party receives them."""
@@ -27,22 +27,21 @@ SealedShares = Mapping[PartyId, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregationSetup:
-    """One attempt at setting up the rounds that are left.
+    """One attempt at setting up the remaining rounds.
 
     Attributes:
         run: Name of the run, unique among all runs of these parties.
         attempt: Attempt at setting up, from 0; a new one makes every key anew.
         rounds: Numbers of the rounds that it serves, ascending.
-        parties: The parties that are asked, ascending.
+        parties: The parties that are asked to take part, ascending.
         threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
         minimum_survivors: The fewest vectors that a sum may hold, from the planned noise.
         degree: Neighbours of each party, with whom alone it exchanges shares and masks; all others, len(parties) - 1,
             or an even number below.
         corrupt: Parties that may pool what they see with the coordinator.
-        roster_digest: Digest of the parties' identities (`Roster.digest`): the coordinator is trusted with nothing.
-            Empty: it is trusted to follow the protocol.
-        binding: SHA-256 of all of the above. Each derived key depends on it, so parties that were told different
-            things cannot open each other's shares.
+        roster_digest: Digest of the parties' identities (`Roster.digest`) in malicious mode; empty in semi-honest mode.
+        binding: SHA-256 of all of the above. Each derived key depends on it, so parties that were given different
+            values cannot open each other's shares.
     """
 
     run: str
@@ -88,15 +87,16 @@ class AggregationSetup:
 
     @property
     def mode(self) -> Mode:
-        """What the coordinator is trusted with."""
+        """Trust in the coordinator."""
         return "malicious" if self.roster_digest else "semi-honest"
 
     @property
     def signers(self) -> int:
-        """Signatures over one survivor set that a party wants to see before it unmasks.
+        """Number of signatures over one survivor set that a party requires before it unmasks.
 
-        More than (L + corrupt) / 2. Two different sets with so many signatures each would need more than L + corrupt
-        of them, but each honest party signs once a round and each corrupt one at most both sets: L + corrupt at most.
+        It is more than (L + corrupt) / 2. Two different sets with that many signatures each would need more than
+        L + corrupt signatures, but each honest party signs once a round and each corrupt one at most twice:
+        L + corrupt in all.
         """
         return (len(self.parties) + self.corrupt) // 2 + 1 if self.mode == "malicious" else 0
 
@@ -135,13 +135,13 @@ class KeyAdvert:
 
     @property
     def keys(self) -> tuple[bytes, ...]:
-        """All of them."""
+        """All public keys: for sealing, then for masks."""
         return (self.seal_public, *self.mask_publics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmaskShares:
-    """One party's shares of what the coordinator needs to unmask one sum. Without repr of the shares.
+    """One party's shares of the secrets that the coordinator needs to unmask one sum. The shares have no repr.
 
     Attributes:
         self_seeds: Surviving neighbour, or itself, to this party's share of its self-mask seed.
@@ -177,7 +177,7 @@ def _ascending(low: int, high: int, **values: tuple[int, ...]) -> None:
 
 
 def _digest(setup: AggregationSetup) -> bytes:
-    """SHA-256 over an injective encoding: what varies in length with its length in front, numbers of 8 bytes each."""
+    """SHA-256 over an injective encoding: parts of variable length follow their lengths, numbers have 8 bytes."""
     run = setup.run.encode()
     numbers = (
         setup.attempt,

@@ -1,4 +1,4 @@
-"""Values that can be taken out once: what makes a protocol state impossible to use twice."""
+"""Values that can be taken once, so that no protocol state can be used twice."""
 
 from collections.abc import Mapping
 from typing import Generic, NoReturn, TypeVar
@@ -9,10 +9,10 @@ Held = TypeVar("Held")
 
 
 class Once(Generic[Held]):
-    """Holds what one protocol state knows, until its transition takes it.
+    """Holds the value of one protocol state until its transition takes it.
 
-    Taking is atomic, so of two threads that race one loses; it also drops the secrets from the spent state. It can be
-    neither copied nor pickled: a second copy of a state would be a second use of its masks. There is no repr.
+    Taking is atomic, so only one of two racing threads succeeds; it also drops the secrets from the spent state. It can
+    be neither copied nor pickled: a second copy of a state would be a second use of its masks. There is no repr.
     """
 
     __slots__ = ("_box", "_step")
@@ -22,7 +22,7 @@ class Once(Generic[Held]):
         self._step = step
 
     def take(self) -> Held:
-        """What is held; afterwards nothing is.
+        """Take the value; afterwards nothing is left.
 
         Raises:
             ReplayError: If it was taken before.
@@ -33,7 +33,7 @@ class Once(Generic[Held]):
             raise _spent(self._step) from None
 
     def get(self) -> Held:
-        """What is held, left in place.
+        """The value, left in place.
 
         Raises:
             ReplayError: If it was taken before.
@@ -50,7 +50,7 @@ class Once(Generic[Held]):
 class OnceEach(Generic[Held]):
     """Holds one value for each round. Rounds go forward: taking one drops it and all that come before it.
 
-    Otherwise as `Once`.
+    In all other respects it behaves as `Once`.
     """
 
     __slots__ = ("_held", "_rounds", "_step")

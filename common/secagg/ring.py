@@ -1,8 +1,8 @@
-"""Vectors of integers modulo 2^64: where contributions are masked and summed.
+"""Vectors of integers modulo 2^64, in which contributions are masked and summed.
 
 A signed value v travels as v mod 2^64 (two's complement) and a sum is read back the same way. It is exact as long as
 the true sum fits in 64 signed bits, so each of L parties may contribute values of magnitude up to (2^63 - 1) // L.
-Larger ones are refused, never clipped: a clipped count is a wrong count, and nobody behind the masks could see it.
+Larger values are refused, never clipped: a clipped count is wrong, and nobody could detect it behind the masks.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def check_bound(parties: int, largest: int) -> None:
     """Refuse a plan whose sums could wrap.
 
     Args:
-        parties: How many vectors are summed.
+        parties: Number of vectors in the sum.
         largest: Largest magnitude of one coordinate of one party, noise included.
 
     Raises:
@@ -44,7 +44,7 @@ def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]
 
     Args:
         values: (length,) int64.
-        parties: How many such vectors will be summed.
+        parties: Number of such vectors in the sum.
 
     Returns:
         (length,) uint64.

@@ -1,4 +1,4 @@
-"""What both sides of secure aggregation must agree on, down to a sign: checks, statements, graph, layout."""
+"""Rules that both sides of secure aggregation share, down to a sign: checks, statements, graph, layout."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -22,13 +22,13 @@ Graph = Mapping[PartyId, frozenset[PartyId]]
 def check_adverts(
     setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], roster: Roster | None, step: str
 ) -> tuple[bytes, Graph]:
-    """Refuse keys that would not do, and agree on what follows from the good ones.
+    """Refuse invalid keys; compute transcript and graph from the valid ones.
 
     Args:
         setup: As both sides made it.
         adverts: Party to its keys, of all that advertised.
         roster: The parties' identities; None in semi-honest mode.
-        step: For the errors.
+        step: Name of the step, for errors.
 
     Returns:
         The transcript, 32 bytes that bind set-up and keys; and the graph, which is random with the transcript as seed.
@@ -62,22 +62,22 @@ def check_adverts(
 
 
 def advert_statement(setup: AggregationSetup, party: PartyId, advert: KeyAdvert) -> bytes:
-    """What a party signs when it advertises. Injective: for one set-up all parts have fixed lengths."""
+    """Statement that a party signs when it advertises. Injective: for one set-up all parts have fixed lengths."""
     return PROTOCOL + b"|advert|" + setup.binding + party.to_bytes(8, "big") + b"".join(advert.keys)
 
 
 def of_round(binding: bytes, index: int) -> bytes:
-    """32 bytes that bind one round of what `binding` stands for."""
+    """32 bytes that bind one round of the set-up with this `binding`."""
     return hashlib.sha256(PROTOCOL + b"|round|" + binding + index.to_bytes(8, "big")).digest()
 
 
 def about(binding: bytes, subject: bytes) -> bytes:
-    """32 bytes that bind a round to what is asked in it: masks of parties asked for different things never cancel."""
+    """32 bytes that bind a round to its query: masks of parties that were asked different queries never cancel."""
     return hashlib.sha256(PROTOCOL + b"|about|" + binding + hashlib.sha256(subject).digest()).digest()
 
 
 def survivors_statement(binding: bytes, sharers: Collection[PartyId], survivors: Collection[PartyId]) -> bytes:
-    """What a party signs before it unmasks: who shared and who survived, in the round of `binding` (`about`)."""
+    """Statement that a party signs before it unmasks: sharers and survivors, in the round of `binding` (`about`)."""
     lists = [number for group in (sharers, survivors) for number in (len(group), *sorted(group))]
     return PROTOCOL + b"|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in lists)
 
@@ -103,7 +103,7 @@ def check_signatures(
 
 
 def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: str) -> None:
-    """Refuse what cannot be a ciphertext of a pair of shares for each round.
+    """Refuse bytes that cannot be a ciphertext of a pair of shares for each round.
 
     Raises:
         SealError: Naming party and step.
@@ -114,12 +114,12 @@ def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: str) -> None:
 
 
 def halves(pair: bytes) -> tuple[bytes, bytes]:
-    """The share of the self-mask seed and the share of the mask key, which travel as one."""
+    """Split a pair into the share of the self-mask seed and the share of the mask key."""
     return pair[:SHARE_BYTES], pair[SHARE_BYTES:]
 
 
 def point_of(party: PartyId) -> int:
-    """Where a party's shares are evaluated; 0 is where the secret is."""
+    """Evaluation point of a party's shares; the secret is at 0."""
     return party + 1
 
 
@@ -128,27 +128,27 @@ def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
     return 1 if party < peer else -1
 
 
-def check_members(step: str, found: Collection[PartyId], allowed: Collection[PartyId]) -> None:
+def check_members(step: str, parties: Collection[PartyId], allowed: Collection[PartyId]) -> None:
     """Refuse messages of or about parties that take no part in this step.
 
     Raises:
         MembershipError: Naming the strangers and the step.
     """
-    strangers = set(found) - set(allowed)
+    strangers = set(parties) - set(allowed)
     if strangers:
         raise MembershipError(
             "parties in this step", expected=f"some of {sorted(allowed)}", got=sorted(strangers), where=step
         )
 
 
-def check_exactly(step: str, found: Collection[PartyId], wanted: Collection[PartyId]) -> None:
-    """Refuse messages of or about other parties than just these.
+def check_exactly(step: str, parties: Collection[PartyId], expected: Collection[PartyId]) -> None:
+    """Refuse messages unless they are of or about exactly the expected parties.
 
     Raises:
         MembershipError: Naming both and the step.
     """
-    if set(found) != set(wanted):
-        raise MembershipError("parties in this step", expected=sorted(wanted), got=sorted(found), where=step)
+    if set(parties) != set(expected):
+        raise MembershipError("parties in this step", expected=sorted(expected), got=sorted(parties), where=step)
 
 
 def check_enough(step: str, count: int, needed: int) -> None:

@@ -5,8 +5,8 @@ is the constant term of a polynomial of degree threshold - 1 over the integers m
 2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact whatever the
 order of its sums, and BLAS does it.
 
-The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform, whatever they
-share. It means that combining returns the secret that was split under this label or raises, up to a chance of 2^-64: a
+The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform for every
+secret. It means that combining returns the secret that was split under this label or raises, up to a chance of 2^-64: a
 wrong share of a self-mask seed could otherwise turn into a wrong sum that nobody would notice.
 
 Party i holds the polynomials' values at a point of its own, never 0; a share is 16 little-endian 32-bit words.
@@ -52,7 +52,7 @@ def split_many(
         threshold: Shares needed to combine.
         points: Distinct, in [1, p - 1], at least `threshold` of them.
         entropy: 32 fresh bytes that serve nothing else.
-        label: What the shares belong to, such as the round; needed again to combine.
+        label: Context of the shares, such as the round; needed again to combine.
 
     Returns:
         For each secret, point to share.
@@ -65,8 +65,8 @@ def split_many(
         raise ProtocolError("points of shares", expected="distinct", got="a duplicate")
     # One column for each limb of each secret; row k holds the coefficients of x^k.
     constants = np.array([limb for secret in secrets for limb in _to_limbs(secret, label)], dtype=np.float64)
-    drawn = _uniform(entropy, (threshold - 1) * constants.size).reshape(threshold - 1, constants.size)
-    coefficients = np.vstack((constants, drawn))
+    random_rows = _uniform(entropy, (threshold - 1) * constants.size).reshape(threshold - 1, constants.size)
+    coefficients = np.vstack((constants, random_rows))
     values = _product(_powers(points, threshold), coefficients).reshape(len(points), len(secrets), _LIMBS)
     return [
         {point: values[row, column].tobytes() for row, point in enumerate(points)} for column in range(len(secrets))
@@ -99,12 +99,12 @@ def combine_many(
         return {}
     points = sorted(next(iter(shares.values())))
     _check_points(points, threshold)
-    for name, held in shares.items():
-        if sorted(held) != points:
+    for name, by_point in shares.items():
+        if sorted(by_point) != points:
             raise ShareError("points of shares", expected="the same for every secret", got="others", where=name)
-        check_shares(held.values(), where=str(name))
+        check_shares(by_point.values(), where=str(name))
     used = points[:threshold]
-    joined = b"".join(held[point] for point in used for held in shares.values())
+    joined = b"".join(by_point[point] for point in used for by_point in shares.values())
     values = np.frombuffer(joined, dtype="<u4").reshape(threshold, -1).astype(np.float64)
     limbs = _product(_basis(used), values).reshape(len(shares), _LIMBS)
     return {name: _from_limbs(row, label, where=str(name)) for name, row in zip(shares, limbs.tolist(), strict=True)}
@@ -116,10 +116,10 @@ def check_shares(shares: Iterable[bytes], *, where: str) -> None:
     Raises:
         ProtocolError: If one has the wrong type or length, or a number that is not below p.
     """
-    held = list(shares)
-    if not all(isinstance(share, bytes) and len(share) == SHARE_BYTES for share in held):
+    shares = list(shares)
+    if not all(isinstance(share, bytes) and len(share) == SHARE_BYTES for share in shares):
         raise ShareError("share", expected=f"{SHARE_BYTES} bytes", got="something else", where=where)
-    if np.any(np.frombuffer(b"".join(held), dtype="<u4") >= PRIME):
+    if np.any(np.frombuffer(b"".join(shares), dtype="<u4") >= PRIME):
         raise ShareError("share", expected=f"numbers below {PRIME}", got="a larger one", where=where)
 
 
@@ -155,15 +155,15 @@ def _checksum(secret: bytes, label: bytes) -> bytes:
 
 
 def _uniform(entropy: bytes, count: int) -> NDArray[np.float64]:
-    """`count` residues, exactly uniform: 32-bit words at or above the largest multiple of p are thrown away."""
+    """`count` residues, exactly uniform: 32-bit words at or above the largest multiple of p are rejected."""
     ceiling = 2**32 // PRIME * PRIME
-    wanted = count + 8
+    size = count + 8
     while True:
-        words = np.frombuffer(keystream(entropy, 4 * wanted), dtype="<u4")
-        kept = words[words < ceiling]
-        if kept.size >= count:
-            return (kept[:count] % PRIME).astype(np.float64)
-        wanted *= 2
+        words = np.frombuffer(keystream(entropy, 4 * size), dtype="<u4")
+        accepted = words[words < ceiling]
+        if accepted.size >= count:
+            return (accepted[:count] % PRIME).astype(np.float64)
+        size *= 2
 
 
 def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:

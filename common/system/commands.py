@@ -1,9 +1,9 @@
 """What all command lines share: commands that print lines, one clear error, three exit codes.
 
-0  done
-1  it failed; the reason stands in one line on standard error
-2  wrong usage or a wrong setting, likewise
-141  nobody reads the lines any more (`| head`); nothing is said, as of any program that a closed pipe ends
+0    success
+1    failure; the reason is one line on standard error
+2    wrong usage or a wrong setting; the reason is one line on standard error
+141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
 """
 
 import argparse
@@ -23,17 +23,17 @@ def register(
     modules: Mapping[str, Sequence[str]],
     arguments: Sequence[str] | None,
 ) -> None:
-    """Add the command that is asked for, or all of them where none is: one imports torch, another need not wait for it.
+    """Register only the requested command, or all if none is requested: fast commands must not import torch.
 
     Args:
-        commands: Where to.
-        modules: Their names, by the module whose `register` adds them.
+        commands: The parser's commands.
+        modules: Module with a `register` function to the names of its commands.
         arguments: As for `run`.
     """
-    asked = (sys.argv[1:] if arguments is None else arguments)[:1]
-    known = any(set(asked) & set(names) for names in modules.values())
+    requested = (sys.argv[1:] if arguments is None else arguments)[:1]
+    exists = any(set(requested) & set(names) for names in modules.values())
     for module, names in modules.items():
-        if not known or set(asked) & set(names):
+        if not exists or set(requested) & set(names):
             import_module(module).register(commands)
 
 
@@ -46,7 +46,7 @@ def add_command(
     description: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Add one command: `lines` gives what it prints, and raises CaucusError where it fails."""
+    """Add one command: `lines` yields its output and raises CaucusError if it fails."""
     parser = commands.add_parser(name, help=summary, description=description, epilog=f"example: {example}")
     parser.set_defaults(lines=lines)
     return parser
@@ -64,8 +64,8 @@ def run(
     Args:
         parser: With commands that were added by `add_command`.
         arguments: None: the process's own.
-        wrong: Further errors that tell of wrong usage.
-        one_line: What to say of an error.
+        wrong: Further errors that mean wrong usage.
+        one_line: Formats an error as a message.
     """
     chosen = parser.parse_args(arguments)
     settings: tuple[type[Exception], ...] = (ConfigError, PlanError, *wrong)
@@ -81,11 +81,11 @@ def run(
 
 
 def _printed(line: str) -> bool:
-    """Print a line, the command's product; False where nobody reads any more."""
+    """Print a line of output; False if the reader has closed the pipe."""
     try:
         print(line, flush=True)  # noqa: T201
     except BrokenPipeError:
-        # The line is still buffered: Python would try again on leaving, and complain.
+        # The line is still buffered: Python would try again on exit, and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return False
     return True

@@ -1,6 +1,6 @@
-"""The two public files that a coordinator and a hospital give each other, and the bundle that both know.
+"""The two public files that a coordinator and a hospital exchange.
 
-Neither holds a secret, but both decide whom one talks to: compare the fingerprints by telephone.
+They contain no secret, but they decide whom each side trusts: compare the fingerprints by telephone.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ class _Public:
         """Read the file.
 
         Raises:
-            ConfigError: It is not there, or not such a file.
+            ConfigError: It is missing or malformed.
         """
         try:
             return cls(**json.loads(path.read_bytes()))
@@ -44,7 +44,7 @@ class _Public:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation(_Public):
-    """What a hospital must know of a coordinator.
+    """A coordinator's public data for the hospitals.
 
     Attributes:
         address: host:port of its front door.
@@ -70,7 +70,7 @@ class Invitation(_Public):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyFile(_Public):
-    """What a coordinator, and the other hospitals, must know of a hospital.
+    """A hospital's public data for the coordinator and the other hospitals.
 
     Attributes:
         name: Its name.
@@ -96,7 +96,7 @@ class PartyFile(_Public):
 
     @property
     def fingerprint(self) -> str:
-        """Of both keys."""
+        """SHA-256 of both keys, its first 32 digits in groups of four."""
         return _groups(hashlib.sha256(f"{self.identity} {self.node_key}".encode()).hexdigest())
 
 

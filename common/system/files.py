@@ -1,4 +1,4 @@
-"""Files that hold secrets or must survive a power cut."""
+"""Files that contain secrets or must survive a power cut."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError:
-        beside.unlink(missing_ok=True)  # on a full disk its room is needed
+        beside.unlink(missing_ok=True)  # free its space on a full disk
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -33,7 +33,7 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
     """Make a folder that only its owner can enter.
 
     Raises:
-        ConfigError: It exists and holds something: what is there is never overwritten.
+        ConfigError: It exists and is not empty: nothing is ever overwritten.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ConfigError("folder", expected="a new or empty one", got="one that is in use", where=path)
@@ -70,5 +70,5 @@ def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None
 
 
 def text_of(path: Path) -> str:
-    """A file's text; nothing where there is no file."""
+    """A file's text; empty if there is no file."""
     return path.read_text(encoding="utf-8") if path.exists() else ""

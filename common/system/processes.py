@@ -1,8 +1,8 @@
 """Child processes that are kept running: started with a clean environment, restarted when they end, ended with us.
 
-A child gets its own session, so that whatever it started ends with it; should this process be killed, the kernel ends
-its children. The environment is made from nothing: no secret of the shell that started us is handed on. A child's log
-is kept to a size, with one older copy.
+A child gets its own session, so that all processes it started end with it; if this process is killed, the kernel ends
+its children. The environment is built from scratch: no secret of the parent's shell is passed on. The size of a child's
+log is limited, with one older copy.
 """
 
 import contextlib
@@ -53,10 +53,10 @@ class Child:
     """One process to keep running.
 
     Attributes:
-        name: For the operator and for the log's file name.
+        name: Name for the operator and of the log file.
         command: Program and arguments; never a secret, since all users can see them.
-        environment: Beside the quiet settings; nothing else is handed on.
-        user: Whom it runs as, where we are root; None: as ourselves.
+        environment: Variables beside the quiet settings; no others are passed on.
+        user: Account that it runs as if we are root; None for our own.
     """
 
     name: str
@@ -72,21 +72,23 @@ def program(name: str) -> str:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """A child's whole environment."""
-    own = {name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ}
+    inherited = {
+        name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ
+    }
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    return {**own, **QUIET, "PATH": path, "HOME": str(home), "FLWR_HOME": str(home / "flwr"), **more}
+    return {**inherited, **QUIET, "PATH": path, "HOME": str(home), "FLWR_HOME": str(home / "flwr"), **more}
 
 
 def chosen(names: Sequence[str]) -> dict[str, str]:
-    """Those variables of our own environment that are set."""
+    """The variables of these names that are set in our own environment."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") -> None:
     """Keep all children running until SIGTERM or SIGINT.
 
-    `folder` is their working directory; their output goes to `logs/NAME.log`, what no longer has room there to
-    `logs/NAME.log.1`, and `run/ROLE.json` says how they are. A second supervisor of one folder and role is refused.
+    `folder` is their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`, and
+    `run/ROLE.json` has their state. A second supervisor of one folder and role is refused.
 
     Raises:
         ConfigError: One runs already.
@@ -97,34 +99,34 @@ def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") ->
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    kept = [_Kept(child, folder) for child in children]
+    tended = [_Tended(child, folder) for child in children]
     try:
         while not stop.is_set():
-            changed = [each.tend() for each in kept]
+            changed = [child.tend() for child in tended]
             if any(changed):
-                _note(folder / "run" / f"{role}.json", kept)
+                _note(folder / "run" / f"{role}.json", tended)
             stop.wait(0.2)
     finally:
-        for each in reversed(kept):
-            each.end()
+        for child in reversed(tended):
+            child.end()
         (folder / "run" / f"{role}.json").unlink(missing_ok=True)
 
 
 def running(folder: Path, role: str = "both") -> int | None:
     """The process that supervises this folder's children, or None."""
-    held = status(folder, role)
-    return int(held["process"]) if held else None
+    note = status(folder, role)
+    return int(note["process"]) if note else None
 
 
 def status(folder: Path, role: str = "both") -> dict[str, Any] | None:
-    """What the living supervisor of this folder noted last, or None."""
+    """Last note of this folder's supervisor if it runs, or None."""
     try:
-        held: dict[str, Any] = json.loads((folder / "run" / f"{role}.json").read_bytes())
-        started = _started(held["process"])
+        note: dict[str, Any] = json.loads((folder / "run" / f"{role}.json").read_bytes())
+        started = _started(note["process"])
     except (OSError, ValueError, KeyError):
         return None
-    # A number is given again: the same process is one that started at the same time.
-    return held if started == held["started"] else None
+    # Process numbers are reused: it is the same process only if it started at the same time.
+    return note if started == note["started"] else None
 
 
 def stop(folder: Path, role: str = "both", *, wait: float = 3 * GRACE) -> bool:
@@ -141,7 +143,7 @@ def stop(folder: Path, role: str = "both", *, wait: float = 3 * GRACE) -> bool:
     return True
 
 
-class _Kept:
+class _Tended:
     def __init__(self, child: Child, folder: Path) -> None:
         self.child = child
         self.restarts = -1
@@ -205,8 +207,8 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
 def _shorten(path: Path) -> None:
     """A log that has reached its size becomes the older copy and begins anew.
 
-    The child has the file open for appending, so it is copied and cut, not renamed: of a child that writes in this very
-    moment, lines may be lost.
+    The child has the file open for appending, so it is copied and cut, not renamed: lines that the child writes in
+    this moment may be lost.
     """
     if not path.exists() or path.stat().st_size < LARGEST_LOG:
         return
@@ -239,10 +241,10 @@ def _end_session(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def _note(path: Path, kept: Sequence[_Kept]) -> None:
+def _note(path: Path, tended: Sequence[_Tended]) -> None:
     children = {
-        each.child.name: {"process": each.process.pid if each.process else None, "restarts": max(each.restarts, 0)}
-        for each in kept
+        child.child.name: {"process": child.process.pid if child.process else None, "restarts": max(child.restarts, 0)}
+        for child in tended
     }
     note = {"process": os.getpid(), "started": _started(os.getpid()), "children": children}
     write_atomic(path, json.dumps(note).encode(), mode=PUBLIC)

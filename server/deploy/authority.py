@@ -1,7 +1,8 @@
 """The coordinator's certificates: an authority of its own, and the certificate of front door and SuperLink.
 
-Hospitals trust this authority and no other, so no public authority can stand in for the coordinator. Both files of a
-pair are renewed by hand: `caucus-coordinator renew` before `VALID` is over; hospitals keep the authority's certificate.
+Hospitals trust this authority and no other, so no public authority can impersonate the coordinator. The server's
+certificate and key are renewed by hand: run `caucus-coordinator renew` before `VALID` has passed; hospitals keep the
+authority's certificate.
 """
 
 import ipaddress

@@ -1,8 +1,8 @@
 """`caucus-coordinator check`: what a run would use and what it lacks, part by part, before anything private is touched.
 
-Every part is built by itself, so that all that is missing is told at once. No record is read; of a task's files public
-text alone is. Language models are asked whether they would answer, local ones have configuration and tokenizer loaded
-but no weights, which are read for their digest.
+Every part is built by itself, so that everything that is missing is reported at once. No record is read; of a task's
+files only public text is. Remote language models are asked whether they would answer. Of local ones, configuration and
+tokenizer are loaded, and the weights are read for their digest but not loaded.
 """
 
 import argparse
@@ -32,12 +32,12 @@ FILES = {
 """Settings that name a file."""
 
 Look = Callable[[], tuple[str, str]]
-"""Builds one part; its digest, if it has one, and what it is."""
+"""Builds one part and returns its digest (or an empty text) and a description."""
 
 Why = Callable[[Callable[[], None]], str | None]
 
 _SHORT = 16
-"""Hex digits of a digest that a table shows."""
+"""Hex digits of a digest in the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +45,18 @@ class Finding:
     """One part of a run.
 
     Attributes:
-        part: What it is for.
-        name: Which one is chosen.
-        fine: Whether the run can use it.
-        digest: Of what it is, where it has one; parties must have the same encoder.
-        said: What it is, or what is missing and what to do.
+        part: Role in the run, such as `encoder`.
+        name: Name of the chosen part.
+        ok: Whether the run can use it.
+        digest: Digest of the part, or empty; parties must have the same encoder.
+        detail: Description of the part, or what is missing and what to do.
     """
 
     part: str
     name: str
-    fine: bool
+    ok: bool
     digest: str = ""
-    said: str = ""
+    detail: str = ""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -65,8 +65,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "check",
         _check,
-        summary="say what a run would use and what it lacks; exit code 1 if anything",
-        description="Look at every part of a run by itself: models, keys, encoder, files. Nothing private is read.",
+        summary="list what a run would use and what is missing; exit code 1 if anything is",
+        description="Check every part of a run by itself: models, keys, encoder, files. Nothing private is read.",
         example="caucus-coordinator check embedding=biobert",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as embedding=biobert")
@@ -80,7 +80,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
     else:
         yield from table(findings)
-    missing = [finding for finding in findings if not finding.fine]
+    missing = [finding for finding in findings if not finding.ok]
     if missing:
         raise CaucusError("not ready", expected="every part", got=f"{len(missing)} that a run could not use")
 
@@ -94,13 +94,13 @@ def _why(look: Callable[[], None]) -> str | None:
 
 
 def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], why: Why) -> list[Finding]:  # noqa: ANN401
-    """Look at every part.
+    """Check every part.
 
     Args:
         config: The composed configuration.
         build: Makes a part from its section.
-        plan: Makes the whole run's plan and returns its digest; asked only if all else is fine.
-        why: Runs a look at one part; what is wrong in one line, or None.
+        plan: Makes the whole run's plan and returns its digest; called only if all other parts are ok.
+        why: Runs the check of one part and returns the error in one line, or None.
     """
     parts = _Parts(config, build)
     looks: list[tuple[str, str, Look]] = [
@@ -112,29 +112,29 @@ def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], w
     ]
     used = list(config.llm.models) if config.llm.use is None else list(config.llm.use)
     looks += [
-        ("language model", _named(config.llm.models.get(one) or {}, one), partial(parts.model, one)) for one in used
+        ("language model", _named(config.llm.models.get(name) or {}, name), partial(parts.model, name)) for name in used
     ]
     if tracking := config.get("tracking"):
         looks.append(("tracking", str(tracking), partial(_installed, str(tracking))))
     findings = [_finding(*look, why) for look in looks]
-    if all(finding.fine for finding in findings):
+    if all(finding.ok for finding in findings):
         findings.append(_finding("plan", config.method.name, lambda: (plan(), f"ε = {config.privacy.epsilon}"), why))
     return findings
 
 
 def table(findings: list[Finding]) -> Iterator[str]:
-    """One line a part."""
+    """One line for each part."""
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
         digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
-        state = "ok     " if finding.fine else "MISSING"
-        line = f"{state}  {finding.part:{widths[0]}}  {finding.name:{widths[1]}}  {digest}  {finding.said}"
+        state = "ok     " if finding.ok else "MISSING"
+        line = f"{state}  {finding.part:{widths[0]}}  {finding.name:{widths[1]}}  {digest}  {finding.detail}"
         yield line.rstrip()
 
 
 def for_json(findings: list[Finding]) -> dict[str, object]:
-    """The same, for programs."""
-    return {"ready": all(finding.fine for finding in findings), "parts": [asdict(finding) for finding in findings]}
+    """The findings for `--json`."""
+    return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 
 
 def _files(config: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
@@ -145,10 +145,10 @@ def _files(config: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
 
 
 def _finding(part: str, name: str, look: Look, why: Why) -> Finding:
-    seen: list[tuple[str, str]] = []
-    wrong = why(lambda: seen.append(look()))
-    digest, said = seen[0] if seen else ("", wrong or "")
-    return Finding(part=part, name=name, fine=wrong is None, digest=digest, said=said)
+    results: list[tuple[str, str]] = []
+    error = why(lambda: results.append(look()))
+    digest, detail = results[0] if results else ("", error or "")
+    return Finding(part=part, name=name, ok=error is None, digest=digest, detail=detail)
 
 
 class _Parts:
@@ -166,7 +166,7 @@ class _Parts:
     def encoder(self) -> tuple[str, str]:
         encoder: Encoder = self._build(self._config.embedding)
         digest = encoder.digest
-        encoder.encode(["one text"])  # whether its vectors are finite shows only then
+        encoder.encode(["one text"])  # raises if its vectors are not finite
         self._encoder = encoder
         return digest, f"{encoder.dimensions} dimensions"
 
@@ -177,13 +177,18 @@ class _Parts:
     def model(self, name: str) -> tuple[str, str]:
         specs = self._config.llm.models
         offered: dict[str, Any] = {
-            one: self._build(specs[one], _partial_=True) if one == name else None for one in specs
+            model: self._build(specs[model], _partial_=True) if model == name else None for model in specs
         }
-        encoder = self._encoder or Encoder.hashed_ngrams()  # a missing one was told already, and hides nothing else
+        encoder = self._encoder or Encoder.hashed_ngrams()  # a missing encoder is reported already
         built = providers.providers(
-            offered, use=[name], public_texts=self._public_texts, encoder=encoder,
-            experiment_seed=self._config.experiment_seed, spending=Spending(), folder=None,
-        )  # fmt: skip
+            offered,
+            use=[name],
+            public_texts=self._public_texts,
+            encoder=encoder,
+            experiment_seed=self._config.experiment_seed,
+            spending=Spending(),
+            folder=None,
+        )
         built[name].check()
         return built[name].identity, "on somebody else's machine" if built[name].remote else "on this machine"
 
@@ -207,7 +212,7 @@ def _installed(module: str) -> tuple[str, str]:
 
 
 def _named(section: Mapping[str, Any], name: str = "") -> str:
-    """What a section's part is called: the model it names, else its class."""
+    """Name of a section's part: its model if it has one, else its class."""
     model = section.get("model") or section.get("name_or_path")
-    called = str(model or section.get("_target_", "unknown").rpartition(".")[2])
-    return f"{name} ({called})" if name else called
+    kind = str(model or section.get("_target_", "unknown").rpartition(".")[2])
+    return f"{name} ({kind})" if name else kind

@@ -20,8 +20,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "init",
         _init,
-        summary="make the coordinator's authority, certificate and invitation",
-        description="Make a folder with a certificate authority, the server's certificate, an empty roster, and "
+        summary="create the coordinator's authority, certificate and invitation",
+        description="Create a folder with a certificate authority, the server's certificate, an empty roster, and "
         "invitation.json for the hospitals.",
         example="caucus-coordinator init coordinator --address caucus.example.org:9443",
     )
@@ -32,8 +32,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "renew",
         _renew,
-        summary="make the server's certificate anew",
-        description="Make a new certificate for the server, signed by the same authority: hospitals notice nothing.",
+        summary="renew the server's certificate",
+        description="Create a new certificate for the server, signed by the same authority: hospitals need not act.",
         example="caucus-coordinator renew coordinator",
     )
     for parser in (init, renew):
@@ -42,26 +42,26 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
-    checked = CoordinatorSettings(
+    valid = CoordinatorSettings(
         folder=folder, address=chosen.address, listen=chosen.listen, superlink_port=chosen.superlink_port
     )
     new_folder(folder)
     settings = YAML.format(
-        folder=folder, address=checked.address, listen=checked.listen, superlink_port=checked.superlink_port
+        folder=folder, address=valid.address, listen=valid.listen, superlink_port=valid.superlink_port
     )
     write_atomic(folder / "coordinator.yaml", settings.encode())
     for name in ("runs", "run", "logs"):
         (folder / name).mkdir(mode=0o700)
     make_authority(folder)
-    make_certificate(folder, checked.host)
+    make_certificate(folder, valid.host)
     write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
     write_connection(CoordinatorSettings.load(folder))
     bundle = write_bundle(folder.resolve() / "bundle", version("caucus"))
-    invitation = Invitation(address=checked.address, certificate=(folder / "ca.crt").read_text(), bundle=bundle)
+    invitation = Invitation(address=valid.address, certificate=(folder / "ca.crt").read_text(), bundle=bundle)
     write_atomic(folder / "invitation.json", invitation.to_json().encode())
     yield f"send {folder / 'invitation.json'} to the hospitals"
     yield f"fingerprint, to be compared by telephone: {invitation.fingerprint}"
-    yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each"
+    yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each hospital"
 
 
 def _renew(chosen: argparse.Namespace) -> Iterator[str]:

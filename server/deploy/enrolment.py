@@ -1,7 +1,7 @@
-"""`caucus-coordinator enrol` and `remove`: who takes part, here and at SuperLink, and the roster that tells everybody.
+"""`caucus-coordinator enrol` and `remove`: membership here and at SuperLink, and the roster for all hospitals.
 
-Parties are numbered without gaps, in the order of their enrolment; who was enrolled after a removed one moves up. So
-after either, send `roster.json` to all: a party's number is where its own key stands.
+Parties are numbered without gaps in the order of their enrolment; removing one moves those after it up. So send
+`roster.json` to all after either command: a party finds its number by its own key.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from server.deploy.settings import CoordinatorSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrolled:
-    """A party and the node that SuperLink knows it by."""
+    """A party and its node at SuperLink."""
 
     party: PartyFile
     node: str
@@ -34,16 +34,16 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "enrol",
         _enrol,
-        summary="take a hospital in, from its party.json",
-        description="Register the hospital's node at SuperLink, which must be served, and put it on the roster.",
+        summary="add a hospital, from its party.json",
+        description="Register the hospital's node at SuperLink, which must be running, and add it to the roster.",
         example="caucus-coordinator enrol coordinator party.json",
     )
     remove = add_command(
         commands,
         "remove",
         _remove,
-        summary="revoke a hospital's key and take it off the roster",
-        description="Unregister the hospital's node: its key opens nothing any more. The others' numbers close up.",
+        summary="revoke a hospital's key and remove it from the roster",
+        description="Unregister the hospital's node: its key is no longer accepted. The numbers after it move up.",
         example='caucus-coordinator remove coordinator "St. Mary"',
     )
     for parser in (enrol, remove):
@@ -53,10 +53,10 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
-    """All parties, by number."""
+    """All enrolled parties, ordered by number."""
     path = settings.folder / "parties.json"
-    held = json.loads(path.read_bytes()) if path.exists() else []
-    return [Enrolled(party=PartyFile(**each["party"]), node=each["node"]) for each in held]
+    rows = json.loads(path.read_bytes()) if path.exists() else []
+    return [Enrolled(party=PartyFile(**row["party"]), node=row["node"]) for row in rows]
 
 
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
         key.write(party.node_key)
         key.flush()
         node = str(flwr(settings, "supernode", "register", key.name)["node-id"])
-    _keep(settings, [*parties, Enrolled(party=party, node=node)])
+    _store(settings, [*parties, Enrolled(party=party, node=node)])
     yield f"party {len(parties)}: {party.name}; fingerprint, to be compared by telephone: {party.fingerprint}"
     yield f"now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
 
@@ -84,16 +84,16 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
 def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     parties = enrolled(settings)
-    gone = [each for each in parties if each.party.name == chosen.name]
-    if not gone:
-        names = ", ".join(each.party.name for each in parties) or "nobody"
+    removed = next((entry for entry in parties if entry.party.name == chosen.name), None)
+    if removed is None:
+        names = ", ".join(entry.party.name for entry in parties) or "nobody"
         raise ConfigError("hospital", expected=f"one of {names}", got=chosen.name)
-    flwr(settings, "supernode", "unregister", gone[0].node)
-    _keep(settings, [each for each in parties if each is not gone[0]])
+    flwr(settings, "supernode", "unregister", removed.node)
+    _store(settings, [entry for entry in parties if entry is not removed])
     yield f"{chosen.name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"
 
 
-def _keep(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    write_atomic(settings.folder / "parties.json", json.dumps([asdict(each) for each in parties], indent=1).encode())
-    roster = Roster({number: bytes.fromhex(each.party.identity) for number, each in enumerate(parties)})
+def _store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
+    write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
+    roster = Roster({number: bytes.fromhex(entry.party.identity) for number, entry in enumerate(parties)})
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())

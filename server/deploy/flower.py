@@ -1,4 +1,4 @@
-"""Flower's own commands, as this coordinator uses them: its configuration, what they print, what went wrong."""
+"""Flower's own commands, as the coordinator runs them: their configuration, output and errors."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ __all__ = ["client", "server"]
 
 
 def write_bundle(folder: Path, version: str) -> str:
-    """Write the bundle's sources and return the SHA-256 that it will have, hexadecimal."""
+    """Write the bundle's sources and return the hexadecimal SHA-256 of the bundle built from them."""
     folder.mkdir(exist_ok=True)
     for name, content in BUNDLE.items():
         write_atomic(folder / name, content.replace("{version}", version).encode())
@@ -64,7 +64,7 @@ def bundle_hash(folder: Path) -> str:
 
 
 def write_connection(settings: CoordinatorSettings) -> None:
-    """Tell Flower's commands where SuperLink is."""
+    """Write the address of SuperLink for Flower's commands."""
     (settings.folder / "flwr").mkdir(exist_ok=True, mode=0o700)
     connection = (
         f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\naddress = "{settings.superlink}"\n'
@@ -74,20 +74,20 @@ def write_connection(settings: CoordinatorSettings) -> None:
 
 
 def flwr(settings: CoordinatorSettings, *arguments: str) -> Mapping[str, Any]:
-    """Run one of Flower's commands and return what it says, as JSON.
+    """Run one of Flower's commands and return its JSON output.
 
     Raises:
-        CaucusError: It failed, with what it said.
+        CaucusError: It failed; the error has its message.
     """
-    said = _run(
+    output = _run(
         [program("flwr"), *arguments, CONNECTION, "--format", "json"],
         environment(settings.folder),
         settings.folder,
     )
     try:
-        answer: dict[str, Any] = json.loads(said[said.index("{") :])
+        answer: dict[str, Any] = json.loads(output[output.index("{") :])
     except ValueError:
-        answer = {"success": False, "error-message": said}
+        answer = {"success": False, "error-message": output}
     if not answer.get("success"):
         raise CaucusError("Flower", got=" ".join(str(answer.get("error-message", "")).split()), where=arguments[0])
     return answer
@@ -101,6 +101,6 @@ def _run(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
     except subprocess.TimeoutExpired:
         raise CaucusError("Flower's command", expected=f"an end within {TIMEOUT:g} s", where=command[1]) from None
     if ended.returncode and "{" not in ended.stdout:
-        said = " ".join((ended.stdout + ended.stderr).split())[-300:]
-        raise CaucusError("Flower's command", got=said, where=command[1], do="Is caucus-coordinator serve running?")
+        output = " ".join((ended.stdout + ended.stderr).split())[-300:]
+        raise CaucusError("Flower's command", got=output, where=command[1], do="Is caucus-coordinator serve running?")
     return ended.stdout

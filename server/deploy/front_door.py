@@ -1,10 +1,11 @@
-"""The only thing that the world reaches: TLS, and behind it nothing but Flower's Fleet API.
+"""The only public endpoint of the coordinator: TLS, and behind it nothing but Flower's Fleet API.
 
     python -m server.deploy.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY
 
-SuperLink serves Fleet, Control and Runtime on one port, and Control asks for no login: whoever reaches it can start a
-run. So SuperLink listens on loopback, and this passes on what a hospital's node needs, each request built anew, so that
-none can hide another. Who a node is, SuperLink checks by its key's signature in the headers; nobody registers here.
+SuperLink serves Fleet, Control and Runtime on one port, and Control asks for no login: anybody who reaches it can start
+a run. So SuperLink listens on loopback, and this proxy forwards only the calls that a hospital's node needs. It builds
+each request anew, so that none can hide another. SuperLink authenticates a node by its key's signature in the headers;
+nodes cannot register here.
 """
 
 import logging
@@ -22,27 +23,42 @@ log = logging.getLogger("caucus.front_door")
 CALLS = frozenset(
     ("POST", f"/v1/fleet/{call}")
     for call in (
-        *("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages", "push-messages", "get-run"),
-        *("get-fab", "push-object", "pull-object", "confirm-message-received"),
+        "activate-node",
+        "deactivate-node",
+        "send-node-heartbeat",
+        "pull-messages",
+        "push-messages",
+        "get-run",
+        "get-fab",
+        "push-object",
+        "pull-object",
+        "confirm-message-received",
     )
 ) | {("GET", "/health")}
-"""All that a node asks. Not register-node: who takes part is the coordinator's decision."""
+"""All calls of a node, without register-node: the coordinator decides on membership."""
 
 LARGEST_BODY = 8 * 2**20
-"""Bytes. Flower cuts what it sends into objects of 5 MB."""
+"""Bytes. Flower splits messages into objects of 5 MB."""
 BUSIEST = 256
-"""Connections at a time."""
+"""Maximum number of connections at a time."""
 TIMEOUT = 60.0
 SIGNED_AT = b"flwr-timestamp"
-"""Header with the time that a node signed: Flower takes 5 s ahead of this machine's clock and 305 s behind it."""
+"""Header with a node's signed time: Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
 
 _DROPPED = frozenset(
     {
-        *(b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"host"),
-        *(b"content-length", b"date"),
+        b"connection",
+        b"keep-alive",
+        b"transfer-encoding",
+        b"te",
+        b"trailer",
+        b"upgrade",
+        b"host",
+        b"content-length",
+        b"date",
     }
 )
-"""Headers that belong to one connection alone, or that this server writes itself."""
+"""Headers of a single connection, or that this server writes itself."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -60,7 +76,7 @@ class FrontDoor:
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on, or answer 404 as if there were nothing else."""
+        """Forward one request, or answer 404 to any other."""
         if scope["type"] != "http":
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
@@ -85,8 +101,8 @@ class FrontDoor:
             await _answer(send, 503, [], b"")
             return
         if answer.status_code == httpx.codes.UNAUTHORIZED:
-            told = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
-            log.warning("a node is refused, for its key, which is not enrolled, or for its clock, which is %s", told)
+            skew = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
+            log.warning("a node is refused: its key is not enrolled, or its clock is off; clock: %s", skew)
         await _answer(send, answer.status_code, _kept(answer.headers.raw, also=b"content-encoding"), answer.content)
 
 
@@ -98,7 +114,7 @@ def _clock(signed: bytes, now: datetime) -> str:
     try:
         ahead = round((datetime.fromisoformat(signed.decode("ascii")) - now).total_seconds())
     except (ValueError, TypeError):
-        return "not told"
+        return "not given"
     return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 

@@ -1,4 +1,4 @@
-"""`caucus-coordinator plan`: what a run would cost the hospitals' privacy, before anything private is touched."""
+"""`caucus-coordinator plan`: the privacy cost and forecast of a run, before anything private is touched."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""`caucus-coordinator evaluate` and `report`: a run's figures and page once more, complete or partial."""
+"""`caucus-coordinator evaluate` and `report`: recompute a run's figures and report, complete or partial."""
 
 import argparse
 import json
@@ -18,24 +18,26 @@ from server.run_folder import for_json, read_candidates, write_json
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the two."""
+    """Add `evaluate` and `report`."""
     later = add_command(
         commands,
         "evaluate",
         _evaluate,
-        summary="measure a run's texts by a test file; updates metrics.json and the report",
-        description="Measure the texts of a run folder, complete or partial, by real texts that are no party's "
-        "records, and print metrics.json. What was measured before stays beside it.",
+        summary="evaluate a run's texts on a test file; updates metrics.json and the report",
+        description="Evaluate the texts of a run folder, complete or partial, on real texts that are no party's "
+        "records, and print metrics.json. Earlier figures are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
     later.add_argument("--test", type=Path, required=True, help="CSV or JSON Lines with text,label; no party's records")
-    later.add_argument("--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; else the run's own")
+    later.add_argument(
+        "--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; default: those of the run"
+    )
     page = add_command(
         commands,
         "report",
         _report,
-        summary="write report.html and report.json anew and print the page's path",
-        description="Write report.html and report.json once more from the other files of a run folder.",
+        summary="rewrite report.html and report.json and print the path of the page",
+        description="Rewrite report.html and report.json from the other files of a run folder.",
         example="caucus-coordinator report runs/mine",
     )
     for parser in (later, page):
@@ -43,7 +45,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _run_folder(chosen: argparse.Namespace) -> Path:
-    # A sweep has a page of its own, which must not be lost.
+    # A sweep's folder has no config.yaml: its own report must not be overwritten.
     run: Path = chosen.run
     if not (run / "config.yaml").is_file():
         raise ConfigError("run folder", expected="one with a config.yaml", got="none", where=run)
@@ -55,13 +57,13 @@ def _report(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
-    made = _measured(_run_folder(chosen), chosen.test, chosen.metrics)
-    yield json.dumps(for_json(made), indent=2, ensure_ascii=False)
+    metrics = _measured(_run_folder(chosen), chosen.test, chosen.metrics)
+    yield json.dumps(for_json(metrics), indent=2, ensure_ascii=False)
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, Any]:
-    """The run's `metrics.json` with the figures by these test texts; what was measured before stays beside them."""
-    config, known = load(run), run / "metrics.json"
+    """Add the figures on these test texts to the run's `metrics.json`; earlier figures are kept."""
+    config, path = load(run), run / "metrics.json"
     evaluation: Evaluation = build(config.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
@@ -74,13 +76,13 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
-    made = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
+    groups = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
-    before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
-    metrics = before | small | {"test": test.name} | made | of_texts.without_records(evaluation.metrics, before)
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    metrics = before | small | {"test": test.name} | groups | of_texts.without_records(evaluation.metrics, before)
     status = json.loads((run / "run.json").read_text(encoding="utf-8"))["status"]
     if status != "complete":
-        metrics["note"] = f"the run is {status}: these are the texts that there were"
-    write_json(known, metrics)
+        metrics["note"] = f"the run is {status}: these are the texts that it had so far"
+    write_json(path, metrics)
     write_report(run)
     return metrics

@@ -1,7 +1,7 @@
 """`caucus-coordinator run` and `resume`: runs of a deployment, each a folder under `runs/`.
 
-`run` writes the configuration into the folder and has Flower start the ServerApp; from then on the folder tells how it
-stands, and this process only reads its log aloud. Whether a run has ended well is what `run.json` says, not Flower.
+`run` writes the configuration into the folder and lets Flower start the ServerApp. From then on this process only
+prints the run's log. The status of a run is that of its folder (`run.json`), not Flower's.
 """
 
 import argparse
@@ -25,16 +25,16 @@ from server.failure import FAILURE, lock_folder
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
-"""Seconds: one of Flower's commands takes two."""
+"""Seconds between two questions to Flower; one of its commands takes two."""
 ENDING_SECONDS = 60.0
-"""For the process of a run that failed or was killed to end: two must not work in one folder."""
+"""Seconds to wait for the process of a failed or killed run to end: two must not work in one folder."""
 LEAST_ROOM = 2**16
-"""Bytes on the disk of a run folder: with fewer it is full."""
+"""Free bytes below which the disk of a run folder counts as full."""
 ENDED = ("finished:", "finished", "stopped")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add both."""
+    """Add `run` and `resume`."""
     run = add_command(
         commands,
         "run",
@@ -47,13 +47,13 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "resume",
         _resume,
-        summary="go on with a run that was interrupted or awaits approval",
-        description="Go on from the last whole step; answers that were paid for are not asked for again.",
+        summary="resume a run that was interrupted or awaits approval",
+        description="Resume after the last whole step; answers that were paid for are not asked for again.",
         example="caucus-coordinator resume coordinator first",
     )
     for parser in (run, resume):
         parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
-        parser.add_argument("name", metavar="NAME", help="of the run")
+        parser.add_argument("name", metavar="NAME", help="name of the run")
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
@@ -66,8 +66,7 @@ def settled(settings: CoordinatorSettings, overrides: list[str]) -> Any:  # noqa
     count = len(enrolled(settings))
     if not count:
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
-    own = [f"federation.parties={count}"]
-    config = composed([*own, *overrides], "server")
+    config = composed([f"federation.parties={count}", *overrides], "server")
     if config.secagg.mode == "malicious" and not config.secagg.roster:
         config.secagg.roster = str(settings.folder / "roster.json")
     return config
@@ -93,7 +92,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     folder = _folder(settings, chosen.name)
     if not (folder / "config.yaml").exists():
         raise CheckpointError("run folder", expected="a run that was started", got="none", where=folder)
-    # Whether a process is at work the lock says; Flower believes for a while that a killed one is.
+    # The lock shows whether a process is at work; Flower reports a killed one as running for a while.
     deadline = time.monotonic() + ENDING_SECONDS
     while (lock := lock_folder(folder)) is None and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
@@ -124,7 +123,7 @@ def _started(settings: CoordinatorSettings, folder: Path, chosen: argparse.Names
             raise CaucusError("run", expected="its end", got=_and_the_disk(ended, folder), where=where, do=go_on)
         if time.monotonic() - asked > ASK_FLOWER_EVERY:
             asked, flower = time.monotonic(), _last(settings, folder)
-            # Looked at again before it counts: the folder is written before Flower knows.
+            # Read the folder once more before this counts: it is written before Flower knows.
             ended = flower["status"] if flower and _ended(flower) else None
         else:
             time.sleep(POLL_SECONDS)
@@ -145,7 +144,7 @@ def _advised(failed: str) -> str:
 
 
 def _and_the_disk(ended: str, folder: Path) -> str:
-    """A run that could not even write down why it failed: on a full disk that is why."""
+    """Add a full disk as the cause: the run could not even write its error."""
     return f"{ended}, and a full disk" if shutil.disk_usage(folder).free < LEAST_ROOM else ended
 
 
@@ -160,17 +159,17 @@ def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
 
 
 def _complete(folder: Path) -> bool:
-    held = text_of(folder / "run.json")
-    return bool(held) and json.loads(held)["status"] == "complete" and (folder / "report.html").exists()
+    text = text_of(folder / "run.json")
+    return bool(text) and json.loads(text)["status"] == "complete" and (folder / "report.html").exists()
 
 
 def _last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """What Flower says of the folder's last run."""
-    held = text_of(folder / "flower.json")
-    if not held:
+    """Flower's record of the folder's last run, or None."""
+    text = text_of(folder / "flower.json")
+    if not text:
         return None
     try:
-        (run,) = flwr(settings, "list", "--run-id", json.loads(held)["run-id"])["runs"]
+        (run,) = flwr(settings, "list", "--run-id", json.loads(text)["run-id"])["runs"]
     except (CaucusError, ValueError):
         return None
     return dict(run)

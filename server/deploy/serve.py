@@ -2,7 +2,7 @@
 
 superlink    Flower's, on loopback; remembers nodes and messages in superlink.db
 executor     starts the ServerApp of each run; knows SuperLink's secret
-front_door   all that the world reaches                                        server/deploy/front_door.py
+front_door   the only public endpoint; see server/deploy/front_door.py
 """
 
 import argparse
@@ -22,7 +22,7 @@ from server.deploy.flower import write_connection
 from server.deploy.settings import CoordinatorSettings
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
-"""Environment variables that a run's models need: for the executor, and through it for the ServerApp, alone."""
+"""Environment variables for a run's models: only the executor, and through it the ServerApp, gets them."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,15 +32,15 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "serve",
         _serve,
         summary="run SuperLink behind the front door until told to stop",
-        description="Run the coordinator's three processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
+        description="Run the coordinator's three processes, restart them if they end, stop on SIGTERM or Ctrl-C.",
         example="caucus-coordinator serve coordinator",
     )
     stop = add_command(
         commands,
         "stop",
         _stop,
-        summary="end what serve has started",
-        description="End the coordinator's processes. A run under way ends with them and can be resumed.",
+        summary="stop the processes of serve",
+        description="Stop the coordinator's processes. A run in progress stops with them and can be resumed.",
         example="caucus-coordinator stop coordinator",
     )
     for parser in (serve, stop):
@@ -63,20 +63,14 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
 def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
     secret = "superexec.secret"  # noqa: S105 a path
-    superlink = (
-        *(processes.program("flower-superlink"), "--host", "127.0.0.1", "--port", str(settings.superlink_port)),
-        *("--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.crt", "--ssl-keyfile", "server.key"),
-        *("--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", secret),
-        *("--disable-runtime-dependency-installation", "--database", "superlink.db"),
-    )
-    executor = (
-        *(processes.program("flower-superexec"), "--runtime-api-address", settings.superlink),
-        *("--root-certificates", "ca.crt", "--superexec-auth-secret-file", secret),
-    )
-    door = (
-        *(sys.executable, "-m", "server.deploy.front_door", settings.listen, str(settings.port), settings.superlink),
-        *("server.crt", "server.key", "ca.crt"),
-    )
+    superlink = [processes.program("flower-superlink"), "--host", "127.0.0.1", "--port", str(settings.superlink_port)]
+    superlink += ["--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.crt", "--ssl-keyfile", "server.key"]
+    superlink += ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", secret]
+    superlink += ["--disable-runtime-dependency-installation", "--database", "superlink.db"]
+    executor = [processes.program("flower-superexec"), "--runtime-api-address", settings.superlink]
+    executor += ["--root-certificates", "ca.crt", "--superexec-auth-secret-file", secret]
+    door = [sys.executable, "-m", "server.deploy.front_door", settings.listen, str(settings.port), settings.superlink]
+    door += ["server.crt", "server.key", "ca.crt"]
     return [
         Child(name="superlink", command=superlink, environment=environment),
         Child(name="executor", command=executor, environment=environment | processes.chosen(PASSED_ON)),

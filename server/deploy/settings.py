@@ -2,11 +2,11 @@
 
 FOLDER/coordinator.yaml     address, ports
 FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and is read by `init` and `renew` alone
-FOLDER/server.crt, .key     of front door and SuperLink
-FOLDER/superexec.secret     what SuperLink knows the executor by
-FOLDER/parties.json         who is enrolled, by number; roster.json, their identities: public
-FOLDER/invitation.json      public: for the hospitals
-FOLDER/bundle/              what Flower is told to run: two lines that name the installed code
+FOLDER/server.crt, .key     certificate and key of front door and SuperLink
+FOLDER/superexec.secret     secret by which SuperLink recognises the executor
+FOLDER/parties.json         enrolled parties by number; roster.json has their identities and is public
+FOLDER/invitation.json      for the hospitals; public
+FOLDER/bundle/              Flower app: two lines that import the installed code
 FOLDER/flwr/                Flower's own configuration
 FOLDER/runs/NAME/           run folders
 """
@@ -23,19 +23,19 @@ YAML = """\
 # caucus-coordinator serve {folder}
 address: {address}  # host:port that the hospitals connect to; the certificate is for this host
 listen: {listen}  # address of this machine that the front door listens on
-superlink_port: {superlink_port}  # on loopback alone: nobody but this machine's own users may reach it
+superlink_port: {superlink_port}  # on loopback: only users of this machine can reach it
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings:
-    """What `coordinator.yaml` says.
+    """Content of `coordinator.yaml`.
 
     Attributes:
-        folder: Where it lies.
+        folder: Folder of the file.
         address: host:port that the hospitals connect to.
         listen: Address that the front door listens on.
-        superlink_port: SuperLink's, on loopback.
+        superlink_port: Port of SuperLink, on loopback.
     """
 
     folder: Path
@@ -65,9 +65,9 @@ class CoordinatorSettings:
             raise ConfigError("coordinator's folder", expected=path.name, got="none", where=folder, do=do) from None
         except yaml.YAMLError as error:
             raise ConfigError("coordinator.yaml", expected="YAML", got="something else", where=path) from error
-        known = {each.name for each in fields(cls)} - {"folder"}
-        if not isinstance(values, dict) or set(values) - known or "address" not in values:
-            raise ConfigError("coordinator.yaml", expected=f"settings {sorted(known)}", got="others", where=path)
+        names = {field.name for field in fields(cls)} - {"folder"}
+        if not isinstance(values, dict) or set(values) - names or "address" not in values:
+            raise ConfigError("coordinator.yaml", expected=f"settings {sorted(names)}", got="others", where=path)
         return cls(folder=folder.resolve(), **values)
 
     @property

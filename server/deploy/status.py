@@ -1,4 +1,4 @@
-"""`caucus-coordinator status`: hospitals, nodes and runs, as Flower and the run folders tell."""
+"""`caucus-coordinator status`: hospitals, nodes and runs, from Flower and the run folders."""
 
 import argparse
 import json
@@ -15,13 +15,13 @@ from server.failure import FAILURE
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add it."""
+    """Add `status`."""
     parser = add_command(
         commands,
         "status",
         _status,
         summary="hospitals, nodes and runs",
-        description="Print who is enrolled, whose node is connected, and how each run stands.",
+        description="Print the enrolled hospitals, the state of their nodes, and the status of each run.",
         example="caucus-coordinator status coordinator --json",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -32,10 +32,10 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     nodes = {str(node["node-id"]): node["status"] for node in flwr(settings, "supernode", "list")["nodes"]}
     parties = [
-        {"number": number, "name": each.party.name, "node": nodes.get(each.node, "unknown")}
-        for number, each in enumerate(enrolled(settings))
+        {"number": number, "name": entry.party.name, "node": nodes.get(entry.node, "unknown")}
+        for number, entry in enumerate(enrolled(settings))
     ]
-    runs = [_standing(folder) for folder in sorted((settings.folder / "runs").iterdir())]
+    runs = [_run_status(folder) for folder in sorted((settings.folder / "runs").iterdir())]
     if chosen.json:
         yield json.dumps({"address": settings.address, "parties": parties, "runs": runs}, indent=2)
         return
@@ -46,8 +46,8 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
         yield f"run {run['name']}: {run['status']}" + (f"; {run['error']}" if run["error"] else "")
 
 
-def _standing(folder: Path) -> dict[str, Any]:
-    held = text_of(folder / "run.json")
+def _run_status(folder: Path) -> dict[str, Any]:
+    text = text_of(folder / "run.json")
     rounds = text_of(folder / "rounds.jsonl").count("\n")
-    status = json.loads(held)["status"] if held else "not begun"
+    status = json.loads(text)["status"] if text else "not begun"
     return {"name": folder.name, "status": status, "rounds": rounds, "error": text_of(folder / FAILURE)}

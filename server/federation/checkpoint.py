@@ -1,12 +1,12 @@
-"""What survives a kill at any point: the method's state, each query as it was first asked, and each answer.
+"""Files that survive a kill at any point: the method's state, each query as first asked, and each answer.
 
     state.json           the method's state after its last whole step
     query-003.npz        query 3, written before any party sees them
     answer-003.npy       noised total of query 3, written before anyone uses it
 
-Every file is written beside its place, flushed to disk and renamed, so each is whole or absent. A step that was
-interrupted is run again from `state.json`: texts come from the reply cache, and a query that was reserved is asked
-again with the same bytes, which costs the parties nothing (see `client/answer.py`).
+Every file is written to a temporary name, flushed to disk and renamed, so each is whole or absent. An interrupted step
+is repeated from `state.json`: texts come from the reply cache, and a reserved query is asked again with the same bytes,
+at no cost to the parties (see `client/answer.py`).
 """
 
 import io
@@ -26,7 +26,7 @@ class Checkpoint:
     """The coordinator's memory of one run.
 
     Args:
-        folder: Where it lives; created if absent.
+        folder: Folder of these files; created if absent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,14 +45,14 @@ class Checkpoint:
         return state
 
     def save(self, state: dict[str, Any]) -> None:
-        """Keep the state after a whole step."""
+        """Store the state after a whole step."""
         write_atomic(self._folder / "state.json", json.dumps(state, ensure_ascii=False).encode())
 
     def reserve(self, index: int, query: Query) -> Query:
-        """The query to ask at this place: the one reserved before, or this one, now on disk.
+        """Store a query before it is asked.
 
         Returns:
-            The very bytes of the first attempt, so that parties recognise it.
+            The query stored first under this index, byte for byte, so that parties recognise it; else this one.
         """
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():
@@ -65,12 +65,12 @@ class Checkpoint:
         return query
 
     def answer(self, index: int) -> NDArray[np.int64] | None:
-        """The noised total of a query that was answered, or None."""
+        """The stored noised total of a query, or None."""
         path = self._folder / f"answer-{index:03}.npy"
         return np.load(path, allow_pickle=False) if path.exists() else None
 
     def commit(self, index: int, total: NDArray[np.int64]) -> None:
-        """Keep an answer; the query's own file has done its duty."""
+        """Store an answer and delete its query, which is no longer needed."""
         buffer = io.BytesIO()
         np.save(buffer, total)
         write_atomic(self._folder / f"answer-{index:03}.npy", buffer.getvalue())

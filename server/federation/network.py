@@ -1,7 +1,8 @@
-"""How parcels reach the parties: one Protocol, and its implementation over Flower's Grid.
+"""Transport of parcels to the parties: one Protocol, and its implementation over Flower's Grid.
 
 The same class serves in process (`simulations/local_grid.py`), in Flower's simulation engine and in a deployment; only
-the Grid differs. Who is absent, slow or failed is simply missing from the result: what that means is for `ask.py`.
+the Grid differs. A party that is absent, slow or failed is missing from the result; `exchange.py` decides what that
+means.
 """
 
 import logging
@@ -20,11 +21,11 @@ from common.messages import Parcel
 log = logging.getLogger("caucus.network")
 
 POLL_SECONDS = 0.25
-"""Between two looks for replies. Flower's own `send_and_receive` sleeps three seconds."""
+"""Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 
 
 class Network(Protocol):
-    """Parcels out, parcels back."""
+    """Sends parcels to the parties and returns their replies."""
 
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
         """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is."""
@@ -48,11 +49,11 @@ class FlowerNetwork:
 
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
         """See Network."""
-        deadline, told = time.monotonic() + self._timeout, -1
+        deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
-            if len(nodes) != told:
-                told = len(nodes)
-                log.info("%d of %d nodes connected; waiting up to %g s for the others", told, parties, self._timeout)
+            if len(nodes) != logged:
+                logged = len(nodes)
+                log.info("%d of %d nodes connected; waiting up to %g s for the others", logged, parties, self._timeout)
             time.sleep(POLL_SECONDS)
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
@@ -93,7 +94,7 @@ class FlowerNetwork:
         deadline = time.monotonic() + self._timeout
         while waiting:
             for reply in self._grid.pull_messages(sorted(waiting)):
-                # An error's reply comes with a foreign source node: the message that it answers tells whose it is.
+                # An error's reply names a foreign source node; the message that it answers names the right one.
                 message_id = reply.metadata.reply_to_message_id
                 waiting.discard(message_id)
                 if reply.has_error():

@@ -1,15 +1,15 @@
-"""The coordinator's side of secure aggregation: it adds vectors that it cannot read. No I/O, no clock.
+"""The coordinator's side of secure aggregation: it sums vectors that it cannot read. No I/O, no clock.
 
-`client/secagg.py` mirrors it step for step; the threat model is on the page of `common.secagg`.
+`client/secagg.py` mirrors it step by step; `common/secagg/__init__.py` has the threat model.
 
     once:            collect_adverts -> Sharing.collect -> Ready
     for each round:  Ready.open -> Masking.add, ..., Masking.close -> Agreeing.collect -> Unmasking.combine
 
 1. Advertise. Collect the parties' public keys (U1); broadcast them.
 2. Share. Collect the ciphertexts that each party made for each neighbour (U2 of U1); hand each receiver its own, and
-   the list of U2, with the first round's query. They stay sealed, and nothing of them is kept.
+   the list of U2, with the first round's query. The shares stay sealed, and this side stores none of them.
 3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3); a later vector is refused, and
-   would be useless to us: its self-mask stays on. Whoever missed one round can take part in the next.
+   would be useless: its self-mask stays on. A party that missed one round can take part in the next.
 4. Agree. In malicious mode collect the survivors' signatures over U2 and U3 and hand out enough of them; in semi-honest
    mode there is nothing to collect and no exchange.
 5. Unmask. From shares of t of its holders recover each survivor's self-mask seed and each dropped party's mask key
@@ -20,11 +20,11 @@ A party may drop at any step. Too few left for the threshold, the planned noise 
 nothing ever returns the sum of fewer parties. Damaged shares cannot make a wrong sum: recovered seeds carry a checksum
 of this round, and recovered mask keys must belong to the public keys that were advertised.
 
-This side learns who took part, who dropped when, and Σ x over the survivors. It is the party that is not trusted: all
-checks here are for its own good, to name offenders and leave them out; those that protect a party are in its own code.
+This side learns who took part, who dropped when, and Σ x over the survivors. It is the untrusted side: all checks here
+serve the coordinator itself, to name and exclude offenders; the checks that protect a party are in the party's code.
 
-A transition that raises leaves its state as it was, so that the coordinator can leave out the offender and try again;
-one that succeeds spends it. A coordinator that restarts sets up anew, with the next attempt, for the rounds left.
+A transition that raises leaves its state unchanged, so that the coordinator can exclude the offender and try again; one
+that succeeds spends it. After a restart the coordinator sets up the remaining rounds anew, with the next attempt.
 """
 
 from collections import defaultdict
@@ -85,7 +85,7 @@ def collect_adverts(
 
 
 class Sharing:
-    """Step 1 is done: waiting for the sealed shares of those who advertised."""
+    """After step 1: waits for the sealed shares of the parties that advertised."""
 
     __slots__ = ("_held",)
 
@@ -127,10 +127,10 @@ class Sharing:
 
 
 class Ready:
-    """The set-up is done: each round can be opened once, in ascending order, and any may be left out.
+    """After the set-up: each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
-        sharers: U2, to be told to each of them with its inbox.
+        sharers: U2, to be sent to each of them with its inbox.
     """
 
     __slots__ = ("_common", "_rounds", "sharers")
@@ -146,7 +146,7 @@ class Ready:
         Args:
             index: The round.
             length: Words in each vector.
-            subject: What the vectors answer; every party must have been asked just that.
+            subject: Digest of the query; every party must have been asked the same one.
 
         Raises:
             ReplayError: If this round, or a later one, was opened before.
@@ -196,7 +196,7 @@ class Masking:
         """End of step 3: who survived.
 
         Returns:
-            The next state; and the survivors, to be told to each of them.
+            The next state; and the survivors, to be sent to each of them.
 
         Raises:
             DropoutError: If too few vectors arrived. More can still be added.
@@ -208,7 +208,7 @@ class Masking:
 
 
 class Agreeing:
-    """Step 3 is done: the survivors are known, to us."""
+    """After step 3: the survivors are known to the coordinator."""
 
     __slots__ = ("_held",)
 
@@ -216,13 +216,13 @@ class Agreeing:
         self._held = Once(held, step="agree")
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
-        """Step 4: as many signatures over the survivors as a party wants to see.
+        """Step 4: the signatures over the survivors that a party requires.
 
         Args:
             signatures: Survivor to its signature; empty in semi-honest mode.
 
         Returns:
-            The next state; and the signatures to be told to each signer.
+            The next state; and the signatures to be sent to each survivor.
 
         Raises:
             MembershipError: If a signer did not survive.
@@ -238,7 +238,7 @@ class Agreeing:
 
 
 class Unmasking:
-    """Step 4 is done: the total is complete and still masked."""
+    """After step 4: the total is complete and still masked."""
 
     __slots__ = ("_held",)
 
@@ -246,16 +246,16 @@ class Unmasking:
         self._held = Once(held, step="unmask")
 
     def combine(self, shares: Mapping[PartyId, UnmaskShares]) -> NDArray[np.int64]:
-        """Step 5: take the masks off.
+        """Step 5: remove the masks.
 
         Args:
-            shares: Survivor to what it handed out.
+            shares: Survivor to the shares that it revealed.
 
         Returns:
             (length,) int64, the exact sum of the survivors' vectors.
 
         Raises:
-            MembershipError: If a party did not survive, or handed out other shares than asked.
+            MembershipError: If a party did not survive, or revealed other shares than requested.
             ShareError: If a share is malformed, or shares do not fit together.
             PublicKeyError: If a recovered mask key is not the advertised one.
             DropoutError: If fewer than threshold of a party's holders answered.
@@ -287,7 +287,7 @@ class Unmasking:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Common:
-    """What all rounds of a set-up share."""
+    """Values shared by all rounds of a set-up."""
 
     setup: AggregationSetup
     roster: Roster | None
@@ -309,7 +309,7 @@ class _Total:
 
 
 def _left_over(held: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
-    """Key and sign of what a dropped party would have added: it just cancels what its survivors did add."""
+    """Key and sign of each mask that a dropped party would have added; it cancels the mask of its surviving peer."""
     for party, pair in pairs.items():
         for peer in held.common.graph[party] & held.survivors:
             key = mask_key(pair, held.publics[peer], held.asked, party, peer)
@@ -319,7 +319,7 @@ def _left_over(held: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple
 def _recover(
     held: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Owner to its secret, from what its holders gave (holder to owner to share)."""
+    """Owner to its secret, recovered from its holders' shares (holder to owner to share)."""
     threshold = held.common.setup.threshold
     # Owners whose shares lie with the same parties have one Lagrange basis: on the full graph, all of them.
     groups: defaultdict[tuple[PartyId, ...], dict[str, dict[int, bytes]]] = defaultdict(dict)

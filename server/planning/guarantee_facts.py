@@ -1,4 +1,4 @@
-"""What `privacy.json` says: a plan's guarantee, what it rests on, and what has been spent of it."""
+"""Content of `privacy.json`: a plan's guarantee, its assumptions, and the part of it that has been spent."""
 
 import math
 from typing import Any
@@ -24,11 +24,11 @@ def describe(
     simulation: bool = False,
     labels_from_records: bool = False,
 ) -> dict[str, Any]:
-    """`privacy.json`: the plan's guarantee, what it rests on, what it leaves open and what has been spent."""
+    """`privacy.json`: the plan's guarantee, its assumptions, what it does not cover and what has been spent."""
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
     pure = guarantee.epsilon_pure(plan)
-    proven = [each for planned in plan.queries if not planned.unproven for each in plan.releases_of(planned)]
+    proven = [release for planned in plan.queries if not planned.unproven for release in plan.releases_of(planned)]
     facts: dict[str, Any] = {
         "epsilon": plan.epsilon,
         "delta": plan.delta if plan.queries else 0.0,
@@ -70,7 +70,7 @@ def describe(
         "simulation": simulation,
         "labels_from_records": labels_from_records,
     }
-    # First what it comes to, then the figures.
+    # The statement comes first, then the figures.
     return {"statement": statement(facts), **facts, "not_covered": not_covered(facts)}
 
 
@@ -98,10 +98,10 @@ def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
 
 
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
-    """What noise does to a density by a sketch: root mean square, times the label's records, which are private.
+    """Root mean square error that noise adds to a sketched density, times the label's number of records (private).
 
-    As planned; and by both mechanisms with what they go best with, single features and pure Laplace noise, paired ones
-    and Gaussian noise, each for this query's share of epsilon alone.
+    As planned; and for comparison with both mechanisms in their best setting at this query's share of epsilon: single
+    features with pure Laplace noise, and paired features with Gaussian noise.
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:
@@ -119,7 +119,7 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
 
 
 def _choice(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
-    """What one noised choice among a record's own abstractions costs by the paper, and would with public ones."""
+    """Epsilon of one noised choice among a record's abstractions: by the paper, and if the candidates were public."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return {}
@@ -133,7 +133,7 @@ def _choice(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
 
 
 def _training(planned: PlannedQuery) -> dict[str, Any]:
-    """The noise multiplier of DP-SGD, as its papers give it: of one step, in sensitivities."""
+    """The noise multiplier of DP-SGD as its papers define it: noise of one step in units of the sensitivity."""
     if not isinstance(planned.spec, FineTunedSpec):
         return {}
     return {"noise_multiplier": planned.scale / planned.spec.sensitivity.l2}
@@ -154,7 +154,7 @@ def _aggregation(plan: Plan) -> str:
 
 
 def noise_error(mechanism: str, scale: float, rows: float) -> float:
-    """Root mean square error that noise gives to a density by a sketch, times the number of its points' records.
+    """Root mean square error that noise adds to a sketched density, times the number of records.
 
     The mean over the rows of noise times feature has the variance of the noise over the rows, as the squared features
     of a point average to 1 for each row: sqrt(2) cos, or a cosine and a sine.

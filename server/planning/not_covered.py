@@ -1,4 +1,4 @@
-"""What a guarantee does not cover, in words."""
+"""What a run's guarantee does not cover, in plain words."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from server.planning.statement import show_epsilon
 
 
 def not_covered(privacy: Mapping[str, Any]) -> list[str]:
-    """List what the guarantee leaves open, one item each as "Heading: explanation."."""
+    """List what the guarantee does not cover; each item reads "Heading: explanation."."""
     noisy = math.isfinite(float(privacy["epsilon"]))
     asked = bool(privacy["queries"])
     masked = privacy["aggregation"] != "none"
@@ -16,12 +16,12 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
     if privacy.get("unproven"):
         items.append(
             f"The private records: texts from {', '.join(privacy['unproven'])} are written from them. Names and "
-            "numbers are masked by patterns, which miss some; what a record tells otherwise can stand in its text."
+            "numbers are masked by patterns, which miss some; any other content of a record can appear in its text."
         )
     elif asked and not noisy:
         items.append(
             "The private records: without noise, nothing about them is protected"
-            + (" except what secure aggregation hides, which is who gave which part of a sum." if masked else ".")
+            + (" except what secure aggregation hides: which party contributed which part of a sum." if masked else ".")
         )
     if asked and masked:
         items += _aggregation_gaps(privacy, noisy=noisy)
@@ -31,14 +31,16 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
         items += _unit_gaps(privacy)
     if noisy and any(query.get("noise_multiplier") for query in privacy["queries"]):
         items.append(
-            "Training in floating point: sums of gradients and their noise are whole numbers, exactly, but a record's "
-            "own gradient is not. A party that computes several at once (micro_batch above 1 in its own file) lets "
-            "records move each other's by rounding errors, which no noise was planned for."
+            "Training in floating point: sums of gradients and their noise are exact integers, but a single record's "
+            "gradient is not. If a party computes several gradients at once (micro_batch above 1 in its own file), "
+            "records change each other's gradients by rounding errors, for which no noise was planned."
         )
     if privacy.get("labels_from_records"):
-        items.append("Labels: they were taken from the private training file, which labels there are is not protected.")
+        items.append(
+            "Labels: they were taken from the private training file; which labels occur there is not protected."
+        )
     items.append(
-        "What was public before: language models and public texts may hold facts about real people, true or false, "
+        "What was public before: language models and public texts may contain facts about real people, true or false, "
         "and may repeat them. The guarantee is about the parties' records only."
     )
     items.append(
@@ -49,7 +51,7 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
     if privacy["simulation"]:
         items.append(
             "Figures computed in the simulation: accuracy and FID were computed from the test records without noise, "
-            "and what is marked as simulation only from the private records without noise. Those figures are not "
+            "and those marked as simulation only from the private records without noise. None of these figures is "
             "protected."
         )
     items.append(
@@ -61,7 +63,7 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
 
 def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
     colluders, more_than = privacy["assumed_colluders"], privacy["largest_coalition"] + 1
-    own = "with that party's own share of the noise alone" if noisy else "without noise"
+    exposed = "with only that party's own share of the noise" if noisy else "without noise"
     against = {row["colluders"]: show_epsilon(row["epsilon"]) for row in privacy["against_colluders"]}
     if privacy["aggregation"] == "secure, malicious coordinator":
         items = [
@@ -69,7 +71,7 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
                 "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
                 "cannot see a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
                 f"that it uses. This holds while at most {privacy['corrupt']} parties are corrupt and each party "
-                "got the others' identity keys by a road of its own."
+                "received the others' identity keys over a channel of its own."
             )
         ]
     else:
@@ -81,30 +83,31 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
         ]
     if noisy and colluders == 0:
         items.append(
-            "A curious party: each party knows its own share of the noise and can subtract it. Against a party the ε "
-            "of one colluder holds" + (f" (ε = {against[1]})." if 1 in against else ".")
+            "A curious party: each party knows its own share of the noise and can subtract it. Against a party, the ε "
+            "of one colluder applies" + (f" (ε = {against[1]})." if 1 in against else ".")
         )
     more = f" Against {colluders + 1}, ε is {against[colluders + 1]}." if noisy and colluders + 1 in against else ""
     return [
         *items,
         (
             f"More colluding parties than planned: the plan allows for {colluders}.{more} If {more_than} or more "
-            f"parties collude with the coordinator, they may open the masks of the others and see each answer {own}."
+            f"parties collude with the coordinator, they may open the masks of the others and see each answer "
+            f"{exposed}."
         ),
         (
             f"More dropouts than planned: if fewer than {privacy['assumed_survivors']} parties stay, the round is "
-            "refused. That keeps the noise, not the run."
+            "refused. This preserves the noise but not the run."
         ),
         (
             "Broken cryptography: the masks hide single answers by computational hardness, not unconditionally. "
-            "Whoever breaks the key agreement or the ciphers, even years later from recorded traffic, sees each "
-            f"party's answer {own}."
+            "An attacker who breaks the key agreement or the ciphers, even years later from recorded traffic, sees "
+            f"each party's answer {exposed}."
         ),
     ]
 
 
 def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
-    unseen = ", and no one can see this through the masks" if masked else ""
+    unseen = ", and nobody can detect this behind the masks" if masked else ""
     shirking = " One that leaves out its share of the noise counts as a colluder." if masked and noisy else ""
     return [
         (
@@ -113,9 +116,9 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
         ),
         "Traffic: the coordinator and the network see which parties took part, when, and how much they sent.",
         (
-            "Side channels at a party: its disks, memory, logs and staff are its own to protect. How long it takes to "
-            "answer depends on its records, without noise: it tells about how many there are, and a coordinator that "
-            "chooses its candidates for the purpose can learn from it whether a certain record is there."
+            "Side channels at a party: its disks, memory, logs and staff are its own to protect. Its response time "
+            "depends on its records, without noise: it reveals roughly how many there are, and a coordinator that "
+            "chooses its candidates for this purpose can learn from it whether a certain record is there."
         ),
     ]
 
@@ -124,18 +127,18 @@ def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
     adjacency = privacy["adjacency"]
     group = (
         "Facts about groups: what many records have in common, such as which words go with which diagnosis, is what "
-        "the texts are meant to show. It can be learnt about somebody whether or not their record was used."
+        "the texts are meant to show. Such a fact can be learnt about a person whether or not their record was used."
     )
     if adjacency["unit"] == "user":
         most = adjacency["max_records"]
         several = (
-            "Who a user is: whoever a party's file names in its column `user`; all records of a party whose file names "
-            f"nobody are those of one user. At most {most} records of one count. Somebody whose records are at several "
+            "Who a user is: the person named in the column `user` of a party's file; if the file names nobody, all its "
+            f"records belong to one user. At most {most} records of one user count. A person with records at several "
             "parties, or under several names, is protected less."
         )
     else:
         several = (
-            "People with several records: the guarantee is for one record. For a person with more, ε grows with their "
-            "number, and at the same δ with Gaussian noise faster than in proportion to it."
+            "People with several records: the guarantee is for one record. For a person with more, ε grows with the "
+            "number of records; with Gaussian noise and the same δ it grows faster than in proportion to it."
         )
     return [group, several]

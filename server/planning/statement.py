@@ -1,6 +1,6 @@
-"""What a run's differential-privacy guarantee says, and what it does not say, in plain words.
+"""A run's differential-privacy guarantee in plain words.
 
-Both functions read the fields of a run's `privacy.json`. Figures that bound a loss are rounded up, never down.
+The text is made from the fields of a run's `privacy.json`. Figures that bound a loss are rounded up, never down.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def statement(privacy: Mapping[str, Any]) -> str:
-    """Say what is guaranteed, to whom, and on which assumptions.
+    """State what is guaranteed, against whom, and under which assumptions.
 
     The chance of a right guess between two equally likely neighbours is at most (e^epsilon + delta) / (1 + e^epsilon):
     add up the two inequalities by which a test's errors are bounded, P_FA + e^epsilon P_MD >= 1 - delta and its mirror
@@ -21,7 +21,7 @@ def statement(privacy: Mapping[str, Any]) -> str:
     Returns:
         Paragraphs, separated by an empty line.
     """
-    # By the papers' formula the noise costs something else than was asked for.
+    # With noise by the papers' formula, the real cost differs from the requested epsilon.
     epsilon = float(privacy["planned_epsilon" if privacy.get("calibration") == "paper" else "epsilon"])
     if not privacy["queries"]:
         paragraphs = [
@@ -35,13 +35,14 @@ def statement(privacy: Mapping[str, Any]) -> str:
         paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_figures(privacy), *_spent(privacy)]
     if privacy.get("labels_from_records"):
         paragraphs.append(
-            "Not covered: the labels. They were taken from the private training file without noise, so that which "
-            "labels there are shows in the texts. Name them in the task's file instead, from public knowledge."
+            "Not covered: the labels. They were taken from the private training file without noise, so the texts show "
+            "which labels occur there. Name the labels in the task's file instead, from public knowledge."
         )
     if privacy["simulation"]:
         paragraphs.append(
-            "This was a simulation: the records of all parties were on one machine, so nothing was hidden from whoever "
-            "ran it. What is said here of parties and coordinator holds where each party keeps its own records."
+            "This was a simulation: the records of all parties were on one machine, so nothing was hidden from the "
+            "person who ran it. The statements about parties and coordinator hold in a deployment, where each party "
+            "keeps its own records."
         )
     return "\n\n".join(paragraphs)
 
@@ -59,12 +60,12 @@ def show_delta(delta: float) -> str:
 
 
 def _unproven(privacy: Mapping[str, Any]) -> list[str]:
-    """No end-to-end guarantee; what is claimed of a noised choice, and what still holds of the other queries."""
+    """No end-to-end guarantee: the paper's claim for a noised choice, and the guarantee of the other queries."""
     names = privacy["unproven"]
     paragraphs = [
         (
             f"The released texts have no end-to-end guarantee (ε is infinite): {', '.join(names)} takes texts from the "
-            "parties that are written from private records, and nothing proves that they do not give a record away."
+            "parties that are written from private records, and there is no proof that these do not reveal a record."
         )
     ]
     delta = show_delta(float(privacy["delta"]))
@@ -74,14 +75,14 @@ def _unproven(privacy: Mapping[str, Any]) -> list[str]:
             continue
         paragraphs.append(
             f"{query['name']}: the method's paper claims ε = {show_epsilon(choice['claimed_epsilon'])} and δ = {delta} "
-            f"for its choice, which is not about the texts: it would hold if the {query['candidates']} candidates were "
-            "the same whatever the record, and they are written from it. Then one choice with this noise would cost "
-            f"ε = {show_epsilon(choice['epsilon_among_public_candidates'])}, and no δ."
+            f"for its choice. This claim is not about the texts: it would hold if the {query['candidates']} candidates "
+            "were the same for every record, but they are written from the record. With such candidates, one choice "
+            f"with this noise would cost ε = {show_epsilon(choice['epsilon_among_public_candidates'])}, and no δ."
         )
     proven = [query["name"] for query in privacy["queries"] if query["name"] not in names]
     if proven and math.isfinite(float(privacy["proven_epsilon"])):
         paragraphs.append(
-            f"What holds beside it: {', '.join(proven)}, and what is made from the answers to these alone, keep "
+            f"What is still guaranteed: {', '.join(proven)}, and everything computed from their answers alone, have "
             f"differential privacy with ε = {show_epsilon(privacy['proven_epsilon'])} and δ = {delta}."
         )
     return paragraphs
@@ -102,26 +103,26 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     if privacy["adjacency"]["unit"] == "user":
         most = privacy["adjacency"]["max_records"]
         unit, given = (
-            f"all records of any one user (of which at most {most} count) are there or not",
+            f"all records of any one user (of which at most {most} count)",
             "a given user's records were",
         )
     else:
-        unit, given = "any one record is there or not", "a given record was"
-    # Past e^20 the number says nothing to anybody, and past e^709 it is no floating-point number.
+        unit, given = "any one record", "a given record was"
+    # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
     factor = f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
     odds = 1 / (1 + math.exp(-epsilon))
     right = min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
     extra = f", apart from an additional probability of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
     first = (
         f"The parties' records are protected by differential privacy with ε = {show_epsilon(epsilon)} and "
-        f"δ = {show_delta(delta)}. Whether {unit}, no result of the run becomes more than {factor} as "
+        f"δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "
         f"probable{extra}."
     )
     second = (
-        "What this means: take somebody who knows everything else and must tell from the released texts whether "
-        f"{given} used, yes and no being equally likely. At worst that guess is right in {right:g} % of cases, where a "
-        "coin toss is right in 50 %. This is a limit for any attack, not a forecast of one. The smaller ε, the nearer "
-        "it is to the coin toss."
+        "What this means: suppose somebody knows everything else and has to guess from the released texts whether "
+        f"{given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; a coin "
+        "toss is right in 50 %. This is a limit for any attack, not a forecast of one. The smaller ε is, the closer "
+        "the limit is to the coin toss."
     )
     return [first, second]
 
@@ -142,13 +143,14 @@ def _how(privacy: Mapping[str, Any]) -> str:
         else "as long as no party tells the coordinator what it knows"
     )
     return (
-        f"How: {privacy['mechanism']}. Each party adds one part in {share} of the noise (as variance) to its answers. "
+        f"How: {privacy['mechanism']}. Each party adds 1/{share} of the noise variance to its answers. "
         f"Secure aggregation shows the coordinator only the sum over all parties that stayed, at least "
-        f"{privacy['assumed_survivors']} of {privacy['parties']}. That sum holds the whole noise {trusted}. "
+        f"{privacy['assumed_survivors']} of {privacy['parties']}. That sum contains the whole noise {trusted}. "
         + (
-            "The coordinator is trusted with nothing: parties sign their keys and whose answers are in the sum."
+            "The coordinator is not trusted: parties sign their keys and the list of parties whose answers are in the "
+            "sum."
             if privacy["aggregation"] == "secure, malicious coordinator"
-            else "The coordinator is assumed to follow the protocol, whatever it tries to learn from what it sees."
+            else "The coordinator is assumed to follow the protocol, but may try to learn from everything that it sees."
         )
         + _own(privacy)
         + _subsampled(privacy)
@@ -157,54 +159,54 @@ def _how(privacy: Mapping[str, Any]) -> str:
 
 
 def _subsampled(privacy: Mapping[str, Any]) -> str:
-    drawn = [query for query in privacy["queries"] if query.get("subsampling")]
+    subsampled = [query for query in privacy["queries"] if query.get("subsampling")]
     return "".join(
-        f" {query['name']}: each record takes part with probability {query['subsampling']['rate']:g}, which only its "
-        "party knows; against whoever learns that a record took part, the loss is larger than ε."
-        for query in drawn
+        f" {query['name']}: each record takes part with probability {query['subsampling']['rate']:g}, and only its "
+        "party knows whether it does; against anybody who learns that a record took part, the loss is larger than ε."
+        for query in subsampled
     )
 
 
 def _trained(privacy: Mapping[str, Any]) -> str:
     return "".join(
-        f" {query['name']}: each party trains a language model of its own in {query['steps']} steps, with "
-        f"{query['noise_multiplier']:.3g} times as much noise (as standard deviation) as one protected unit can move a "
-        "step; the texts are drawn from that model."
+        f" {query['name']}: each party trains its own language model in {query['steps']} steps. The standard deviation "
+        f"of the noise is {query['noise_multiplier']:.3g} times the largest change that one protected unit can make to "
+        "a step. The texts are sampled from that model."
         for query in privacy["queries"]
         if query.get("noise_multiplier")
     )
 
 
 def _own(privacy: Mapping[str, Any]) -> str:
-    own = [query["name"] for query in privacy["queries"] if not query["summed"]]
-    if not own:
+    names = [query["name"] for query in privacy["queries"] if not query["summed"]]
+    if not names:
         return ""
     return (
-        f" Not summed: {', '.join(own)}. There each party adds the whole noise itself, and the coordinator sees each "
-        "party's own answer."
+        f" Not summed: {', '.join(names)}. For these, each party adds the whole noise itself, and the coordinator sees "
+        "each party's own answer."
     )
 
 
 def _figures(privacy: Mapping[str, Any]) -> list[str]:
-    """Two figures beside the promise, where they differ from it: for the world, and by the papers' formula."""
+    """Figures that differ from the guaranteed one: against outsiders, without δ, and for the papers' formula."""
     paragraphs = []
     released = show_epsilon(privacy["released_epsilon"])
     if float(privacy["released_epsilon"]) < float(privacy["planned_epsilon"]):
         paragraphs.append(
-            f"Against the world, which knows nobody's noise, the released texts have ε = {released}. Against the "
-            f"coordinator and {_count(privacy['assumed_colluders'], 'colluding party', 'colluding parties')} a party's "
-            f"answers have ε = {show_epsilon(privacy['party_epsilon'])}."
+            f"Against outsiders, who know no party's noise, the released texts have ε = {released}. Against the "
+            f"coordinator and {_count(privacy['assumed_colluders'], 'colluding party', 'colluding parties')}, a "
+            f"party's answers have ε = {show_epsilon(privacy['party_epsilon'])}."
         )
     pure = privacy.get("pure_epsilon")
     if pure is not None and pure <= float(privacy["epsilon"]) * (1 + 1e-9):
         paragraphs.append(
-            f"It is pure: the same holds with ε = {show_epsilon(pure)} and no δ, but that a draw of noise is off by "
-            "less than 1e-30 in total variation."
+            f"The guarantee is pure: it also holds with ε = {show_epsilon(pure)} and no δ, except that each "
+            "draw of noise deviates from its distribution by less than 1e-30 in total variation."
         )
     if privacy["calibration"] == "paper":
         paragraphs.append(
             "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' "
-            f"sensitivity) for ε = {show_epsilon(privacy['epsilon'])}, for comparison alone. What it really costs is "
+            f"sensitivity) for ε = {show_epsilon(privacy['epsilon'])}, for comparison only. Its actual cost is "
             f"ε = {show_epsilon(privacy['planned_epsilon'])}."
         )
     return paragraphs
@@ -214,8 +216,8 @@ def _spent(privacy: Mapping[str, Any]) -> list[str]:
     spent, attempts = privacy["spent"], privacy.get("max_attempts", 1)
     if attempts > 1 and spent["queries_asked"] >= spent["queries_planned"]:
         sentence = (
-            f"The ε above pays for {attempts} attempts at each of {spent['queries_planned']} queries. What was asked "
-            f"cost ε = {show_epsilon(spent['epsilon'])}."
+            f"The ε above pays for {attempts} attempts at each of {spent['queries_planned']} queries. The queries "
+            f"asked cost ε = {show_epsilon(spent['epsilon'])}."
         )
         return [sentence]
     if spent["queries_asked"] >= spent["queries_planned"]:

@@ -151,13 +151,13 @@ def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_i
 
     parties = federation(tmp_path, forgetful, agreed, run="forgotten", retries=1, on_request=forget)
     parties.open()
-    assert parties._attempt == 1
+    assert parties._parties.attempt == 1
 
     strict = [service(tmp_path, party, limits=Limits(queries=())) for party in range(PARTIES)]
     parties = federation(tmp_path, strict, agreed, run="refused", retries=1)
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
         parties.open()
-    assert parties._attempt == 0
+    assert parties._parties.attempt == 0
 
 
 @pytest.mark.parametrize("attempts", [1, 2])

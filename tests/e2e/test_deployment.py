@@ -79,8 +79,16 @@ def test_a_stranger_with_a_key_of_its_own_is_not_let_in(deployed, tmp_path):
     stranger = tmp_path / "stranger"
     (tmp_path / "n.csv").write_text("text,label\nx,y\n")
     (tmp_path / "n.csv").chmod(0o600)
-    party("init", stranger, "--name", "S", "--records", tmp_path / "n.csv",
-          "--invitation", deployed.here / "invitation.json")  # fmt: skip
+    party(
+        "init",
+        stranger,
+        "--name",
+        "S",
+        "--records",
+        tmp_path / "n.csv",
+        "--invitation",
+        deployed.here / "invitation.json",
+    )
     said = party("roster", stranger, deployed.here / "roster.json", code=2)
     assert "expected one with this hospital's key" in said
     deployed.start("stranger", "caucus-party", "start", stranger, "--only", "relay")
@@ -134,8 +142,13 @@ def main(grid, context):
     )
     tried = subprocess.run(
         [sys.executable, "-c", attack, *map(str, secrets)],
-        user=account.pw_uid, group=account.pw_gid, extra_groups=[], capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        user=account.pw_uid,
+        group=account.pw_gid,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert tried.returncode == 0, tried.stderr
     assert not tried.stdout
     relay = deployed.child("h0", "relay")

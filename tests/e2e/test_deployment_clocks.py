@@ -88,7 +88,7 @@ def test_a_clock_that_is_ahead_by_seconds_or_hours(seconds, told, deployed, shif
     clock, started = shifted(seconds), time.monotonic()
     stood = with_clock(deployed, clock)
     door = deployed.here / "logs" / "front_door.log"
-    refusal = "a node is refused, for its key, which is not enrolled, or for its clock, which is"
+    refusal = "a node is refused: its key is not enrolled, or its clock is off; clock:"
     wait(lambda: re.search(f"{refusal} \\d+ s {told}", text(door)[stood:]), "the node is refused")
     checked = party("check", deployed.at(2), path=(clock,), code=2)
     measured(f"clock {abs(seconds)} s {told}: refused", started, checked)
@@ -147,7 +147,7 @@ def test_the_coordinators_clock(deployed, shifted, undisturbed):
     measured("coordinator 2 h ahead: no node", started, checked)
     assert "behind" in checked
     door = text(deployed.here / "logs" / "front_door.log")
-    assert "a node is refused, for its key, which is not enrolled, or for its clock, which is 7" in door
+    assert "a node is refused: its key is not enrolled, or its clock is off; clock: 7" in door
     line = deployed.run("coordinator", EXACT, "federation.timeout=20", code=1).splitlines()[-1]
     measured("coordinator 2 h ahead: run ends", started, line)
     deployed.down("coordinator")

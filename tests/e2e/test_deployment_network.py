@@ -82,8 +82,10 @@ def test_a_party_service_has_no_network(deployed):
         lines = (service / "net" / "dev").read_text().splitlines()[2:]
         assert [line.split(":")[0].strip() for line in lines] == ["lo"]
         assert text(service / "net" / "route").splitlines()[1:] == []
-        apart = {(service.parent / str(deployed.child(f"h{number}", each)) / "ns" / "net").readlink()
-                 for each in ("service", "supernode", "relay")}  # fmt: skip
+        apart = {
+            (service.parent / str(deployed.child(f"h{number}", each)) / "ns" / "net").readlink()
+            for each in ("service", "supernode", "relay")
+        }
         assert len(apart) == 2
 
 

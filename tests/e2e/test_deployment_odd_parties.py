@@ -92,9 +92,7 @@ def test_with_signatures_the_result_is_that_of_the_engine_in_process(deployed, t
     took = time.monotonic() - started
     whole(deployed, "signed", texts(tiny(tmp_path, *SMALL, EXACT, "secagg=malicious")))
     lines = [line for line in deployed.audit(0) if line["run"] == read_run(deployed, "signed")]
-    assert [line["request"] for line in lines] == [
-        "Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"
-    ]  # fmt: skip
+    assert [line["request"] for line in lines] == ["Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"]
     sys.stdout.write(
         f"\nmeasured | signed run of {len(lines)} phases | {took:.0f} s | seconds between: {phases(lines)}\n"
     )

@@ -180,8 +180,9 @@ def test_after_survivors_were_named_only_they_will_do(tmp_path, monkeypatch):
     opened = Federation._open
 
     def without_party_two(self):
-        opened(self)
-        self._joined -= {2}
+        joined = opened(self)
+        joined.parties -= {2}
+        return joined
 
     with monkeypatch.context() as patch:
         patch.setattr(Federation, "_open", without_party_two)

@@ -38,7 +38,10 @@ def test_a_party_trains_and_releases_texts_at_the_price_of_the_plan(changes, tmp
     assert privacy["spent"]["epsilon"] == privacy["planned_epsilon"] == pytest.approx(4.0, rel=1e-4)
     assert query["noise_multiplier"] == query["scale_grid"] / 4096 > 0.5
     assert privacy["mechanism"] == "DP-SGD with discrete Gaussian noise"
-    assert f"in 3 steps, with {query['noise_multiplier']:.3g} times as much noise" in privacy["statement"]
+    assert (
+        f"in 3 steps. The standard deviation of the noise is {query['noise_multiplier']:.3g} times"
+        in privacy["statement"]
+    )
     assert any(item.startswith("Training in floating point") for item in privacy["not_covered"])
     (entry,) = party(run)
     release = entry.release

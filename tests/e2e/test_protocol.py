@@ -178,9 +178,12 @@ def test_once_parties_were_named_the_sum_is_theirs_or_nobodys(tmp_path, secure):
             ask(None, None, lost, lost)
     else:
         Ledger(tmp_path / "coordinator.db").reserve(
-            run="run", index=0, plan_digest=agreed.digest(), query_digest=digest(query()),
+            run="run",
+            index=0,
+            plan_digest=agreed.digest(),
+            query_digest=digest(query()),
             release=agreed.answer_release(0),
-        )  # fmt: skip
+        )
         Ledger(tmp_path / "coordinator.db").survivors("run", 0, frozenset(range(4)))
     with pytest.raises(DropoutError, match=r"the same \[0, 1, 2, 3\]; got \[0, 2, 3\]"):
         ask(None, (m.Ask, "reply"), None, None)

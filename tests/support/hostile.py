@@ -24,7 +24,7 @@ SITE = """\
 import sys
 if any("flwr-serverapp" in word for word in sys.orig_argv):
     from pathlib import Path
-    from tests.e2e import hostile
+    from tests.support import hostile
     hostile.install(Path({folder!r}))
 """
 

@@ -152,7 +152,7 @@ def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path
         ("close", 9, {}),
         ("open", 1, {}),
     ],
-)  # fmt: skip
+)
 def test_events_that_do_not_fit_together_though_the_chain_holds(ledger, path, kind, position, body):
     last = ledger.events()[-1]
     text = ledger.events()[0].body if body is None else canonical(body)

@@ -26,8 +26,13 @@ KEY, FRESH = bytes([1]) * 32, bytes([2]) * 32
 
 def _ask(**changes):
     return {
-        "run": "r", "index": 0, "plan_digest": b"p" * 32, "query_digest": b"q" * 32, "release": RELEASE, **changes,
-    }  # fmt: skip
+        "run": "r",
+        "index": 0,
+        "plan_digest": b"p" * 32,
+        "query_digest": b"q" * 32,
+        "release": RELEASE,
+        **changes,
+    }
 
 
 @pytest.fixture
@@ -350,7 +355,7 @@ OPERATIONS = st.lists(
         st.tuples(st.just("forget"), RUN),
     ),
     max_size=25,
-)  # fmt: skip
+)
 
 
 @given(operations=OPERATIONS)

@@ -80,8 +80,16 @@ def test_a_child_sees_nothing_of_our_environment(supervised, monkeypatch):
     seen = until(lambda: log.exists() and log.read_text())
     names = set(eval(seen))
     assert names <= {
-        *processes.QUIET, "LANG", "LC_CTYPE", "OMP_NUM_THREADS", "PYTHONPATH", "TZ", "PATH", "HOME", "FLWR_HOME"
-    }  # fmt: skip
+        *processes.QUIET,
+        "LANG",
+        "LC_CTYPE",
+        "OMP_NUM_THREADS",
+        "PYTHONPATH",
+        "TZ",
+        "PATH",
+        "HOME",
+        "FLWR_HOME",
+    }
 
 
 def test_a_log_that_its_child_made_endless_is_shortened_all_the_same(tmp_path, monkeypatch):
@@ -119,7 +127,7 @@ def test_a_log_that_cannot_be_copied_is_cut(tmp_path, monkeypatch, caplog):
     (tmp_path / "logs").mkdir()
     log = tmp_path / "logs" / "child.log"
     log.write_text("ten bytes and more")
-    kept = processes._Kept(Child(name="child", command=("true",)), tmp_path)
+    kept = processes._Tended(Child(name="child", command=("true",)), tmp_path)
     kept.tend()
     kept.end()
     assert not log.read_bytes()

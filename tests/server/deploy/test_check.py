@@ -41,10 +41,15 @@ def test_the_defaults_lack_nothing(capsys):
 def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     code, lines = check(
-        capsys, *SMALL, "llm=anthropic", "embedding=pretrained", f"embedding.name_or_path={tmp_path}",
-        "evaluation.model=finetuned", "evaluation.checkpoint=nowhere/at-all",
+        capsys,
+        *SMALL,
+        "llm=anthropic",
+        "embedding=pretrained",
+        f"embedding.name_or_path={tmp_path}",
+        "evaluation.model=finetuned",
+        "evaluation.checkpoint=nowhere/at-all",
         f"evaluation.vocabulary={tmp_path}/terms.txt",
-    )  # fmt: skip
+    )
     assert code == 1
     missing = [line for line in lines if line.startswith("MISSING")]
     assert any("ANTHROPIC_API_KEY" in line for line in missing)
@@ -61,16 +66,19 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
     writer = tiny_writer(tmp_path / "writer", ("a card",))
     encoder = tiny_transformer(tmp_path / "encoder")
     chosen = [
-        *SMALL, "llm=local", f"llm.models.local.model={writer}", "embedding=pretrained",
+        *SMALL,
+        "llm=local",
+        f"llm.models.local.model={writer}",
+        "embedding=pretrained",
         f"embedding.name_or_path={encoder}",
-    ]  # fmt: skip
+    ]
     code, lines = check(capsys, "--json", *chosen)
     told = json.loads("\n".join(lines))
     assert (code, told["ready"]) == (0, True)
     by_part = {part["part"]: part for part in told["parts"]}
     assert len(by_part["encoder"]["digest"]) == 64
     assert by_part["language model"]["digest"].startswith("local/")
-    assert by_part["language model"]["said"] == "on this machine"
+    assert by_part["language model"]["detail"] == "on this machine"
 
     bare = tiny_bert(tmp_path / "bert")
     code, lines = check(capsys, *SMALL, "llm=local", f"llm.models.local.model={bare}")

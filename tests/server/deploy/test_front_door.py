@@ -74,8 +74,8 @@ def test_a_node_that_is_refused_is_told_of_with_what_its_clock_says(caplog):
         return httpx.Response(401, headers={"date": "Thu, 01 Jan 1970 00:00:00 GMT"})
 
     signed = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
-    for time_signed, told in ((signed, "720[01] s behind this machine's"), ("soon", "not told")):
+    for time_signed, told in ((signed, "720[01] s behind this machine's"), ("soon", "not given")):
         answer, _ = asked("POST", "/v1/fleet/activate-node", headers={"flwr-timestamp": time_signed}, behind=refuses)
         assert answer.status_code == 401
         assert "date" not in answer.headers  # uvicorn writes one, of this machine's clock
-        assert re.search(f"a node is refused, for its key, .* or for its clock, which is {told}", caplog.text)
+        assert re.search(f"a node is refused: its key is not enrolled, or its clock is off; clock: {told}", caplog.text)

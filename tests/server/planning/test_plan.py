@@ -117,7 +117,7 @@ def test_the_papers_calibration_states_what_it_really_costs():
     assert f"{query['scale']:.2f}" == "9.69"
     assert (facts["epsilon"], facts["calibration"]) == (4.0, "paper")
     assert f"{facts['planned_epsilon']:.3f}" == "1.287"
-    assert "What it really costs is ε = 1.287." in facts["statement"]
+    assert "Its actual cost is ε = 1.287." in facts["statement"]
 
 
 @pytest.mark.parametrize("changes", [{}, {"colluders": 1}, {"max_dropouts": 1, "colluders": 1}, {"parties": 1}])

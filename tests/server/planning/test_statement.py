@@ -74,7 +74,7 @@ def test_pure_privacy_has_no_extra_probability():
 def test_user_level_speaks_of_users():
     fields = privacy(adjacency={"relation": "add or remove", "unit": "user", "max_records": 8})
     assert "all records of any one user (of which at most 8 count)" in statement(fields)
-    assert any("At most 8 records of one count" in item for item in not_covered(fields))
+    assert any("At most 8 records of one user count" in item for item in not_covered(fields))
     assert "People with several records" not in headings(fields)
 
 
@@ -106,20 +106,20 @@ def test_without_aggregation_no_mask_is_spoken_of():
 
 def test_two_figures_are_told_where_they_differ():
     told = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
-    assert "Against the world, which knows nobody's noise, the released texts have ε = 3.013." in told
-    assert "the coordinator and 1 colluding party a party's answers have ε = 4." in told
-    assert "Against the world" not in statement(privacy())
+    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in told
+    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in told
+    assert "Against outsiders" not in statement(privacy())
 
 
 def test_the_papers_noise_is_said_to_cost_what_it_does():
     told = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
-    assert "What it really costs is ε = 1.287." in told
-    assert "really costs" not in statement(privacy())
+    assert "Its actual cost is ε = 1.287." in told
+    assert "actual cost" not in statement(privacy())
 
 
 def test_answers_of_a_partys_own_are_named():
     queries = [{"name": "votes", "summed": True}, {"name": "the range of lengths", "summed": False}]
-    assert "Not summed: the range of lengths. There each party adds the whole noise itself" in statement(
+    assert "Not summed: the range of lengths. For these, each party adds the whole noise itself" in statement(
         privacy(queries=queries)
     )
     assert "Not summed" not in statement(privacy())
@@ -140,12 +140,12 @@ def test_texts_without_proof_are_no_guarantee():
     assert "claims ε = 4 and δ = 1e-5 for its choice" in told
     assert "would cost ε = 1.955, and no δ" in told
     assert "protected by differential privacy" not in told
-    assert "What holds beside it" not in told
+    assert "What is still guaranteed" not in told
     assert "The private records" in headings(fields)
     assert "texts from seeds are written from them" in not_covered(fields)[0]
     votes = {"name": "votes", "summed": True}
     mixed = privacy(queries=[seeds, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=2.0)
-    assert "beside it: votes, and what" in statement(mixed)
+    assert "What is still guaranteed: votes, and everything computed from their answers alone" in statement(mixed)
     assert "with ε = 2 and δ = 1e-5." in statement(mixed)
     bare = {"name": "seeds", "summed": False, "choice": dict.fromkeys(choice, math.inf)}
     unnoised = privacy(queries=[bare, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=math.inf)
@@ -193,7 +193,7 @@ def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
     drawn = {**privacy()["queries"][0], "subsampling": {"rate": 0.8, "redrawn": False}}
     for aggregation in ("none", "secure, semi-honest coordinator"):
         said = statement(privacy(queries=[drawn], aggregation=aggregation))
-        assert "takes part with probability 0.8, which only its party knows" in said
+        assert "takes part with probability 0.8, and only its party knows whether it does" in said
 
 
 def test_labels_taken_from_private_records_are_named():

@@ -1,0 +1,146 @@
+"""One exchange with the parties of a run: a request to each, the replies, and why parties are missing.
+
+Each message is put into an envelope that names its place in the run. A reply counts only if it comes back in the same
+place and is of the expected kind. A party that sends anything else, or nothing, is left out of the exchange. The reason
+is logged and is part of the error if too few parties remain.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import TypeVar
+
+from common import messages as m
+from common import wire
+from common.domain import PartyId
+from common.errors import DropoutError, ProtocolError
+from common.plan.plan import Plan
+from server.federation.network import Network
+
+log = logging.getLogger("caucus.ask")
+
+_SILENT = "did not answer"
+_RESTARTED = {_SILENT, f"refused: {m.Reason.OUT_OF_ORDER.name}"}
+"""Reasons seen while a party restarts (silent) and after it has restarted (it knows no run)."""
+
+Body = TypeVar("Body")
+
+
+class Parties:
+    """The parties of one run, as the coordinator reaches them.
+
+    Args:
+        network: Transport of the parcels.
+        plan: The agreed plan.
+        run: Identity of the run.
+
+    Attributes:
+        attempt: Number of the current set-up, from 0; -1 before the first.
+    """
+
+    def __init__(self, *, network: Network, plan: Plan, run: str) -> None:
+        self.attempt = -1
+        self._network = network
+        self._plan = plan
+        self._run = run
+        self._reasons: dict[PartyId, str] = {}
+
+    def begin_setup(self) -> None:
+        """Number the messages that follow as those of a new set-up."""
+        self.attempt += 1
+        self._reasons.clear()
+
+    def begin_query(self) -> None:
+        """Forget why parties were missing before this query."""
+        self._reasons.clear()
+
+    def may_return(self) -> bool:
+        """Whether a missing party restarts, or has just restarted; any other refusal would come again."""
+        return bool(_RESTARTED & set(self._reasons.values()))
+
+    def join(self, request: m.Open | m.Close, kind: type[Body], *, needed: int, index: int) -> dict[PartyId, Body]:
+        """Send one request to every node; the replies tell which party each node is.
+
+        Args:
+            request: The same for all.
+            kind: Expected type of the replies.
+            needed: Minimum number of such replies.
+            index: Number of the query in the plan.
+
+        Returns:
+            Party to its reply.
+
+        Raises:
+            DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
+        """
+        replies = self._network.join(wire.pack(self._envelope(0, request, index=index)), self._plan.parties)
+        silent = set(range(self._plan.parties)) - replies.keys()
+        return self._read(replies, silent, kind, needed=needed, index=index, where=type(request).__name__.lower())
+
+    def exchange(
+        self, requests: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int
+    ) -> dict[PartyId, Body]:
+        """Send each party its request; arguments, result and error are otherwise those of `join`."""
+        parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
+        replies = self._network.exchange(parcels)
+        silent = requests.keys() - replies.keys()
+        where = f"query {index}, {kind.__name__}"
+        return self._read(replies, silent, kind, needed=needed, index=index, where=where)
+
+    def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
+        return m.Envelope(
+            run=self._run,
+            party=party,
+            plan_digest=self._plan.digest(),
+            index=index,
+            attempt=self.attempt,
+            body=body,
+        )
+
+    def _read(
+        self,
+        replies: Mapping[PartyId, m.Parcel],
+        silent: set[PartyId],
+        kind: type[Body],
+        *,
+        needed: int,
+        index: int,
+        where: str,
+    ) -> dict[PartyId, Body]:
+        self._reasons |= dict.fromkeys(silent, _SILENT)
+        bodies: dict[PartyId, Body] = {}
+        for party, parcel in sorted(replies.items()):
+            try:
+                reply = wire.unpack(parcel)
+            except ProtocolError as error:
+                self._reasons[party] = f"unreadable reply: {error}"
+                continue
+            place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
+            match reply.body:
+                case m.Refusal(reason):
+                    self._reasons[party] = f"refused: {reason.name}{self._compared(reason)}"
+                case kind() if place == (self._run, party, self._plan.digest(), index, self.attempt):
+                    bodies[party] = reply.body
+                case _:
+                    self._reasons[party] = f"out of place: {type(reply.body).__name__}"
+        for party, why in self._reasons.items():
+            log.warning("party %d %s", party, why)
+        if len(bodies) < needed:
+            reasons = ", ".join(f"party {party} {why}" for party, why in sorted(self._reasons.items()))
+            raise DropoutError(
+                "too few parties take part",
+                expected=f"at least {needed} of {self._plan.parties}",
+                got=f"{len(bodies)}" + (f" ({reasons})" if reasons else ""),
+                where=where,
+                do="See the logs of those that are missing; then resume, or plan for more dropouts",
+            )
+        return bodies
+
+    def _compared(self, reason: m.Reason) -> str:
+        """The coordinator's side of the comparison that led to a refusal, as far as it is known here."""
+        match reason:
+            case m.Reason.ENCODER:
+                return f", not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
+            case m.Reason.IDENTITY if self._plan.malicious:
+                return f", not {self._plan.roster[:16]}: rosters are compared, and signatures by their keys"
+            case _:
+                return ""
