@@ -9,17 +9,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol
 
 from common.errors import ProviderError
 from common.validate import positive
 from server.llm.base import Arrived, Reply, Request
-from server.llm.remote.chat import Chat, Completion, MalformedError, RemoteSettings
+from server.llm.remote.chat import Chat, Completion, MalformedError
 from server.llm.remote.provider import Remote
-from server.llm.remote.retry import Clock, Retries, trouble
+from server.llm.remote.retry import Retries, trouble
 from server.llm.remote.tokens import counted, read, worst
 from server.llm.render import render
-from server.llm.spending import Price, Spending, Usage
+from server.llm.spending import Spending, Usage
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
 _NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
@@ -39,37 +39,27 @@ class MessageBatches:
     """One model, asked by batches.
 
     Args:
-        name: How reports and candidates name it.
-        chat: How its requests look.
+        chat: Protocol of its server, with the model's settings; of these only retries, price and clock matter here.
         one_by_one: The same model asked request by request: for the check, the forecast and the identity.
-        poll: Seconds between looks at a batch.
-        folder: For the notes; None keeps none.
-        spending: The run's account; None: one of its own, without cap.
-        layer: See `Remote`; of it retries, price and clock.
+        poll: Seconds between two requests for the status of a batch.
+        folder: Folder of the notes; None keeps none.
+        spending: Account of the run; None: one of its own, without cap.
     """
 
     remote = True
 
     def __init__(
-        self,
-        *,
-        name: str,
-        chat: BatchChat,
-        one_by_one: Remote,
-        poll: float,
-        folder: Path | None,
-        spending: Spending | None = None,
-        **layer: Unpack[RemoteSettings],
+        self, *, chat: BatchChat, one_by_one: Remote, poll: float, folder: Path | None, spending: Spending | None = None
     ) -> None:
         positive(poll=poll)
-        self.name = name
+        self.name = one_by_one.name
         self.identity = one_by_one.identity
         self.check, self.estimate = one_by_one.check, one_by_one.estimate
         self._chat, self._poll = chat, poll
-        self._clock = layer.get("clock") or Clock()
-        self._retries = Retries(most=layer.get("retries", 6))
-        price = layer.get("price")
-        self._price = Price(**price) if price else None
+        self._max_tokens = chat.settings.max_tokens
+        self._clock = chat.settings.clock
+        self._retries = Retries(most=chat.settings.retries)
+        self._price = chat.settings.token_price()
         self._spending = spending or Spending()
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
 
@@ -122,7 +112,7 @@ class MessageBatches:
         """As many requests as the cap allows, each with the most it can use; the first that it does not, and why."""
         held: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
-            most = worst(render(request), self._chat.max_tokens)
+            most = worst(render(request), self._max_tokens)
             verdict = self._spending.hold(most, self._price)
             if verdict != "held":
                 return held, most, verdict
@@ -150,7 +140,7 @@ class MessageBatches:
             if request is None:
                 self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
                 continue
-            found = counted(found, request, self._chat.max_tokens) if found.text else found
+            found = counted(found, request, self._max_tokens) if found.text else found
             self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
             tell(key, read(found, request))
         self._notes.drop(batch)
@@ -179,7 +169,7 @@ class MessageBatches:
                         f"the language model {self.name} takes no batch",
                         expected="a batch that ends",
                         got=found.said,
-                        where=self._chat.model,
+                        where=self._chat.settings.model,
                         do=found.do,
                     ) from error
                 await self._clock.sleep(self._retries.wait(attempt, found.wait, self._clock.chance()))
