@@ -16,7 +16,7 @@ from common.validate import positive
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion, MalformedError
 from server.llm.remote.provider import Remote
-from server.llm.remote.retry import Retries, trouble
+from server.llm.remote.retry import Retries, failure_of
 from server.llm.remote.tokens import counted, read, worst
 from server.llm.render import render
 from server.llm.spending import Spending, Usage
@@ -75,21 +75,21 @@ class MessageBatches:
         by_key = dict(zip(keys, requests, strict=True))
         replies: dict[str, Reply] = {}
 
-        def tell(key: str, reply: Reply) -> None:
+        def deliver(key: str, reply: Reply) -> None:
             replies[key] = reply
             if arrived is not None:
                 for place in (place for place, own in enumerate(keys) if own == key):
                     arrived(place, reply)
 
-        asyncio.run(self._all(by_key, tell))
+        asyncio.run(self._all(by_key, deliver))
         return [replies.get(key, _NO_REPLY) for key in keys]
 
-    async def _all(self, by_key: Mapping[str, Request], tell: Callable[[str, Reply], None]) -> None:
+    async def _all(self, by_key: Mapping[str, Request], deliver: Callable[[str, Reply], None]) -> None:
         left = dict(by_key)
         async with self._chat.client() as client:
             for batch, keys in self._notes.under_way():
                 if left.keys() & set(keys):
-                    await self._collect(client, batch, left, {}, tell)
+                    await self._collect(client, batch, left, {}, deliver)
             while left:
                 held, refused, verdict = self._hold(left)
                 sent = list(held)
@@ -101,7 +101,7 @@ class MessageBatches:
                 try:
                     created = await self._patiently(partial(self._send, client, sent, by_key))
                     self._notes.add(created.id, sent)
-                    await self._collect(client, created.id, left, held, tell)
+                    await self._collect(client, created.id, left, held, deliver)
                 finally:
                     for most in held.values():
                         self._spending.settle(self.name, most, None, self._price)
@@ -129,7 +129,7 @@ class MessageBatches:
         batch: str,
         left: dict[str, Request],
         held: dict[str, Usage],
-        tell: Callable[[str, Reply], None],
+        deliver: Callable[[str, Reply], None],
     ) -> None:
         """Wait for a batch to end, then read its results; those that nobody asks for any more are paid for too."""
         while (await self._patiently(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
@@ -142,7 +142,7 @@ class MessageBatches:
                 continue
             found = counted(found, request, self._max_tokens) if found.text else found
             self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
-            tell(key, read(found, request))
+            deliver(key, read(found, request))
         self._notes.drop(batch)
 
     async def _results(self, client: Any, batch: str) -> list[Any]:  # noqa: ANN401
@@ -163,16 +163,16 @@ class MessageBatches:
             try:
                 return await ask()
             except self._chat.errors as error:
-                found = trouble(error, date=self._clock.date())
-                if found.kind != "again" or attempt == self._retries.most:
+                failure = failure_of(error, date=self._clock.date())
+                if failure.kind != "again" or attempt == self._retries.most:
                     raise ProviderError(
                         f"the language model {self.name} takes no batch",
                         expected="a batch that ends",
-                        got=found.said,
+                        got=failure.summary,
                         where=self._chat.settings.model,
-                        do=found.do,
+                        do=failure.do,
                     ) from error
-                await self._clock.sleep(self._retries.wait(attempt, found.wait, self._clock.chance()))
+                await self._clock.sleep(self._retries.wait(attempt, failure.wait, self._clock.chance()))
         raise AssertionError
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from common.errors import ProviderError
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Failure, RateLimiter, Retries, trouble
+from server.llm.remote.retry import Failure, RateLimiter, Retries, failure_of
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.render import render
 from server.llm.spending import Spending, Usage
@@ -75,8 +75,8 @@ class Remote:
             return []
         job = Job(requests=requests, todo=deque(range(len(requests))), arrived=arrived)
         asyncio.run(self._all(job))
-        if job.stop is None and job.trouble is not None and not self._answered:
-            job.stop = self._broken(job.trouble)
+        if job.stop is None and job.failure is not None and not self._answered:
+            job.stop = self._broken(job.failure)
         if job.stop is not None:
             raise job.stop
         return job.replies
@@ -125,39 +125,39 @@ class Remote:
             try:
                 completion = await self._chat.complete(client, *prompt, request)
             except self._chat.errors as error:
-                found = trouble(error, date=self._clock.date())
-                if found.kind != "again":
+                failure = failure_of(error, date=self._clock.date())
+                if failure.kind != "again":
                     break
-                if attempt == self._retries.most or (found.wait or 0) > self._retries.patience:
+                if attempt == self._retries.most or (failure.wait or 0) > self._retries.patience:
                     break
-                await self._pause(attempt, found)
+                await self._pause(attempt, failure)
             else:
                 self._answered += 1
                 self._lost_in_a_row = 0
                 completion = counted(completion, request, self._max_tokens)
                 self._limiter.used(completion.usage.tokens - expected)
                 return completion
-        return self._lost(job, found)
+        return self._lost(job, failure)
 
-    async def _pause(self, attempt: int, found: Failure) -> None:
-        seconds = self._retries.wait(attempt, found.wait, self._clock.chance())
-        if found.wait is not None:
+    async def _pause(self, attempt: int, failure: Failure) -> None:
+        seconds = self._retries.wait(attempt, failure.wait, self._clock.chance())
+        if failure.wait is not None:
             self._limiter.pause(seconds)  # what holds for one request holds for all
         else:
             await self._clock.sleep(seconds)
 
-    def _lost(self, job: "Job", found: Failure) -> Completion | None:
+    def _lost(self, job: "Job", failure: Failure) -> Completion | None:
         """One item is lost, or the whole model."""
-        if found.kind == "hopeless" or (found.wait or 0) > self._retries.patience:
-            job.stop = job.stop or self._broken(found)
+        if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
+            job.stop = job.stop or self._broken(failure)
             return None
-        if found.kind == "filtered":
-            return Completion(text="", usage=Usage(), loss=found.kind)
-        job.trouble = found
+        if failure.kind == "filtered":
+            return Completion(text="", usage=Usage(), loss=failure.kind)
+        job.failure = failure
         self._lost_in_a_row += 1
         if self._lost_in_a_row >= max(_MOST_LOST_IN_A_ROW, 2 * self._concurrency):
-            job.stop = job.stop or self._broken(found)
-        return Completion(text="", usage=Usage(), loss="failed" if found.kind == "again" else found.kind)
+            job.stop = job.stop or self._broken(failure)
+        return Completion(text="", usage=Usage(), loss="failed" if failure.kind == "again" else failure.kind)
 
     async def _check_model(self) -> None:
         async with self._chat.client() as client:
@@ -167,23 +167,23 @@ class Remote:
                 except self._chat.errors as error:
                     if getattr(error, "status_code", None) == _NOT_FOUND and not self._chat.model_is_unknown(error):
                         return
-                    found = trouble(error, date=self._clock.date())
-                    wait = self._retries.wait(attempt, found.wait, self._clock.chance())
-                    if found.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
-                        raise self._broken(found) from error
+                    failure = failure_of(error, date=self._clock.date())
+                    wait = self._retries.wait(attempt, failure.wait, self._clock.chance())
+                    if failure.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
+                        raise self._broken(failure) from error
                     await self._clock.sleep(wait)
                 else:
                     return
 
-    def _broken(self, found: Failure) -> ProviderError:
+    def _broken(self, failure: Failure) -> ProviderError:
         # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
-        wait = f", asks to wait {found.wait:.0f} s" if found.wait else ""
+        wait = f", asks to wait {failure.wait:.0f} s" if failure.wait else ""
         return ProviderError(
             f"the language model {self.name} does not answer",
             expected="a completion",
-            got=found.said + wait,
+            got=failure.summary + wait,
             where=self._chat.settings.model,
-            do=found.do,
+            do=failure.do,
         )
 
 
@@ -195,7 +195,7 @@ class Job:
     todo: deque[int]
     arrived: Callable[[int, Reply], None] | None
     stop: ProviderError | None = None
-    trouble: Failure | None = None
+    failure: Failure | None = None
     replies: list[Reply] = field(init=False)
 
     def __post_init__(self) -> None:

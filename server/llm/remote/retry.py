@@ -50,43 +50,45 @@ class Failure:
 
     Attributes:
         kind: "again", "hopeless", or what an item is lost as (`server.llm.base.LOSSES`).
-        said: The kind of error and its status, nothing that might quote a prompt.
+        summary: The kind of error and its status, nothing that might quote a prompt.
         wait: Seconds that the server asked to wait, if it did.
         do: What the reader can do about it.
     """
 
     kind: str
-    said: str
+    summary: str
     wait: float | None = None
     do: str = "check the key, the model's name, the account's limits and the network; replies so far are kept"
 
 
-def trouble(  # noqa: PLR0911 one for each line of the table above
+def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Read an SDK's error: both have `status_code`, `response` and `body` where a server answered.
+    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` where a server answered.
 
     Args:
         error: What the SDK raised.
         date: Seconds since 1970 now.
     """
     status = getattr(error, "status_code", None)
-    said = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
+    summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
     if status is None:
         if isinstance(error, ValueError):
-            return Failure(kind="malformed", said=said)
-        return Failure(kind="again", said=said, do="check the network, base_url and the proxy in HTTPS_PROXY")
+            return Failure(kind="malformed", summary=summary)
+        return Failure(kind="again", summary=summary, do="check the network, base_url and the proxy in HTTPS_PROXY")
     told = str(getattr(error, "body", "")).lower()
     if any(word in told for word in _NO_CREDIT):
-        return Failure(kind="hopeless", said=f"{said}, no credit or quota left", do="top up the account, then go on")
+        return Failure(
+            kind="hopeless", summary=f"{summary}, no credit or quota left", do="top up the account, then go on"
+        )
     if status in _AGAIN or status >= _SERVER:
-        return Failure(kind="again", said=said, wait=_retry_after(error, date))
+        return Failure(kind="again", summary=summary, wait=_retry_after(error, date))
     if any(word in told for word in _TOO_LONG):
         do = "show fewer exemplars (method.shots), ask for fewer or shorter texts, or take a model of longer context"
-        return Failure(kind="too long", said=f"{said}, prompt too long", do=do)
+        return Failure(kind="too long", summary=f"{summary}, prompt too long", do=do)
     if any(word in told for word in _FILTERED):
-        return Failure(kind="filtered", said=f"{said}, content filter")
-    return Failure(kind="hopeless" if status in _HOPELESS else "failed", said=said)
+        return Failure(kind="filtered", summary=f"{summary}, content filter")
+    return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,15 +155,15 @@ class RateLimiter:
 
 def _retry_after(error: Exception, date: float) -> float | None:
     """Seconds of a Retry-After header, which holds seconds or a date; None without one that can be read."""
-    said = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-    if said is None:
+    summary = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+    if summary is None:
         return None
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(summary))
     except ValueError:
         pass
     try:
-        then = parsedate_to_datetime(said)
+        then = parsedate_to_datetime(summary)
     except ValueError:
         return None
     return max(0.0, (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - date)
