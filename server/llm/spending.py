@@ -125,9 +125,10 @@ class Spending:
     def __init__(
         self, *, path: Path | None = None, max_cost: float | None = None, max_tokens: float | None = None
     ) -> None:
-        for name, cap in (("llm.max_cost", max_cost), ("llm.max_tokens", max_tokens)):
-            if cap is not None:
-                positive(**{name: cap})
+        if max_cost is not None:
+            positive(section="llm", max_cost=max_cost)
+        if max_tokens is not None:
+            positive(section="llm", max_tokens=max_tokens)
         self.max_cost, self.max_tokens = max_cost, max_tokens
         self.prices: dict[str, Price | None] = {}
         self._path = path

@@ -69,7 +69,7 @@ class ChatCompletions:
 
     def __post_init__(self) -> None:
         """Refuse an unknown name of the length field."""
-        one_of(("max_completion_tokens", "max_tokens"), length_field=self.length_field)
+        one_of("length_field", self.length_field, among=("max_completion_tokens", "max_tokens"))
 
     @property
     def identity(self) -> str:
