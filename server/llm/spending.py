@@ -69,7 +69,7 @@ class Price:
         at_least(0, input=self.input, output=self.output, cached=self.cached or 0, kept=self.kept or 0)
 
     def of(self, usage: Usage) -> float:
-        """What so many tokens cost."""
+        """Cost of this usage."""
         cached = self.input if self.cached is None else self.cached
         kept = self.input if self.kept is None else self.kept
         money = usage.input * self.input + usage.cached * cached + usage.kept * kept + usage.output * self.output
@@ -78,7 +78,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """What one model was paid for.
+    """Payments to one model.
 
     Attributes:
         replies: How many.

@@ -1,7 +1,7 @@
 """Message Batches: all requests of a round at once, at half the price, within a day.
 
-A batch that was sent is noted on disk under its requests' names, so that a run that was killed while it waited collects
-it in place of paying again. (If it is killed between the server's receipt and the note, that batch is lost.)
+A batch is noted on disk with the keys of its requests, so that a run that was killed while waiting collects its results
+instead of paying again. (If the run is killed between the server's receipt and the note, the batch is lost.)
 """
 
 import asyncio
@@ -109,7 +109,7 @@ class MessageBatches:
                     left.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """As many requests as the cap allows, each with the most it can use; the first that it does not, and why."""
+        """The requests that the cap allows, each with its maximum usage; the first that it forbids, and the verdict."""
         held: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(render(request), self._max_tokens)
@@ -131,25 +131,26 @@ class MessageBatches:
         held: dict[str, Usage],
         deliver: Callable[[str, Reply], None],
     ) -> None:
-        """Wait for a batch to end, then read its results; those that nobody asks for any more are paid for too."""
+        """Wait for a batch to end, then read its results; those that are no longer requested are paid for too."""
         while (await self._patiently(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
             await self._clock.sleep(self._poll)
         for line in await self._patiently(partial(self._results, client, batch)):
             key, request = line.custom_id, left.pop(line.custom_id, None)
-            found = self._read(line.result)
+            completion = self._read(line.result)
             if request is None:
-                self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
+                self._spending.settle(self.name, held.pop(key, None), completion.usage, self._price)
                 continue
-            found = counted(found, request, self._max_tokens) if found.text else found
-            self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
-            deliver(key, read(found, request))
+            if completion.text:
+                completion = counted(completion, request, self._max_tokens)
+            self._spending.settle(self.name, held.pop(key, None), completion.usage, self._price)
+            deliver(key, read(completion, request))
         self._notes.drop(batch)
 
     async def _results(self, client: Any, batch: str) -> list[Any]:  # noqa: ANN401
         return [line async for line in await client.messages.batches.results(batch)]
 
     def _read(self, result: Any) -> Completion:  # noqa: ANN401
-        """Of a result: succeeded, errored, expired or cancelled."""
+        """Completion of one result, which has succeeded, errored, expired or been cancelled."""
         if result.type != "succeeded":
             return Completion(text="", usage=Usage(), loss="failed")
         try:
@@ -158,7 +159,7 @@ class MessageBatches:
             return Completion(text="", usage=Usage(), loss="malformed")
 
     async def _patiently(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """One call of the service, tried again by the policy that all requests have."""
+        """One call of the service, with the retry policy of all requests."""
         for attempt in range(self._retries.most + 1):
             try:
                 return await ask()
@@ -177,7 +178,7 @@ class MessageBatches:
 
 
 class _Notes:
-    """Batches under way, with the names of their requests."""
+    """Batches under way, with the keys of their requests."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

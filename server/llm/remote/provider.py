@@ -4,8 +4,8 @@
                           |  cap reached       ^        |
                           stop                 |_ again _|  hopeless: stop
 
-A stop starts nothing new; what is under way is finished and told, so that a cache keeps it. Only the requests of one
-call run side by side in one event loop, in the thread that called; whoever has several models calls them in threads.
+After a stop no request starts; those under way are finished and delivered, so that a cache keeps them. The requests of
+one call run concurrently in one event loop, in the calling thread; several models need several threads.
 """
 
 import asyncio
@@ -90,14 +90,14 @@ class Remote:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
     async def _work(self, client: Any, job: "Job") -> None:  # noqa: ANN401
-        """One of `concurrency` workers: takes requests until there are none or something stops them all."""
+        """One of `concurrency` workers: takes requests until none are left or all stop."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
             prompt = render(job.requests[place])
             most = worst(prompt, self._max_tokens)
-            while (held := self._spending.hold(most, self._price)) == "wait" and job.stop is None:
+            while (verdict := self._spending.hold(most, self._price)) == "wait" and job.stop is None:
                 await self._clock.sleep(_LOOK_AGAIN_S)
-            if held != "held":
+            if verdict != "held":
                 job.stop = job.stop or self._spending.exhausted(self.name, most, self._price)
                 return
             completion = None
@@ -116,7 +116,7 @@ class Remote:
         prompt: tuple[str, str],
         request: Request,
     ) -> Completion | None:
-        """Until it is answered, lost, or everything stops (None)."""
+        """Ask until the request is answered or lost; None if all requests stop."""
         expected = sum(estimate(request, self._max_tokens))
         for attempt in range(self._retries.most + 1):
             await self._limiter.enter(expected)
@@ -142,12 +142,12 @@ class Remote:
     async def _pause(self, attempt: int, failure: Failure) -> None:
         seconds = self._retries.wait(attempt, failure.wait, self._clock.chance())
         if failure.wait is not None:
-            self._limiter.pause(seconds)  # what holds for one request holds for all
+            self._limiter.pause(seconds)  # the server's wait applies to all requests
         else:
             await self._clock.sleep(seconds)
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
-        """One item is lost, or the whole model."""
+        """Give up one item, or the whole model."""
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(failure)
             return None
