@@ -80,7 +80,7 @@ class Desk:
     """
 
     def __init__(self, folder: Path, *, approval: str, records: Path, key: bytes) -> None:
-        validate.one_of(MODES, approval=approval)
+        validate.one_of("approval", approval, among=MODES)
         (folder / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._auto = approval == "auto"

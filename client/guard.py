@@ -64,7 +64,7 @@ class Limits:
         validate.at_least(0, colluders=self.colluders)
         object.__setattr__(self, "queries", tuple(self.queries))
         for kind in self.queries:
-            validate.one_of(KINDS, queries=kind)
+            validate.one_of("queries", kind, among=KINDS)
         for name, value in (("max_epsilon", self.max_epsilon), ("lifetime_epsilon", self.lifetime_epsilon)):
             if value is not None and not value > 0:
                 raise ConfigError(name, expected="a number > 0", got=value)

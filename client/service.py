@@ -101,7 +101,7 @@ class PartyService:
         roster: Roster | None = None,
         desk: Desk | None = None,
     ) -> None:
-        if not getattr(encoder, "local", True):
+        if not encoder.runs_here:
             raise ConfigError(
                 "encoder of a party", expected="one that runs here: private text is never sent anywhere",
                 got=type(encoder).__name__, do="Choose embedding=pretrained, or another that is computed locally",

@@ -1,26 +1,26 @@
 """Every exception that Caucus raises on purpose.
 
     CaucusError
-    ├── InputError             something given to us is wrong; the message says what to do
+    ├── InputError             wrong input; the message says what to do
     │   ├── ConfigError        a configuration value
     │   ├── DataError          a data file (the message holds path and line, never text)
-    │   ├── PlanError          a privacy plan that cannot be made, or is not the one that was agreed
+    │   ├── PlanError          a privacy plan that cannot be made, or differs from the agreed one
     │   ├── ProviderError      a language model that fails or returns too little
     │   ├── CheckpointError    a run folder that cannot be resumed
     │   └── LedgerError        a ledger that was edited, is damaged or cannot be written
     ├── ProtocolError          a message that is malformed, out of order, replayed or unplanned
-    │   ├── ReplayError        a step or a message for the second time, or after its time
-    │   ├── MembershipError    from or about a party that takes no part, or not from all that do
+    │   ├── ReplayError        a repeated or late step or message
+    │   ├── MembershipError    from or about a party outside the step, or not from all parties in it
     │   ├── PublicKeyError     a public key that is weak, repeated or not its owner's
-    │   ├── SealError          a ciphertext that is not what it should be
+    │   ├── SealError          a ciphertext that does not authenticate
     │   ├── ShareError         a share that is malformed, or shares that do not fit together
-    │   └── SignatureError     a signature that is missing or does not hold
-    ├── RefusedError           a party's own guard says no; carries a coarse reason and nothing else
-    ├── DropoutError           too few parties left for the noise that was planned
+    │   └── SignatureError     a signature that is missing or invalid
+    ├── RefusedError           a party's own guard refuses; carries a coarse reason and nothing else
+    ├── DropoutError           too few parties left for the planned noise
     └── InternalError          our bug
 
 No message holds private text, private counts or key material: messages travel to logs and, as coarse codes, to other
-parties. Each says what was expected, what was got, where, and what to do.
+parties. Each says what was expected, what came instead, where, and what to do.
 """
 
 
@@ -28,11 +28,11 @@ class CaucusError(Exception):
     """Base of all errors.
 
     Args:
-        what: One clause that names what is wrong.
-        expected: What would have been right.
-        got: What was found instead. Never private text or a private count.
+        what: The error in one clause.
+        expected: The right value.
+        got: The actual value. Never private text or a private count.
         where: File and line, configuration key, party or protocol step.
-        do: What the reader can do about it.
+        do: Advice to the reader.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class CaucusError(Exception):
 
 
 class InputError(CaucusError):
-    """Something given to us is wrong."""
+    """The input is wrong."""
 
 
 class ConfigError(InputError):
@@ -80,11 +80,11 @@ class ProtocolError(CaucusError):
 
 
 class ReplayError(ProtocolError):
-    """A step was asked for, or a message came, for the second time or after its time."""
+    """A request for a step, or a message, is repeated or late."""
 
 
 class MembershipError(ProtocolError):
-    """A message is from or about parties that take no part in its step, or not from all that do."""
+    """A message is from or about parties outside its step, or messages of some parties in the step are missing."""
 
 
 class PublicKeyError(ProtocolError):
@@ -100,7 +100,7 @@ class ShareError(ProtocolError):
 
 
 class SignatureError(ProtocolError):
-    """A signature is missing or does not hold."""
+    """A signature is missing or invalid."""
 
 
 class RefusedError(CaucusError):

@@ -1,8 +1,8 @@
 """Reads records and public texts from CSV, JSON Lines and text files.
 
-The one rule: a message names file and line and never holds anything that stands there, neither text nor label nor
-header, since all of it may be private. For the same reason no error is raised while a decoder's is being handled: that
-one carries the file and would travel along as its context.
+The one rule: a message names file and line and never quotes the file, neither text nor label nor header, since all of
+it may be private. For the same reason no error is raised inside an `except` block of a decoder: the decoder's error
+carries the file and would become its context.
 """
 
 import codecs
@@ -17,7 +17,7 @@ from common.domain import Record
 from common.errors import DataError
 
 _Row = tuple[int, dict[str, str]]
-"""Line where a row begins, from 1, and the columns that were asked for."""
+"""Number of a row's first line, from 1, and the requested columns."""
 
 
 def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_be_empty: bool = False) -> list[Record]:
@@ -29,13 +29,13 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_b
         path: A `.csv` with a header, or a `.jsonl` with an object a line, both UTF-8, with `text` and `label`; and
             `user`, in all rows or in none. Further columns are ignored.
         labels: The labels allowed; None allows any that is not empty.
-        may_be_empty: Whether a file without rows, a CSV with its header, will do.
+        may_be_empty: Accept a file without rows; a CSV needs its header.
 
     Returns:
         The records in the file's order; at least one unless it may be empty.
 
     Raises:
-        DataError: Names path and line of the first thing that is wrong.
+        DataError: With path and line of the first error.
     """
     file = Path(path)
     records = []
@@ -59,7 +59,7 @@ def read_texts(path: str | Path) -> list[str]:
         At least one text, in the file's order.
 
     Raises:
-        DataError: Names path and line of the first thing that is wrong.
+        DataError: With path and line of the first error.
     """
     file = Path(path)
     if file.suffix.lower() == ".txt":
@@ -71,7 +71,7 @@ def read_texts(path: str | Path) -> list[str]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """How many records repeat an earlier one, text and label. A private count: for a simulation's report alone."""
+    """Number of records equal to an earlier one in text and label. A private count, for a simulation's report alone."""
     return len(records) - len(set(records))
 
 
@@ -132,11 +132,11 @@ def _json_lines(file: Path, columns: tuple[str, ...], optional: str | None) -> I
         row = _object(content)
         if row is None:
             raise DataError("malformed JSON", expected="one JSON object a line", where=f"{file}:{line}")
-        wanted = (*columns, optional) if optional and optional in row else columns
-        if not all(isinstance(row.get(column), str) for column in wanted):
+        names = (*columns, optional) if optional and optional in row else columns
+        if not all(isinstance(row.get(column), str) for column in names):
             expected = f"an object with the strings {' and '.join(columns)}"
             raise DataError("missing column", expected=expected, where=f"{file}:{line}")
-        yield line, {column: row[column] for column in wanted}
+        yield line, {column: row[column] for column in names}
 
 
 def _object(content: str) -> dict[str, Any] | None:
@@ -161,7 +161,7 @@ def _decoded(file: Path) -> str:
 
 
 def _is_unicode(value: str) -> bool:
-    """Whether it has no lone surrogates, which JSON can spell and no message can carry."""
+    """Whether the value has no lone surrogates, which JSON can express and no message can carry."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 

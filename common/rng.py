@@ -1,7 +1,7 @@
-"""Two kinds of randomness that must never meet.
+"""Two sources of randomness, which must never be mixed.
 
 `secure_bytes` comes from the operating system and is the only source of noise, keys and shares. `experiment` is
-reproducible from the experiment seed and decides only what a study may repeat: partitions, prompts, sampling.
+reproducible from the experiment seed and serves only what a study may repeat: partitions, prompts, sampling.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ def secure_bytes(count: int) -> bytes:
 
 
 def experiment(experiment_seed: int, *purpose: str | int) -> np.random.Generator:
-    """A reproducible generator of its own for each purpose, such as `experiment(7, "prompts", round)`.
+    """A reproducible generator, independent for each purpose, such as `experiment(7, "prompts", round)`.
 
     Streams are a function of seed and purpose alone, so a resumed run draws what the killed one would have drawn.
     """

@@ -1,8 +1,8 @@
-"""Vectors on disk: a text that was embedded once, by this very encoder, is not embedded again.
+"""Vectors on disk: no text is embedded twice by the same encoder.
 
-For the coordinator's candidates, which are synthetic. At a party the file holds vectors of private records, from which
-much of a text can be guessed: none is kept there unless the party's own configuration names a file, which only its
-owner can read, and which belongs beside the records, under the same care. Never share one file between the two.
+Meant for the coordinator's candidates, which are synthetic. At a party the file holds vectors of private records, from
+which much of a text can be guessed: none is kept there unless the party's own configuration names a file, which only
+its owner can read and which needs the same care as the records. Never share one file between the two.
 """
 
 import hashlib
@@ -62,11 +62,11 @@ class Remembered(Encoder):
 
     @property
     def digest(self) -> str:
-        """That of the encoder inside."""
+        """Digest of the encoder inside."""
         return self._inside.digest
 
     def save(self, folder: str | Path) -> None:
-        """Writes the encoder inside."""
+        """Save the encoder inside."""
         self._inside.save(folder)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

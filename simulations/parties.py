@@ -102,7 +102,7 @@ def deal(config: DictConfig) -> list[list[Record]]:
     """
     source: Source = instantiate(config.task, _convert_="all")
     dealt = _dealt(config, source)
-    validate.at_least(0, **{"federation.canaries": config.federation.canaries})
+    validate.at_least(0, section="federation", canaries=config.federation.canaries)
     labels = list(source.task().labels)
     for number, code in enumerate(canaries.codes(config.federation.canaries, config.experiment_seed)):
         record = Record(canaries.FORM.format(code), labels[number % len(labels)])
@@ -112,8 +112,8 @@ def deal(config: DictConfig) -> list[list[Record]]:
 
 def _dealt(config: DictConfig, source: Source) -> list[list[Record]]:
     wanted, count = config.federation, config.federation.parties
-    validate.at_least(1, **{"federation.parties": count})
-    validate.one_of(("natural", "dirichlet", "iid"), **{"federation.partition": wanted.partition})
+    validate.at_least(1, section="federation", parties=count)
+    validate.one_of("federation.partition", wanted.partition, among=("natural", "dirichlet", "iid"))
     if isinstance(source, DemoNotes) and wanted.partition == "natural":
         each = source.records_per_party if wanted.records is None else wanted.records // count
         return [demo_notes.private_notes(hospital, each, source.corpus_seed) for hospital in range(count)]

@@ -108,7 +108,7 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
 
 def simulate(config: DictConfig, folder: Path) -> None:
     """Run one federation, or go on with the one in `folder`."""
-    validate.one_of(ENGINES, engine=config.engine)
+    validate.one_of("engine", config.engine, among=ENGINES)
     config = parties.with_identities(identified(parties.with_labels(parties.with_absolute_paths(config))), folder)
     held = folder / "run.json"
     if held.exists() and json.loads(held.read_text(encoding="utf-8"))["run"] != config.run:

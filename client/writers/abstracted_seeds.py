@@ -67,10 +67,9 @@ class Seeds:
         confidence: float = 0.55,
         most: int = 1000,
     ) -> None:
-        integers(2, **{"seeds.oversampled": oversampled})
-        integers(1, **{"seeds.most": most})
-        for name, share in (("similarity", similarity), ("flip_penalty", flip_penalty), ("confidence", confidence)):
-            in_range(0, 1, **{f"seeds.{name}": share})
+        integers(2, section="seeds", oversampled=oversampled)
+        integers(1, section="seeds", most=most)
+        in_range(0, 1, section="seeds", similarity=similarity, flip_penalty=flip_penalty, confidence=confidence)
         self._abstraction, self._sentiment, self._names = abstraction, sentiment, names
         self._oversampled, self._most = oversampled, most
         self._similarity, self._flip_penalty, self._confidence = similarity, flip_penalty, confidence

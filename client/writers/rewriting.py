@@ -87,9 +87,9 @@ class Rewriting:
         nearest: int = 1,
         most: int = 1000,
     ) -> None:
-        integers(1, **{"rewriting.candidates": candidates, "rewriting.most": most})
-        integers(0, **{"rewriting.nearest": nearest})
-        in_range(0, 1, **{"rewriting.copied": copied})
+        integers(1, section="rewriting", candidates=candidates, most=most)
+        integers(0, section="rewriting", nearest=nearest)
+        in_range(0, 1, section="rewriting", copied=copied)
         self._rewriter, self._names, self._candidates = rewriter, names, candidates
         self._copied, self._nearest, self._most = copied, nearest, most
 

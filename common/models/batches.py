@@ -1,14 +1,14 @@
-"""Texts of like length together: a batch is padded to its longest, and what is padded is computed for nothing."""
+"""Batches of texts of similar length: a batch is padded to its longest text, and padding costs computation."""
 
 from collections.abc import Sequence
 
 
 def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Positions in batches, the longest texts first, so that what does not fit into memory fails at once.
+    """Positions of texts by batch, the longest texts first, so that lack of memory shows at once.
 
     Args:
-        lengths: Tokens of each text.
-        budget: Tokens of a batch, padding included; a text that is longer is a batch of its own.
+        lengths: Number of tokens of each text.
+        budget: Maximum number of tokens of a batch, padding included; a longer text forms a batch alone.
     """
     batches: list[list[int]] = []
     width = 0

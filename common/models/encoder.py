@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,17 @@ _BLOCK = 4096
 """Texts that are sorted by length together."""
 
 
+class TextEncoder(Protocol):
+    """Any encoder: this machine's own, or an endpoint."""
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether texts stay on this machine; parties refuse an encoder that sends them elsewhere."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(len(texts), dimensions) float32, unit norm, in the order of `texts`."""
+
+
 class Encoder:
     """Texts to unit vectors.
 
@@ -38,6 +49,8 @@ class Encoder:
         model: Any SentenceTransformer that gives one vector a text. Use a constructor below to make one.
         prompt: Stands before every text; None takes what the model does by default.
     """
+
+    runs_here: ClassVar[bool] = True
 
     def __init__(self, model: "SentenceTransformer", *, prompt: str | None = None) -> None:
         self._model = model
@@ -110,7 +123,7 @@ class Encoder:
         if any(hasattr(module, "auto_model") for module in model):
             with_tokenizer(folder)
         if prompt is None and prompt_name is not None:
-            one_of(tuple(model.prompts), **{"embedding.prompt_name": prompt_name})
+            one_of("embedding.prompt_name", prompt_name, among=tuple(model.prompts))
             prompt = model.prompts[prompt_name]
         return cls(model, prompt=prompt)
 
@@ -138,8 +151,8 @@ class Encoder:
         Raises:
             ConfigError: There is no such model here, or it is none of text with a tokenizer.
         """
-        one_of(("mean", "cls", "max"), **{"embedding.pooling": pooling})
-        integers(4, **{"embedding.longest": longest})
+        one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
+        integers(4, section="embedding", longest=longest)
         folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
         configuration(folder, "classification")  # whatever reads a text into vectors can also bear that head
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415

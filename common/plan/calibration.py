@@ -46,7 +46,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     if epsilon == math.inf:
         return plan
     positive(epsilon=epsilon)
-    one_of(("tight", "paper"), calibration=calibration)
+    one_of("calibration", calibration, among=("tight", "paper"))
     shares = math.fsum(query.share for query in plan.queries)
     if abs(shares - 1) > 1e-9:
         raise ConfigError("shares of epsilon", expected="1 in all", got=f"{shares:g}")

@@ -103,10 +103,12 @@ class Plan:
         probability(delta=self.delta)
         in_range(1, MOST_PARTIES, parties=self.parties)
         in_range(0, MOST_QUERIES, queries=len(self.queries))
-        in_range(0, MOST_ANSWERS, **{"answers, attempts included": self.total_queries})
+        if self.total_queries > MOST_ANSWERS:
+            expected = f"a number in [0, {MOST_ANSWERS}]"
+            raise ConfigError("answers, attempts included", expected=expected, got=self.total_queries)
         in_range(SMALLEST_DELTA, 1, delta=self.delta)
-        one_of(("sample", "user"), unit=self.unit)
-        one_of(("tight", "paper"), calibration=self.calibration)
+        one_of("unit", self.unit, among=("sample", "user"))
+        one_of("calibration", self.calibration, among=("tight", "paper"))
         if not (self.epsilon > 0 or (self.epsilon == 0 and not self.queries)):
             raise ConfigError("epsilon", expected="a number > 0, or inf for no noise", got=self.epsilon)
         if type(self.secure) is not bool:

@@ -47,7 +47,7 @@ class PlannedQuery:
     def __post_init__(self) -> None:
         printable(name=self.name)
         integers(1, times=self.times)
-        one_of(self.spec.mechanisms, **{f"mechanism of {self.name}": self.mechanism})
+        one_of(f"mechanism of {self.name}", self.mechanism, among=self.spec.mechanisms)
         at_least(0, scale=self.scale)
         in_range(SMALLEST_RATE, 1, share=self.share, rate=self.rate)
         if type(self.redraw) is not bool or (self.redraw and self.rate == 1):

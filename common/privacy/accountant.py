@@ -79,7 +79,7 @@ class Release:
     draws: int = 1
 
     def __post_init__(self) -> None:
-        one_of(("gaussian", "laplace", "pure"), mechanism=self.mechanism)
+        one_of("mechanism", self.mechanism, among=("gaussian", "laplace", "pure"))
         at_least(0, scale=self.scale)
         at_least(1, times=self.times, shares=self.shares, draws=self.draws)
         in_range(0, 1, rate=self.rate)

@@ -31,8 +31,7 @@ class RemoteEncoder:
         ConfigError: There is no key.
     """
 
-    local = False
-    """Parties refuse what is not."""
+    runs_here = False
 
     def __init__(
         self, *, model: str, base_url: str | None = None, key_variable: str = "OPENAI_API_KEY", batch: int = 256

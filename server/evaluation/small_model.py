@@ -82,18 +82,16 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         for name in self.metrics:
-            validate.one_of(METRICS, **{"evaluation.metrics": name})
-        validate.in_range(0, 0.5, **{"evaluation.federated": self.federated})
+            validate.one_of("evaluation.metrics", name, among=METRICS)
+        validate.in_range(0, 0.5, section="evaluation", federated=self.federated)
         for name in self.language_model:
-            validate.one_of(LANGUAGE_MODEL, **{"evaluation.language_model": name})
-        counts = {"texts": self.texts, "shadows": self.shadows, "seeds": self.seeds}
-        validate.integers(1, **{f"evaluation.{name}": count for name, count in counts.items()})
-        validate.one_of(MODELS, **{"evaluation.model": self.model})
-        adaptation = {"evaluation.domain_adaptation": self.domain_adaptation}
-        validate.one_of(("none", "deep_coral"), **adaptation)
-        validate.at_least(0, **{"evaluation.weight": self.weight})
+            validate.one_of("evaluation.language_model", name, among=LANGUAGE_MODEL)
+        validate.integers(1, section="evaluation", texts=self.texts, shadows=self.shadows, seeds=self.seeds)
+        validate.one_of("evaluation.model", self.model, among=MODELS)
+        validate.one_of("evaluation.domain_adaptation", self.domain_adaptation, among=("none", "deep_coral"))
+        validate.at_least(0, section="evaluation", weight=self.weight)
         if self.epochs is not None:
-            validate.integers(1, **{"evaluation.epochs": self.epochs})
+            validate.integers(1, section="evaluation", epochs=self.epochs)
         if self.domain_adaptation == "deep_coral" and (self.model != "network" or not self.target):
             raise ConfigError(
                 "evaluation.domain_adaptation", expected="model network and a file of unlabelled target texts",
@@ -118,7 +116,7 @@ class Evaluation:
     @property
     def elsewhere(self) -> bool:
         """Whether the model's texts go to an endpoint, where no private record may go."""
-        return self.model in {"encoder", "network"} and not getattr(self.embedding, "local", True)
+        return self.model in {"encoder", "network"} and self.embedding is not None and not self.embedding.runs_here
 
     @property
     def definition(self) -> str:

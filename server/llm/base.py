@@ -169,10 +169,10 @@ class Provider(Protocol):
         """Whether it works on somebody else's machine: then others need not wait for it."""
 
     def check(self) -> None:
-        """See, before anything private is touched, whether it would answer; costs next to nothing.
+        """Probe the model once, before any private query. Cheap.
 
         Raises:
-            ProviderError: It would not, and why.
+            ProviderError: The model would not answer, with the reason.
         """
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
@@ -180,7 +180,7 @@ class Provider(Protocol):
 
         Args:
             requests: Any number of them.
-            arrived: Told of each reply as it comes, in any order; a cache stores it, a progress bar counts it.
+            arrived: Called with each reply as it comes, in any order; a cache stores it, a progress bar counts it.
 
         Raises:
             ProviderError: Nothing works at all. One lost or refused item is an empty reply instead.

@@ -1,9 +1,11 @@
-"""Orders to texts: asks each model for what a round needs of each label, and states what could not be had."""
+"""From orders to texts: asks each model for the texts of a round, and reports the shortage."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from common import rng
 from common.errors import ProviderError
@@ -13,21 +15,21 @@ from server.llm.clean import Cleaner, Rules
 from server.llm.orders import Order, RequestMaker
 
 MOST_PASSES = 3
-"""A model that returns too little is asked again for the rest this often in all."""
+"""Maximum number of passes; each asks again for the texts that the passes before did not bring."""
 
 PLAIN = Cleaner(Rules.none())
-"""Takes texts as they are."""
+"""A cleaner without rules: texts pass unchanged."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Use:
-    """What models were asked and took, and what became of their replies.
+    """Account of the requests to models and of their replies.
 
     Attributes:
-        calls: Requests made.
-        input_tokens: Read.
-        cached_tokens: Of these, read from a provider's prompt cache.
-        output_tokens: Written.
+        calls: Number of requests.
+        input_tokens: Tokens read.
+        cached_tokens: Tokens among them that came from a provider's prompt cache.
+        output_tokens: Tokens written.
         losses: Replies by model and kind of loss.
         cleaned: Texts by model and the rule that changed or dropped them.
     """
@@ -40,7 +42,7 @@ class Use:
     cleaned: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
-        """One more reply."""
+        """Count one reply."""
         self.calls += 1
         self.input_tokens += reply.input_tokens
         self.cached_tokens += reply.cached_tokens
@@ -53,12 +55,12 @@ class Use:
 
 @dataclass(slots=True)
 class Generated:
-    """What a round brought.
+    """The texts that filled the orders of a round.
 
     Attributes:
-        candidates: In the order of the orders, cut to what was ordered.
-        lost: Texts ordered and not had, by model.
-        use: Of all models.
+        candidates: In the order of the orders, at most as many as were ordered.
+        lost: Number of texts ordered but not received, by model.
+        use: Account of all models together.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
@@ -67,7 +69,7 @@ class Generated:
 
     @property
     def requested(self) -> Counter[str]:
-        """Texts ordered, by model."""
+        """Number of texts ordered, by model."""
         return Counter(candidate.model for candidate in self.candidates) + self.lost
 
 
@@ -85,61 +87,58 @@ def generate(
 ) -> Generated:
     """Fill the orders of one round.
 
-    A model that wrote too many texts for a label is cut at random to exactly what was ordered; one that wrote too few
-    is asked again for the rest, then the shortage is stated. Each pass asks all models at once.
+    Of too many texts for a label a random subset of the ordered size is kept; missing ones are requested again, then
+    the shortage is reported. Each pass asks all models at once.
 
     Args:
         providers: Language models by name.
-        orders: What is wanted.
+        orders: Number of texts for each model and label.
         write: Makes the requests.
         round_number: Generation round, for the candidates and for the random streams.
         texts_per_request: Texts asked for in one request.
-        experiment_seed: For prompts and cuts.
-        cleaner: What is done to the texts.
+        experiment_seed: Seed of prompts and of random subsets.
+        cleaner: Rules for the texts.
         held: Texts that the run has already.
-        progress: Told how many texts came, as they come.
+        progress: Called with the number of texts of each reply, as it comes.
 
     Raises:
         ProviderError: A label that was ordered got no text from any model.
     """
-    harvest = Generated()
+    use = Use()
     texts: list[list[str]] = [[] for _ in orders]
     known = _Known(held)
     for attempt in range(MOST_PASSES):
-        asked: list[tuple[str, Request]] = []
+        requests: list[tuple[str, Request]] = []
         owners: list[int] = []
         for at, order in enumerate(orders):
-            sizes = _sizes(order.count - len(texts[at]), texts_per_request)
-            for i, size in enumerate(sizes):
+            for i, size in enumerate(_sizes(order.count - len(texts[at]), texts_per_request)):
                 stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.label, attempt, i)
-                asked.append((order.model, write(order, size, stream)))
+                requests.append((order.model, write(order, size, stream)))
                 owners.append(at)
-        replies = _ask(providers, asked, progress)
-        for at, (model, request), reply in zip(owners, asked, replies, strict=True):
-            cleaned, changed = cleaner.clean(reply.texts, request, held=known)
-            texts[at] += cleaned
-            known.more.update(cleaned)
-            harvest.use.add(model, reply, changed)
-    for order, some in zip(orders, texts, strict=True):
-        if len(some) > order.count:
-            cut = rng.experiment(experiment_seed, "cut", round_number, order.model, order.label)
-            some[:] = [some[i] for i in sorted(cut.choice(len(some), order.count, replace=False))]
-        harvest.lost[order.model] += order.count - len(some)
-        harvest.candidates += [
-            Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in some
+        replies = complete(providers, requests, cleaner=cleaner, known=known, use=use, progress=progress)
+        for at, reply in zip(owners, replies, strict=True):
+            texts[at] += reply
+    generated = Generated(use=use)
+    for order, surplus in zip(orders, texts, strict=True):
+        order_texts = _cut(
+            surplus, order, rng.experiment(experiment_seed, "cut", round_number, order.model, order.label)
+        )
+        generated.lost[order.model] += order.count - len(order_texts)
+        generated.candidates += [
+            Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in order_texts
         ]
-    refuse_missing(dict.fromkeys(order.label for order in orders if order.count), harvest.candidates)
-    return harvest
+    refuse_missing(dict.fromkeys(order.label for order in orders if order.count), generated.candidates)
+    return generated
 
 
 @dataclass(slots=True)
 class Written:
-    """What models wrote for requests of their own.
+    """The texts that answered single requests.
 
     Attributes:
-        texts: For each request, in order; none where the model wrote nothing in several passes.
-        lost: Texts asked for and not had, by model.
-        use: Of all models.
+        texts: Texts of each request, in order; empty if the model wrote nothing in all passes.
+        lost: Number of texts requested but not received, by model.
+        use: Account of all models together.
     """
 
     texts: list[tuple[str, ...]]
@@ -157,35 +156,70 @@ def write(
 ) -> Written:
     """Have each request answered by its model.
 
-    One that came back empty is asked again under other seeds; then its text is lost, and stated.
+    A request with an empty reply is sent again under another seed; after the last pass its texts count as lost.
 
     Args:
         providers: Language models by name.
-        requests: Name of the model, and what is asked of it.
-        cleaner: What is done to the texts.
+        requests: Name of the model, and the request to it.
+        cleaner: Rules for the texts.
         held: Texts that the run has already.
-        progress: Told how many texts came, as they come.
+        progress: Called with the number of texts of each reply, as it comes.
     """
-    written = Written(texts=[()] * len(requests))
+    use = Use()
+    texts: list[list[str]] = [[] for _ in requests]
     known = _Known(held)
     for attempt in range(MOST_PASSES):
-        places = [place for place, texts in enumerate(written.texts) if not texts]
-        asked = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
-        for place, (model, request), reply in zip(places, asked, _ask(providers, asked, progress), strict=True):
-            texts, changed = cleaner.clean(reply.texts, request, held=known)
-            written.texts[place] = tuple(texts)[: request.n]
-            known.more.update(written.texts[place])
-            written.use.add(model, reply, changed)
-    for (model, request), some in zip(requests, written.texts, strict=True):
-        written.lost[model] += request.n - len(some)
+        places = [place for place, reply in enumerate(texts) if not reply]
+        again = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
+        replies = complete(providers, again, cleaner=cleaner, known=known, use=use, progress=progress)
+        for place, reply in zip(places, replies, strict=True):
+            texts[place] = reply
+    written = Written(texts=[], use=use)
+    for (model, request), reply in zip(requests, texts, strict=True):
+        written.texts.append(tuple(reply[: request.n]))
+        written.lost[model] += request.n - len(written.texts[-1])
     return written
 
 
-def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> None:
-    """Refuse that a label got no text from any model.
+def complete(
+    providers: Mapping[str, Provider],
+    requests: Sequence[tuple[str, Request]],
+    *,
+    cleaner: Cleaner,
+    known: "_Known",
+    use: Use,
+    progress: Callable[[int], object],
+) -> list[list[str]]:
+    """One pass: ask all models at once, clean their replies, count both.
+
+    Args:
+        providers: Language models by name.
+        requests: Name of the model, and the request to it.
+        cleaner: Rules for the texts.
+        known: Texts that the run has already; the new ones are added.
+        use: Account of the requests; the new ones are added.
+        progress: Called with the number of texts of each reply, as it comes.
+
+    Returns:
+        The clean texts of each request, in order.
 
     Raises:
-        ProviderError: With the labels' names.
+        ProviderError: From the first model that failed, once all have finished.
+    """
+    texts = []
+    for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
+        cleaned, changed = cleaner.clean(reply.texts, request, held=known)
+        known.new.update(cleaned)
+        use.add(model, reply, changed)
+        texts.append(cleaned)
+    return texts
+
+
+def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> None:
+    """Refuse to go on if a label got no text from any model.
+
+    Raises:
+        ProviderError: With the names of these labels.
     """
     written = {candidate.label for candidate in candidates}
     if missing := [label for label in labels if label not in written]:
@@ -198,21 +232,28 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> No
 
 
 def _sizes(missing: int, most: int) -> list[int]:
-    """Texts of each request that are to bring `missing` together."""
+    """Number of texts of each request, `missing` in all."""
     if missing <= 0:
         return []
     return [most] * (missing // most) + [missing % most] * (missing % most > 0)
 
 
+def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[str]:
+    """A random subset of the ordered size, in the same order; all texts if there are no more than that."""
+    if len(texts) <= order.count:
+        return texts
+    return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
+
+
 def _ask(
     providers: Mapping[str, Provider], asked: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """The replies, in order. Remote models work in threads of their own, meanwhile those of this machine in turn.
+    """The replies, in order. Each remote model has its own thread; meanwhile the models of this machine work in turn.
 
-    A model that fails does not take from the others what they are being paid for: their replies reach the cache first.
+    If a model fails, the others finish first, so that their paid replies reach the cache.
 
     Raises:
-        ProviderError: Of the first model that failed.
+        ProviderError: From the first model that failed.
     """
     lock = threading.Lock()
     replies: dict[int, Reply] = {}
@@ -235,7 +276,7 @@ def _ask(
 
     models = list(dict.fromkeys(model for model, _ in asked))
     remote = [model for model in models if providers[model].remote]
-    # Daemons: whoever interrupts a run does not wait for what is under way.
+    # Daemons, so that an interrupted run does not wait for requests under way.
     threads = [threading.Thread(target=apart, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
     for thread in threads:
         thread.start()
@@ -250,16 +291,16 @@ def _ask(
 
 
 class _Known:
-    """Texts that the run has: those it had before, and more."""
+    """Texts that the run has already: those from before the call, and new ones."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before
-        self.more: set[str] = set()
+        self.new: set[str] = set()
 
     def __contains__(self, text: object) -> bool:
-        return text in self._before or text in self.more
+        return text in self._before or text in self.new
 
 
 def _reseeded(request: Request, attempt: int) -> Request:
-    # A request's seed is part of its name in the cache: asked again as it was, it would come back as it did.
+    # The seed is part of a request's key in the cache: with the same seed the same reply would come back.
     return replace(request, seed=(request.seed + attempt) % 2**63) if attempt else request

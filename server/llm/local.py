@@ -72,7 +72,7 @@ class Local:
         local_files_only: bool = True,
     ) -> None:
         not_empty(name=name)
-        one_of(("float32", "bfloat16", "float16", "auto"), dtype=dtype)
+        one_of("dtype", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
         self.name = name

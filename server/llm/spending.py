@@ -69,7 +69,7 @@ class Price:
         at_least(0, input=self.input, output=self.output, cached=self.cached or 0, kept=self.kept or 0)
 
     def of(self, usage: Usage) -> float:
-        """What so many tokens cost."""
+        """Cost of this usage."""
         cached = self.input if self.cached is None else self.cached
         kept = self.input if self.kept is None else self.kept
         money = usage.input * self.input + usage.cached * cached + usage.kept * kept + usage.output * self.output
@@ -78,7 +78,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """What one model was paid for.
+    """Payments to one model.
 
     Attributes:
         replies: How many.
@@ -125,9 +125,10 @@ class Spending:
     def __init__(
         self, *, path: Path | None = None, max_cost: float | None = None, max_tokens: float | None = None
     ) -> None:
-        for name, cap in (("llm.max_cost", max_cost), ("llm.max_tokens", max_tokens)):
-            if cap is not None:
-                positive(**{name: cap})
+        if max_cost is not None:
+            positive(section="llm", max_cost=max_cost)
+        if max_tokens is not None:
+            positive(section="llm", max_tokens=max_tokens)
         self.max_cost, self.max_tokens = max_cost, max_tokens
         self.prices: dict[str, Price | None] = {}
         self._path = path

@@ -112,7 +112,7 @@ class AugPe:
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
         validate.at_least(self.terms, kept_terms=self.kept_terms)
         validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.one_of(survivors.WAYS, select=self.select)
+        validate.one_of("select", self.select, among=survivors.WAYS)
         assert self._variation, "its own settings are checked when it is made"
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:

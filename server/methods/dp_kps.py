@@ -102,10 +102,10 @@ class DpKps:
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.positive(bandwidth=self.bandwidth)
         validate.in_range(0, 2, temperature=self.temperature)
-        validate.one_of(("laplace", "gaussian"), mechanism=self.mechanism)
-        validate.one_of(("independent", "iterative"), sequence=self.sequence)
-        validate.one_of(("linear", "logarithmic"), ensemble=self.ensemble)
-        validate.one_of(("none", "no_llm", "only_llm"), ablation=self.ablation)
+        validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
+        validate.one_of("sequence", self.sequence, among=("independent", "iterative"))
+        validate.one_of("ensemble", self.ensemble, among=("linear", "logarithmic"))
+        validate.one_of("ablation", self.ablation, among=("none", "no_llm", "only_llm"))
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
         if self.length > self.kept_terms:

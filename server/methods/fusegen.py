@@ -82,10 +82,9 @@ class FuseGen:
     name: str = "fusegen"
 
     def __post_init__(self) -> None:
-        least = {"rounds": self.rounds, "shots": self.shots, "epochs": self.epochs}
-        validate.at_least(1, **{f"method.{name}": value for name, value in least.items()})
-        validate.at_least(0, **{"method.boosts": self.boosts})
-        validate.at_least(2, **{"method.pool": self.pool})
+        validate.at_least(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
+        validate.at_least(0, section="method", boosts=self.boosts)
+        validate.at_least(2, section="method", pool=self.pool)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """No query."""

@@ -111,12 +111,12 @@ class Rpsg:
         validate.integers(2, pool=self.pool)
         validate.at_least(0, threshold=self.threshold)
         validate.in_range(0, 2, temperature=self.temperature)
-        validate.one_of(tuple(MECHANISMS), candidates=self.candidates)
+        validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
         for name in ("abstract_words", "words", "choices"):
             if (value := getattr(self, name)) is not None:
                 validate.integers(1, **{name: value})
         if self.mechanism is not None:
-            validate.one_of(MECHANISMS[self.candidates], mechanism=self.mechanism)
+            validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
         if self.nearest is not None:
             validate.integers_in(0, self.pool - 1, nearest=self.nearest)
         if self.rounds != 2:

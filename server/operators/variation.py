@@ -48,7 +48,7 @@ class Variation:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        validate.one_of(("paraphrase", "fill_in"), variation=self.kind)
+        validate.one_of("variation", self.kind, among=("paraphrase", "fill_in"))
         validate.positive(mask=self.mask)
         validate.in_range(0, 1, mask=self.mask)
         validate.at_least(1, texts_per_request=self.texts_per_request)

@@ -43,9 +43,8 @@ class Secagg:
     correctness_bits: int = 30
 
     def __post_init__(self) -> None:
-        validate.one_of(("semi_honest", "malicious", "none"), **{"secagg.mode": self.mode})
-        for name, share in (("corrupt", self.corrupt), ("dropped", self.dropped)):
-            validate.in_range(0, 1, **{f"secagg.{name}": share})
+        validate.one_of("secagg.mode", self.mode, among=("semi_honest", "malicious", "none"))
+        validate.in_range(0, 1, section="secagg", corrupt=self.corrupt, dropped=self.dropped)
 
     @property
     def secure(self) -> bool:

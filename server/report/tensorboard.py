@@ -26,7 +26,7 @@ def check(kind: str | None) -> None:
     """
     if kind is None:
         return
-    validate.one_of(KINDS, tracking=kind)
+    validate.one_of("tracking", kind, among=KINDS)
     if importlib.util.find_spec("tensorboard") is None:
         raise ConfigError(
             "tracking", expected="TensorBoard to be installed", got="none",

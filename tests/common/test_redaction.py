@@ -88,7 +88,7 @@ def test_a_spacy_model_by_its_folder_finds_names(tmp_path):
 
 
 def test_a_transformers_model_by_its_folder_finds_names(tmp_path):
-    from tests.support.tiny_checkpoints import tiny_classifier
+    from tests.support.tiny_models import tiny_classifier
 
     tiny_classifier(tmp_path, kind="tokens", labels=["I-PER"])
     # One class only: every word is a name to it.

@@ -14,7 +14,7 @@ from common.validate import at_least, flags, in_range, integers_in, not_empty, o
         lambda: at_least(-1, a=-1),
         lambda: in_range(0, 1, a=0, b=1),
         lambda: probability(a=1e-12, b=1 - 1e-12),
-        lambda: one_of(("sample", "user"), unit="user"),
+        lambda: one_of("unit", "user", among=("sample", "user")),
         lambda: not_empty(a=[0], b="x", c={1: 2}),
     ],
 )
@@ -38,7 +38,7 @@ def test_right_values_pass(accepted):
         lambda: probability(sigma=0),
         lambda: probability(sigma=1),
         lambda: probability(sigma=math.nan),
-        lambda: one_of(("sample", "user"), sigma="party"),
+        lambda: one_of("sigma", "party", among=("sample", "user")),
         lambda: not_empty(sigma=()),
     ],
 )
@@ -52,7 +52,7 @@ def test_messages_say_what_was_expected_and_got():
     with pytest.raises(ConfigError, match=r"sigma; expected a finite number > 0; got -1"):
         positive(sigma=-1)
     with pytest.raises(ConfigError, match=r"unit; expected one of sample, user; got 'party'"):
-        one_of(("sample", "user"), unit="party")
+        one_of("unit", "party", among=("sample", "user"))
 
 
 @pytest.mark.parametrize("wrong", [0, 4, 2.0, True, "2", None])

@@ -1,10 +1,12 @@
-"""Models of a few thousand random weights, saved to disk as any other would be."""
+"""Checkpoints of transformers with a few thousand random weights, saved to disk as real ones are."""
 
 import contextlib
 import io
 import itertools
 
 WORDS = ("fever", "and", "cough")
+NOTE_WORDS = ["fever", "chest", "pain", "cough", "anna", "came", "the", "of", "a", "was", "happy", "sad", ".", "note"]
+SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
 def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1):
@@ -57,7 +59,7 @@ def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3):
 
 
 def tiny_gpt2(folder, *, chat=False, context=4096):
-    """Likewise, with learned absolute positions."""
+    """A causal checkpoint like `tiny_llama`, with learned absolute positions."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -70,7 +72,7 @@ def tiny_gpt2(folder, *, chat=False, context=4096):
 
 
 def tiny_t5(folder):
-    """Likewise, from sequence to sequence."""
+    """A sequence-to-sequence checkpoint of two random layers over bytes."""
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -116,6 +118,58 @@ def tiny_writer(folder, sentences, *, chat=False, context=4096):
     made = Tokenizer(models.WordLevel(number, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return _with_tokenizer(model, made, folder, chat=chat)
+
+
+def tiny_summariser(folder):
+    """A BART checkpoint."""
+    import torch
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    torch.manual_seed(0)
+    words = _note_tokenizer()
+    config = BartConfig(
+        vocab_size=len(words), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64,
+        bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2,
+    )  # fmt: skip
+    BartForConditionalGeneration(config).save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
+
+
+def tiny_classifier(folder, *, labels, kind="texts"):
+    """A DistilBERT checkpoint that classifies texts, or tokens."""
+    import torch
+    from transformers import (
+        DistilBertConfig,
+        DistilBertForSequenceClassification,
+        DistilBertForTokenClassification,
+    )
+
+    torch.manual_seed(0)
+    words = _note_tokenizer()
+    config = DistilBertConfig(
+        vocab_size=len(words), dim=16, n_layers=1, n_heads=2, hidden_dim=16, max_position_embeddings=64, pad_token_id=1,
+        id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)},
+    )  # fmt: skip
+    made = DistilBertForTokenClassification if kind == "tokens" else DistilBertForSequenceClassification
+    made(config).save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
+
+
+def _note_tokenizer():
+    """A tokenizer of the words of a note."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate([*SPECIAL, *NOTE_WORDS])}, unk_token="<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=words, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>",
+        model_max_length=64,
+    )  # fmt: skip
 
 
 def _saved(model, folder, *, chat=False):

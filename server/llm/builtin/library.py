@@ -1,14 +1,13 @@
 """What the embedded model has read, and what the descriptions of labels mean to it."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.models.encoder import TextEncoder
 from common.rng import experiment
 from server.llm.builtin.ngram import Between, Sentence, bare, normal, sentences, tokenise
 from server.llm.builtin.phrases import Phrases
@@ -26,13 +25,6 @@ _AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken
 _OTHERS = 0.5  # how far words are told from the other labels' rather than from all that was read, in [0, 1]
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
 _SHORT_NAME, _SHORT_WORD = 3, 4  # letters of the shortest word that can name a label, and that can describe it
-
-
-class TextEncoder(Protocol):
-    """Whatever turns texts into vectors."""
-
-    def encode(self, texts: Sequence[str]) -> Vector:
-        """(len(texts), dimensions) float32, unit norm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ProviderError
+from common.models.encoder import TextEncoder
 from common.rng import experiment, stream
 from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Arrived, Reply, Request
-from server.llm.builtin.library import NORM, Library, Sense, TextEncoder, Vector, unit, whole_numbers
+from server.llm.builtin.composer import Passage, TextComposer
+from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences, tokenise
-from server.llm.builtin.writer import Passage, TextComposer
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # requests whose nearness to everything is held at once

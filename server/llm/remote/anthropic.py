@@ -1,21 +1,21 @@
-"""Claude over the Messages API, through the official SDK; one at a time, or as Message Batches at half the price.
+"""Claude over the Messages API, through the official SDK: request by request, or as Message Batches at half the price.
 
-What goes out is what `render` writes and the settings below; nothing else. The API's current version takes no sampling
-temperature, so `Request.temperature` has no effect here: diversity comes from the exemplars that each prompt draws.
+Only what `render` writes and the settings below are sent. The current version of the API takes no sampling temperature,
+so `Request.temperature` has no effect here: diversity comes from the exemplars that are sampled for each prompt.
 """
 
 from contextlib import AbstractAsyncContextManager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar
 
 import anthropic
 from anthropic.types import Message, TextBlock
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
-from common.validate import in_range, not_empty, positive
+from common.validate import in_range
 from server.llm.base import Provider, Request
-from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, key_of
+from server.llm.remote.chat import Completion, MalformedError, RemoteSettings
 from server.llm.remote.message_batches import MessageBatches
 from server.llm.remote.provider import Remote
 from server.llm.render import WORDING
@@ -31,92 +31,82 @@ _LOSSES = {
 
 def provider(
     *,
-    name: str,
-    model: str,
-    max_tokens: int = 4096,
-    base_url: str | None = None,
-    timeout: float = 600.0,
-    key_variable: str = "ANTHROPIC_API_KEY",
+    key_variable: str | None = "ANTHROPIC_API_KEY",
     prompt_caching: bool = True,
     batches: bool = False,
     poll: float = 30.0,
     folder: Path | None = None,
     spending: Spending | None = None,
-    **layer: Unpack[RemoteSettings],
+    **shared: Any,  # noqa: ANN401
 ) -> Provider:
-    """One Claude model.
+    """One Claude model, from the flat settings of its YAML.
 
     Args:
-        name: How reports and candidates name it.
-        model: The API's model name.
-        max_tokens: Bound on one answer, all `n` texts of a request and the model's reasoning together.
-        base_url: Another address that speaks the same protocol, such as a gateway of the house.
-        timeout: Seconds for one answer.
-        key_variable: Environment variable that holds the key.
-        prompt_caching: Mark the system prompt, which all requests of a task share, for the provider's cache; it takes
-            effect only above the model's least length, 1024 tokens or more.
-        batches: Send each round's requests as Message Batches: half the price, up to a day's wait.
-        poll: Seconds between looks at a batch.
-        folder: Where batches under way are noted, so that a killed run finds them again.
-        spending: The run's account.
-        layer: See `Remote`.
+        key_variable: See `RemoteSettings`.
+        prompt_caching: See `Messages`.
+        batches: Send the requests of each round as Message Batches: half the price, up to a day's wait.
+        poll: Seconds between two requests for the status of a batch.
+        folder: Folder of the notes on batches under way, by which a killed run finds them again.
+        spending: Account of the run.
+        shared: Further fields of `RemoteSettings`.
 
     Raises:
-        ProviderError: No key in the environment. Raised here, so that a run stops before it touches private data.
+        ConfigError: A setting is out of range.
+        ProviderError: The environment has no key.
     """
-    chat = Messages(
-        model=model,
-        max_tokens=max_tokens,
-        base_url=base_url,
-        timeout=timeout,
-        key=key_of(name, key_variable),
-        prompt_caching=prompt_caching,
-    )
-    one_by_one = Remote(name=name, chat=chat, spending=spending, **layer)
+    settings = RemoteSettings(key_variable=key_variable, **shared)
+    chat = Messages(settings=settings, prompt_caching=prompt_caching)
+    one_by_one = Remote(chat=chat, spending=spending)
     if not batches:
         return one_by_one
-    return MessageBatches(
-        name=name, chat=chat, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending, **layer
-    )
+    return MessageBatches(chat=chat, one_by_one=one_by_one, poll=poll, folder=folder, spending=spending)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """See `server.llm.remote.chat.Chat`, and `provider` for the arguments."""
+    """The protocol of the Messages API; see `server.llm.remote.chat.Chat`.
 
-    errors: tuple[type[Exception], ...] = (anthropic.APIError, ValueError)
+    Attributes:
+        settings: Settings of the model.
+        prompt_caching: Mark the system prompt, which all requests of a task share, for the provider's cache. It takes
+            effect only above a minimum length that depends on the model, 1024 tokens or more.
+    """
 
-    def __init__(
-        self, *, model: str, max_tokens: int, base_url: str | None, timeout: float, key: str, prompt_caching: bool
-    ) -> None:
-        not_empty(model=model)
-        in_range(1, _MOST_TOKENS, max_tokens=max_tokens)
-        positive(timeout=timeout)
-        self.model, self.max_tokens = model, max_tokens
-        self.identity = f"anthropic/{model}/{base_url or ''}/max_tokens={max_tokens}/wording={WORDING}"
-        self._prompt_caching = prompt_caching
-        # The key is passed on, so that the SDK looks for no other credential; tracing could put texts into spans.
-        self._new_client = partial(
-            anthropic.AsyncAnthropic,
-            api_key=key,
-            base_url=base_url,
-            timeout=timeout,
+    errors: ClassVar[tuple[type[Exception], ...]] = (anthropic.APIError, ValueError)
+
+    settings: RemoteSettings
+    prompt_caching: bool
+
+    def __post_init__(self) -> None:
+        """Refuse a length of answers that the SDK would refuse later."""
+        in_range(1, _MOST_TOKENS, max_tokens=self.settings.max_tokens)
+
+    @property
+    def identity(self) -> str:
+        """Everything that an answer depends on beside the prompt."""
+        at = f"{self.settings.model}/{self.settings.base_url or ''}"
+        return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
+
+    def client(self) -> AbstractAsyncContextManager[Any]:
+        """A new client. The key is given, so that the SDK looks for no other; tracing could put texts into spans."""
+        settings = self.settings
+        return anthropic.AsyncAnthropic(
+            api_key=settings.key(),
+            base_url=settings.base_url,
+            timeout=settings.timeout,
             max_retries=0,
             open_telemetry=False,
         )
 
-    def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client."""
-        return self._new_client()
-
     def parameters(self, system: str, user: str) -> MessageCreateParamsNonStreaming:
         """The body of one request."""
         body: MessageCreateParamsNonStreaming = {
-            "model": self.model,
-            "max_tokens": self.max_tokens,
+            "model": self.settings.model,
+            "max_tokens": self.settings.max_tokens,
             "system": system,
             "messages": [{"role": "user", "content": user}],
         }
-        if self._prompt_caching:
+        if self.prompt_caching:
             body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
         return body
 
@@ -129,21 +119,17 @@ class Messages:
         """Read one answer of a batch."""
         return completion(message)
 
-    async def look(self, client: Any) -> None:  # noqa: ANN401
-        """Ask for the model by name; a gateway that has no such list answers with a 404 of its own kind."""
-        try:
-            await client.models.retrieve(self.model)
-        except anthropic.NotFoundError as error:
-            if error.type == "not_found_error":
-                raise
+    def model_is_unknown(self, error: Any) -> bool:  # noqa: ANN401
+        """Whether a 404 is the API's own; a gateway without a list of models answers with another 404."""
+        return bool(error.type == "not_found_error")
 
 
 def completion(message: object) -> Completion:
     """Read a message.
 
     Raises:
-        MalformedError: It is none. The SDK validates nothing: a gateway's error page arrives as a string, a missing
-            field as None.
+        MalformedError: The answer is no message. The SDK validates nothing: a gateway's error page arrives as a string,
+            a missing field as None.
     """
     if not isinstance(message, Message) or not isinstance(message.content, list):
         raise MalformedError

@@ -1,23 +1,87 @@
-"""What a remote model's server is to us: how a prompt is sent, how its answer is read, which key opens it."""
+"""A remote model's server as the coordinator sees it: its settings, how a prompt is sent, how an answer is read."""
 
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from common.errors import ProviderError
+from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Request
 from server.llm.remote.retry import Clock
-from server.llm.spending import Usage
+from server.llm.spending import Price, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteSettings:
+    """The settings that every remote model has in its YAML.
+
+    Attributes:
+        name: Name of the model in reports and candidates.
+        model: The server's name for it; with Azure the name of the deployment.
+        max_tokens: Bound on one answer: all `n` texts of a request and the model's reasoning together.
+        base_url: Another address of the same protocol, such as a gateway of the house; None: the provider's own.
+        timeout: Seconds for one answer.
+        key_variable: Environment variable with the key; None for a server without keys.
+        concurrency: Requests under way at once.
+        requests_per_minute: Limit of the account, paced evenly; None for no limit.
+        tokens_per_minute: Limit of the account on tokens read and written, paced evenly; None for no limit.
+        retries: Further attempts at a request that failed for the moment.
+        price: Fields of `Price`; None if it is unknown.
+        clock: Time; replaced in tests.
+    """
+
+    name: str
+    model: str
+    max_tokens: int = 4096
+    base_url: str | None = None
+    timeout: float = 600.0
+    key_variable: str | None
+    concurrency: int = 8
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    retries: int = 6
+    price: Mapping[str, Any] | None = None
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        """Refuse wrong settings and a missing key, before the run touches private data."""
+        not_empty(name=self.name, model=self.model)
+        at_least(1, max_tokens=self.max_tokens)
+        positive(timeout=self.timeout)
+        in_range(1, 256, concurrency=self.concurrency)
+        self.key()
+
+    def key(self) -> str:
+        """The key, read from the environment each time so that no object holds it.
+
+        Raises:
+            ProviderError: The environment variable is not set.
+        """
+        if self.key_variable is None:
+            return "none"
+        key = os.environ.get(self.key_variable)
+        if not key:
+            raise ProviderError(
+                f"no key for the language model {self.name}",
+                expected=f"the environment variable {self.key_variable}",
+                got="nothing",
+                do=f"export {self.key_variable}, or choose the built-in model, which needs none",
+            )
+        return key
+
+    def token_price(self) -> Price | None:
+        """The price of this model's tokens, if it is known."""
+        return Price(**self.price) if self.price else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One answer of a model, read from whatever its server calls it.
+    """One answer of a model, in the same form for all servers.
 
     Attributes:
-        text: What it wrote.
+        text: The text of the answer.
         usage: Tokens.
         loss: "refused", "filtered" or "truncated" if the server says so, else None.
     """
@@ -32,12 +96,19 @@ class MalformedError(ValueError):
 
 
 class Chat(Protocol):
-    """A server's protocol: how one prompt is sent, through its official SDK, and its answer read."""
+    """A server's protocol: how one prompt is sent through its official SDK, and how its answer is read."""
 
-    identity: str
-    model: str
-    max_tokens: int
-    errors: tuple[type[Exception], ...]
+    @property
+    def settings(self) -> RemoteSettings:
+        """Settings of the model."""
+
+    @property
+    def identity(self) -> str:
+        """Everything that an answer depends on beside the prompt."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Exceptions of the SDK, and those of unreadable answers."""
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """A new client of the SDK, its own retries off."""
@@ -46,36 +117,8 @@ class Chat(Protocol):
         """Send one prompt.
 
         Raises:
-            MalformedError: The answer is no completion. And the SDK's own errors.
+            MalformedError: The answer is no completion. The SDK raises its own errors too.
         """
 
-    async def look(self, client: Any) -> None:  # noqa: ANN401
-        """Ask for the model's name alone; a server that cannot tell is let pass."""
-
-
-class RemoteSettings(TypedDict, total=False):
-    """What every remote model has in its YAML, see `Remote`."""
-
-    concurrency: int
-    requests_per_minute: float | None
-    tokens_per_minute: float | None
-    retries: int
-    price: Mapping[str, Any] | None
-    clock: Clock
-
-
-def key_of(name: str, variable: str) -> str:
-    """The key in an environment variable.
-
-    Raises:
-        ProviderError: There is none.
-    """
-    key = os.environ.get(variable)
-    if not key:
-        raise ProviderError(
-            f"no key for the language model {name}",
-            expected=f"the environment variable {variable}",
-            got="nothing",
-            do=f"export {variable}, or choose the built-in model, which needs none",
-        )
-    return key
+    def model_is_unknown(self, error: Any) -> bool:  # noqa: ANN401
+        """Whether a 404 says that the model does not exist; otherwise the server has no list of models."""

@@ -1,7 +1,7 @@
 """Message Batches: all requests of a round at once, at half the price, within a day.
 
-A batch that was sent is noted on disk under its requests' names, so that a run that was killed while it waited collects
-it in place of paying again. (If it is killed between the server's receipt and the note, that batch is lost.)
+A batch is noted on disk with the keys of its requests, so that a run that was killed while waiting collects its results
+instead of paying again. (If the run is killed between the server's receipt and the note, the batch is lost.)
 """
 
 import asyncio
@@ -9,17 +9,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol
 
 from common.errors import ProviderError
 from common.validate import positive
 from server.llm.base import Arrived, Reply, Request
-from server.llm.remote.chat import Chat, Completion, MalformedError, RemoteSettings
+from server.llm.remote.chat import Chat, Completion, MalformedError
 from server.llm.remote.provider import Remote
-from server.llm.remote.retry import Clock, Retries, trouble
+from server.llm.remote.retry import Retries, failure_of
 from server.llm.remote.tokens import counted, read, worst
 from server.llm.render import render
-from server.llm.spending import Price, Spending, Usage
+from server.llm.spending import Spending, Usage
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
 _NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
@@ -39,37 +39,27 @@ class MessageBatches:
     """One model, asked by batches.
 
     Args:
-        name: How reports and candidates name it.
-        chat: How its requests look.
+        chat: Protocol of its server, with the model's settings; of these only retries, price and clock matter here.
         one_by_one: The same model asked request by request: for the check, the forecast and the identity.
-        poll: Seconds between looks at a batch.
-        folder: For the notes; None keeps none.
-        spending: The run's account; None: one of its own, without cap.
-        layer: See `Remote`; of it retries, price and clock.
+        poll: Seconds between two requests for the status of a batch.
+        folder: Folder of the notes; None keeps none.
+        spending: Account of the run; None: one of its own, without cap.
     """
 
     remote = True
 
     def __init__(
-        self,
-        *,
-        name: str,
-        chat: BatchChat,
-        one_by_one: Remote,
-        poll: float,
-        folder: Path | None,
-        spending: Spending | None = None,
-        **layer: Unpack[RemoteSettings],
+        self, *, chat: BatchChat, one_by_one: Remote, poll: float, folder: Path | None, spending: Spending | None = None
     ) -> None:
         positive(poll=poll)
-        self.name = name
+        self.name = one_by_one.name
         self.identity = one_by_one.identity
         self.check, self.estimate = one_by_one.check, one_by_one.estimate
         self._chat, self._poll = chat, poll
-        self._clock = layer.get("clock") or Clock()
-        self._retries = Retries(most=layer.get("retries", 6))
-        price = layer.get("price")
-        self._price = Price(**price) if price else None
+        self._max_tokens = chat.settings.max_tokens
+        self._clock = chat.settings.clock
+        self._retries = Retries(most=chat.settings.retries)
+        self._price = chat.settings.token_price()
         self._spending = spending or Spending()
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
 
@@ -85,21 +75,21 @@ class MessageBatches:
         by_key = dict(zip(keys, requests, strict=True))
         replies: dict[str, Reply] = {}
 
-        def tell(key: str, reply: Reply) -> None:
+        def deliver(key: str, reply: Reply) -> None:
             replies[key] = reply
             if arrived is not None:
                 for place in (place for place, own in enumerate(keys) if own == key):
                     arrived(place, reply)
 
-        asyncio.run(self._all(by_key, tell))
+        asyncio.run(self._all(by_key, deliver))
         return [replies.get(key, _NO_REPLY) for key in keys]
 
-    async def _all(self, by_key: Mapping[str, Request], tell: Callable[[str, Reply], None]) -> None:
+    async def _all(self, by_key: Mapping[str, Request], deliver: Callable[[str, Reply], None]) -> None:
         left = dict(by_key)
         async with self._chat.client() as client:
             for batch, keys in self._notes.under_way():
                 if left.keys() & set(keys):
-                    await self._collect(client, batch, left, {}, tell)
+                    await self._collect(client, batch, left, {}, deliver)
             while left:
                 held, refused, verdict = self._hold(left)
                 sent = list(held)
@@ -111,7 +101,7 @@ class MessageBatches:
                 try:
                     created = await self._patiently(partial(self._send, client, sent, by_key))
                     self._notes.add(created.id, sent)
-                    await self._collect(client, created.id, left, held, tell)
+                    await self._collect(client, created.id, left, held, deliver)
                 finally:
                     for most in held.values():
                         self._spending.settle(self.name, most, None, self._price)
@@ -119,10 +109,10 @@ class MessageBatches:
                     left.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """As many requests as the cap allows, each with the most it can use; the first that it does not, and why."""
+        """The requests that the cap allows, each with its maximum usage; the first that it forbids, and the verdict."""
         held: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
-            most = worst(render(request), self._chat.max_tokens)
+            most = worst(render(request), self._max_tokens)
             verdict = self._spending.hold(most, self._price)
             if verdict != "held":
                 return held, most, verdict
@@ -139,27 +129,28 @@ class MessageBatches:
         batch: str,
         left: dict[str, Request],
         held: dict[str, Usage],
-        tell: Callable[[str, Reply], None],
+        deliver: Callable[[str, Reply], None],
     ) -> None:
-        """Wait for a batch to end, then read its results; those that nobody asks for any more are paid for too."""
+        """Wait for a batch to end, then read its results; those that are no longer requested are paid for too."""
         while (await self._patiently(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
             await self._clock.sleep(self._poll)
         for line in await self._patiently(partial(self._results, client, batch)):
             key, request = line.custom_id, left.pop(line.custom_id, None)
-            found = self._read(line.result)
+            completion = self._read(line.result)
             if request is None:
-                self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
+                self._spending.settle(self.name, held.pop(key, None), completion.usage, self._price)
                 continue
-            found = counted(found, request, self._chat.max_tokens) if found.text else found
-            self._spending.settle(self.name, held.pop(key, None), found.usage, self._price)
-            tell(key, read(found, request))
+            if completion.text:
+                completion = counted(completion, request, self._max_tokens)
+            self._spending.settle(self.name, held.pop(key, None), completion.usage, self._price)
+            deliver(key, read(completion, request))
         self._notes.drop(batch)
 
     async def _results(self, client: Any, batch: str) -> list[Any]:  # noqa: ANN401
         return [line async for line in await client.messages.batches.results(batch)]
 
     def _read(self, result: Any) -> Completion:  # noqa: ANN401
-        """Of a result: succeeded, errored, expired or cancelled."""
+        """Completion of one result, which has succeeded, errored, expired or been cancelled."""
         if result.type != "succeeded":
             return Completion(text="", usage=Usage(), loss="failed")
         try:
@@ -168,26 +159,26 @@ class MessageBatches:
             return Completion(text="", usage=Usage(), loss="malformed")
 
     async def _patiently(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """One call of the service, tried again by the policy that all requests have."""
+        """One call of the service, with the retry policy of all requests."""
         for attempt in range(self._retries.most + 1):
             try:
                 return await ask()
             except self._chat.errors as error:
-                found = trouble(error, date=self._clock.date())
-                if found.kind != "again" or attempt == self._retries.most:
+                failure = failure_of(error, date=self._clock.date())
+                if failure.kind != "again" or attempt == self._retries.most:
                     raise ProviderError(
                         f"the language model {self.name} takes no batch",
                         expected="a batch that ends",
-                        got=found.said,
-                        where=self._chat.model,
-                        do=found.do,
+                        got=failure.summary,
+                        where=self._chat.settings.model,
+                        do=failure.do,
                     ) from error
-                await self._clock.sleep(self._retries.wait(attempt, found.wait, self._clock.chance()))
+                await self._clock.sleep(self._retries.wait(attempt, failure.wait, self._clock.chance()))
         raise AssertionError
 
 
 class _Notes:
-    """Batches under way, with the names of their requests."""
+    """Batches under way, with the keys of their requests."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -1,18 +1,18 @@
-"""Chat completions through OpenAI's official SDK: OpenAI, Azure, and whatever else serves them at a `base_url`.
+"""Chat completions through OpenAI's official SDK: OpenAI, Azure, and any other server of that protocol at a `base_url`.
 
-vLLM, Ollama and llama.cpp do, without a key. What goes out is what `render` writes and the settings below.
+vLLM, Ollama and llama.cpp speak it, without a key. Only what `render` writes and the settings below are sent.
 """
 
 from contextlib import AbstractAsyncContextManager
-from functools import partial
-from typing import Any, Unpack
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import openai
 from openai.types.chat import ChatCompletion
 
-from common.validate import at_least, not_empty, one_of, positive
+from common.validate import one_of
 from server.llm.base import Provider, Request
-from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, key_of
+from server.llm.remote.chat import Completion, MalformedError, RemoteSettings
 from server.llm.remote.provider import Remote
 from server.llm.render import WORDING
 from server.llm.spending import Spending, Usage
@@ -23,108 +23,92 @@ _SEEDS = 2**31  # some servers read 32 bits
 
 def provider(
     *,
-    name: str,
-    model: str,
-    max_tokens: int = 4096,
-    base_url: str | None = None,
-    timeout: float = 600.0,
     key_variable: str | None = "OPENAI_API_KEY",
     length_field: str = "max_completion_tokens",
     temperature: bool = True,
     seed: bool = False,
     spending: Spending | None = None,
-    **layer: Unpack[RemoteSettings],
+    **shared: Any,  # noqa: ANN401
 ) -> Provider:
-    """One model behind chat completions.
+    """One model behind chat completions, from the flat settings of its YAML.
 
     Args:
-        name: How reports and candidates name it.
-        model: The server's name for it; with Azure the deployment's.
-        max_tokens: Bound on one answer, all `n` texts of a request and the model's reasoning together.
-        base_url: The server, up to `/v1`; None: OpenAI's.
-        timeout: Seconds for one answer.
-        key_variable: Environment variable that holds the key; None for a server without keys.
-        length_field: "max_completion_tokens", or "max_tokens" for older servers.
-        temperature: Send `Request.temperature`; models that reason refuse it.
-        seed: Send a seed, for servers that draw by it.
-        spending: The run's account.
-        layer: See `Remote`.
+        key_variable: See `RemoteSettings`.
+        length_field: See `ChatCompletions`, as for `temperature` and `seed`.
+        temperature: See there.
+        seed: See there.
+        spending: Account of the run.
+        shared: Further fields of `RemoteSettings`.
 
     Raises:
-        ProviderError: No key in the environment. Raised here, so that a run stops before it touches private data.
+        ConfigError: A setting is out of range.
+        ProviderError: The environment has no key.
     """
-    chat = ChatCompletions(
-        model=model,
-        max_tokens=max_tokens,
-        base_url=base_url,
-        timeout=timeout,
-        key=key_of(name, key_variable) if key_variable else "none",
-        length_field=length_field,
-        temperature=temperature,
-        seed=seed,
-    )
-    return Remote(name=name, chat=chat, spending=spending, **layer)
+    settings = RemoteSettings(key_variable=key_variable, **shared)
+    chat = ChatCompletions(settings=settings, length_field=length_field, temperature=temperature, seed=seed)
+    return Remote(chat=chat, spending=spending)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatCompletions:
-    """See `server.llm.remote.chat.Chat`, and `provider` for the arguments."""
+    """The protocol of chat completions; see `server.llm.remote.chat.Chat`.
 
-    errors: tuple[type[Exception], ...] = (openai.APIError, ValueError)
+    Attributes:
+        settings: Settings of the model.
+        length_field: "max_completion_tokens", or "max_tokens" for older servers.
+        temperature: Send `Request.temperature`; reasoning models refuse it.
+        seed: Send a seed, for servers that sample by it.
+    """
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        max_tokens: int,
-        base_url: str | None,
-        timeout: float,
-        key: str,
-        length_field: str,
-        temperature: bool,
-        seed: bool,
-    ) -> None:
-        not_empty(model=model)
-        at_least(1, max_tokens=max_tokens)
-        positive(timeout=timeout)
-        one_of(("max_completion_tokens", "max_tokens"), length_field=length_field)
-        self.model, self.max_tokens = model, max_tokens
-        sent = f"max_tokens={max_tokens}/temperature={temperature}/seed={seed}"
-        self.identity = f"openai/{model}/{base_url or ''}/{sent}/wording={WORDING}"
-        self._length_field, self._temperature, self._seed = length_field, temperature, seed
-        self._new_client = partial(openai.AsyncOpenAI, api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+    errors: ClassVar[tuple[type[Exception], ...]] = (openai.APIError, ValueError)
+
+    settings: RemoteSettings
+    length_field: str
+    temperature: bool
+    seed: bool
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown name of the length field."""
+        one_of("length_field", self.length_field, among=("max_completion_tokens", "max_tokens"))
+
+    @property
+    def identity(self) -> str:
+        """Everything that an answer depends on beside the prompt."""
+        at = f"{self.settings.model}/{self.settings.base_url or ''}"
+        sent = f"max_tokens={self.settings.max_tokens}/temperature={self.temperature}/seed={self.seed}"
+        return f"openai/{at}/{sent}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """A new client."""
-        return self._new_client()
+        settings = self.settings
+        return openai.AsyncOpenAI(
+            api_key=settings.key(), base_url=settings.base_url, timeout=settings.timeout, max_retries=0
+        )
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:  # noqa: ANN401
-        """Send one prompt. Servers cache what prompts begin with by themselves."""
+        """Send one prompt. Servers cache common prefixes of prompts by themselves."""
         body: dict[str, Any] = {
-            "model": self.model,
+            "model": self.settings.model,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-            self._length_field: self.max_tokens,
+            self.length_field: self.settings.max_tokens,
         }
-        if self._temperature:
+        if self.temperature:
             body["temperature"] = request.temperature
-        if self._seed:
+        if self.seed:
             body["seed"] = request.seed % _SEEDS
         return completion(await client.chat.completions.create(**body))
 
-    async def look(self, client: Any) -> None:  # noqa: ANN401
-        """Ask for the model by name; a server that has no such list answers with a 404 of its own kind."""
-        try:
-            await client.models.retrieve(self.model)
-        except openai.NotFoundError as error:
-            if error.code == "model_not_found":
-                raise
+    def model_is_unknown(self, error: Any) -> bool:  # noqa: ANN401
+        """Whether a 404 names the model; a server without a list of models answers with another 404."""
+        return bool(error.code == "model_not_found")
 
 
 def completion(answer: object) -> Completion:
     """Read a chat completion.
 
     Raises:
-        MalformedError: It is none. The SDK validates nothing: a gateway's error page arrives as a string, a missing
-            field as None.
+        MalformedError: The answer is no chat completion. The SDK validates nothing: a gateway's error page arrives as a
+            string, a missing field as None.
     """
     choices = answer.choices if isinstance(answer, ChatCompletion) else None
     message = choices[0].message if isinstance(choices, list) and choices else None

@@ -1,82 +1,68 @@
 """The request layer that all remote models share: bounded concurrency, pace, retries, spending, lost items.
 
-    take a request -> hold its worst cost -> pass the gate -> ask -> settle -> tell
+    take a request -> hold its worst cost -> wait for the rate limiter -> ask -> settle -> deliver
                           |  cap reached       ^        |
                           stop                 |_ again _|  hopeless: stop
 
-A stop starts nothing new; what is under way is finished and told, so that a cache keeps it. Only the requests of one
-call run side by side in one event loop, in the thread that called; whoever has several models calls them in threads.
+After a stop no request starts; those under way are finished and delivered, so that a cache keeps them. The requests of
+one call run concurrently in one event loop, in the calling thread; several models need several threads.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import ProviderError
-from common.validate import in_range, not_empty
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Clock, Failure, RateLimiter, Retries, trouble
+from server.llm.remote.retry import Failure, RateLimiter, Retries, failure_of
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.render import render
-from server.llm.spending import Price, Spending, Usage
+from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
 _LOOK_AGAIN_S = 0.1
 _CHECK_RETRIES = 2
+_NOT_FOUND = 404
 
 
 class Remote:
     """A model on somebody else's machine.
 
     Args:
-        name: How reports and candidates name it.
-        chat: How to talk to it.
-        concurrency: Requests under way at once.
-        requests_per_minute: The account's limit, paced evenly; None for none.
-        tokens_per_minute: Likewise.
-        retries: Further attempts at a request that failed for the moment.
-        price: See `Price`; None: unknown.
-        spending: The run's account; None: one of its own, without cap.
-        clock: Time, for tests.
+        chat: Protocol of its server, with the model's settings.
+        spending: Account of the run; None: one of its own, without cap.
+
+    Raises:
+        ConfigError: A limit or the price is out of range, or the run caps money and this model's price is unknown.
     """
 
     remote = True
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        chat: Chat,
-        concurrency: int = 8,
-        requests_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
-        retries: int = 6,
-        price: Mapping[str, Any] | None = None,
-        spending: Spending | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        not_empty(name=name)
-        in_range(1, 256, concurrency=concurrency)
-        self.name = name
+    def __init__(self, *, chat: Chat, spending: Spending | None = None) -> None:
+        settings = chat.settings
+        self.name = settings.name
         self.identity = chat.identity
         self._chat = chat
-        self._concurrency = concurrency
-        self._clock = clock or Clock()
-        self._retries = Retries(most=retries)
-        self._gate = RateLimiter(
-            requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute, clock=self._clock
+        self._max_tokens = settings.max_tokens
+        self._concurrency = settings.concurrency
+        self._clock = settings.clock
+        self._retries = Retries(most=settings.retries)
+        self._limiter = RateLimiter(
+            requests_per_minute=settings.requests_per_minute,
+            tokens_per_minute=settings.tokens_per_minute,
+            clock=settings.clock,
         )
-        self._price = Price(**price) if price else None
+        self._price = settings.token_price()
         self._spending = spending or Spending()
-        self._spending.admits(name, self._price)
+        self._spending.admits(self.name, self._price)
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
         """See `Provider.check`."""
-        asyncio.run(self._check())
+        asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. A refused, empty, malformed or finally failed answer is an empty reply.
@@ -89,29 +75,29 @@ class Remote:
             return []
         job = Job(requests=requests, todo=deque(range(len(requests))), arrived=arrived)
         asyncio.run(self._all(job))
-        if job.stop is None and job.trouble is not None and not self._answered:
-            job.stop = self._broken(job.trouble)
+        if job.stop is None and job.failure is not None and not self._answered:
+            job.stop = self._broken(job.failure)
         if job.stop is not None:
             raise job.stop
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
-        return estimate(request, self._chat.max_tokens)
+        return estimate(request, self._max_tokens)
 
     async def _all(self, job: "Job") -> None:
         async with self._chat.client() as client:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
     async def _work(self, client: Any, job: "Job") -> None:  # noqa: ANN401
-        """One of `concurrency` workers: takes requests until there are none or something stops them all."""
+        """One of `concurrency` workers: takes requests until none are left or all stop."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
             prompt = render(job.requests[place])
-            most = worst(prompt, self._chat.max_tokens)
-            while (held := self._spending.hold(most, self._price)) == "wait" and job.stop is None:
+            most = worst(prompt, self._max_tokens)
+            while (verdict := self._spending.hold(most, self._price)) == "wait" and job.stop is None:
                 await self._clock.sleep(_LOOK_AGAIN_S)
-            if held != "held":
+            if verdict != "held":
                 job.stop = job.stop or self._spending.exhausted(self.name, most, self._price)
                 return
             completion = None
@@ -121,7 +107,7 @@ class Remote:
                 used = completion.usage if completion else None
                 self._spending.settle(self.name, most, used, self._price)
             if completion is not None:
-                job.tell(place, read(completion, job.requests[place]))
+                job.deliver(place, read(completion, job.requests[place]))
 
     async def _ask(
         self,
@@ -130,72 +116,74 @@ class Remote:
         prompt: tuple[str, str],
         request: Request,
     ) -> Completion | None:
-        """Until it is answered, lost, or everything stops (None)."""
-        expected = sum(estimate(request, self._chat.max_tokens))
+        """Ask until the request is answered or lost; None if all requests stop."""
+        expected = sum(estimate(request, self._max_tokens))
         for attempt in range(self._retries.most + 1):
-            await self._gate.enter(expected)
+            await self._limiter.enter(expected)
             if job.stop is not None:
                 return None
             try:
                 completion = await self._chat.complete(client, *prompt, request)
             except self._chat.errors as error:
-                found = trouble(error, date=self._clock.date())
-                if found.kind != "again":
+                failure = failure_of(error, date=self._clock.date())
+                if failure.kind != "again":
                     break
-                if attempt == self._retries.most or (found.wait or 0) > self._retries.patience:
+                if attempt == self._retries.most or (failure.wait or 0) > self._retries.patience:
                     break
-                await self._pause(attempt, found)
+                await self._pause(attempt, failure)
             else:
                 self._answered += 1
                 self._lost_in_a_row = 0
-                completion = counted(completion, request, self._chat.max_tokens)
-                self._gate.used(completion.usage.tokens - expected)
+                completion = counted(completion, request, self._max_tokens)
+                self._limiter.used(completion.usage.tokens - expected)
                 return completion
-        return self._lost(job, found)
+        return self._lost(job, failure)
 
-    async def _pause(self, attempt: int, found: Failure) -> None:
-        seconds = self._retries.wait(attempt, found.wait, self._clock.chance())
-        if found.wait is not None:
-            self._gate.pause(seconds)  # what holds for one request holds for all
+    async def _pause(self, attempt: int, failure: Failure) -> None:
+        seconds = self._retries.wait(attempt, failure.wait, self._clock.chance())
+        if failure.wait is not None:
+            self._limiter.pause(seconds)  # the server's wait applies to all requests
         else:
             await self._clock.sleep(seconds)
 
-    def _lost(self, job: "Job", found: Failure) -> Completion | None:
-        """One item is lost, or the whole model."""
-        if found.kind == "hopeless" or (found.wait or 0) > self._retries.patience:
-            job.stop = job.stop or self._broken(found)
+    def _lost(self, job: "Job", failure: Failure) -> Completion | None:
+        """Give up one item, or the whole model."""
+        if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
+            job.stop = job.stop or self._broken(failure)
             return None
-        if found.kind == "filtered":
-            return Completion(text="", usage=Usage(), loss=found.kind)
-        job.trouble = found
+        if failure.kind == "filtered":
+            return Completion(text="", usage=Usage(), loss=failure.kind)
+        job.failure = failure
         self._lost_in_a_row += 1
         if self._lost_in_a_row >= max(_MOST_LOST_IN_A_ROW, 2 * self._concurrency):
-            job.stop = job.stop or self._broken(found)
-        return Completion(text="", usage=Usage(), loss="failed" if found.kind == "again" else found.kind)
+            job.stop = job.stop or self._broken(failure)
+        return Completion(text="", usage=Usage(), loss="failed" if failure.kind == "again" else failure.kind)
 
-    async def _check(self) -> None:
+    async def _check_model(self) -> None:
         async with self._chat.client() as client:
             for attempt in range(_CHECK_RETRIES + 1):
                 try:
-                    await self._chat.look(client)
+                    await client.models.retrieve(self._chat.settings.model)
                 except self._chat.errors as error:
-                    found = trouble(error, date=self._clock.date())
-                    wait = self._retries.wait(attempt, found.wait, self._clock.chance())
-                    if found.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
-                        raise self._broken(found) from error
+                    if getattr(error, "status_code", None) == _NOT_FOUND and not self._chat.model_is_unknown(error):
+                        return
+                    failure = failure_of(error, date=self._clock.date())
+                    wait = self._retries.wait(attempt, failure.wait, self._clock.chance())
+                    if failure.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
+                        raise self._broken(failure) from error
                     await self._clock.sleep(wait)
                 else:
                     return
 
-    def _broken(self, found: Failure) -> ProviderError:
+    def _broken(self, failure: Failure) -> ProviderError:
         # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
-        wait = f", asks to wait {found.wait:.0f} s" if found.wait else ""
+        wait = f", asks to wait {failure.wait:.0f} s" if failure.wait else ""
         return ProviderError(
             f"the language model {self.name} does not answer",
             expected="a completion",
-            got=found.said + wait,
-            where=self._chat.model,
-            do=found.do,
+            got=failure.summary + wait,
+            where=self._chat.settings.model,
+            do=failure.do,
         )
 
 
@@ -207,14 +195,14 @@ class Job:
     todo: deque[int]
     arrived: Callable[[int, Reply], None] | None
     stop: ProviderError | None = None
-    trouble: Failure | None = None
+    failure: Failure | None = None
     replies: list[Reply] = field(init=False)
 
     def __post_init__(self) -> None:
         self.replies = [Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")] * len(self.requests)
 
-    def tell(self, place: int, reply: Reply) -> None:
-        """A reply came."""
+    def deliver(self, place: int, reply: Reply) -> None:
+        """Keep one reply, and pass it on to the caller."""
         self.replies[place] = reply
         if self.arrived is not None:
             self.arrived(place, reply)

@@ -1,11 +1,11 @@
-"""One policy for requests that fail, and one gate that all requests to a model pass: pace, pauses, retries.
+"""One retry policy for requests that fail, and one rate limiter for all requests to a model.
 
     what failed                                              what follows
     408, 409, 429, 5xx, no connection, no answer in time     again, after Retry-After or with backoff and jitter
     401, 402, 403, 404, an account without credit            the model is given up at once
     too long a prompt, a content filter, other 4xx, no JSON  one item is lost
 
-SDKs retry nothing themselves, so that nothing is waited for twice. Time is an argument, so that tests need none.
+The SDKs' own retries are off, so that no wait is served twice. Time is an argument, so that tests do not wait.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ _MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """Time and chance.
+    """Sources of time and of chance.
 
     Attributes:
-        now: Seconds on a clock that only goes forward.
-        date: Seconds since 1970, to read dates by.
-        sleep: Waits so many seconds.
+        now: Seconds of a monotonic clock.
+        date: Seconds since 1970, for the dates in headers.
+        sleep: Waits the given number of seconds.
         chance: Uniform in [0, 1), for the jitter.
     """
 
@@ -46,58 +46,60 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What became of a request that failed.
+    """Class of a failed request.
 
     Attributes:
-        kind: "again", "hopeless", or what an item is lost as (`server.llm.base.LOSSES`).
-        said: The kind of error and its status, nothing that might quote a prompt.
-        wait: Seconds that the server asked to wait, if it did.
-        do: What the reader can do about it.
+        kind: "again", "hopeless", or the loss of one item (`server.llm.base.LOSSES`).
+        summary: The kind of error and its status, nothing that might quote a prompt.
+        wait: Seconds to wait as the server asks; None if it does not.
+        do: Advice to the reader.
     """
 
     kind: str
-    said: str
+    summary: str
     wait: float | None = None
     do: str = "check the key, the model's name, the account's limits and the network; replies so far are kept"
 
 
-def trouble(  # noqa: PLR0911 one for each line of the table above
+def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Read an SDK's error: both have `status_code`, `response` and `body` where a server answered.
+    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` where a server answered.
 
     Args:
         error: What the SDK raised.
         date: Seconds since 1970 now.
     """
     status = getattr(error, "status_code", None)
-    said = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
+    summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
     if status is None:
         if isinstance(error, ValueError):
-            return Failure(kind="malformed", said=said)
-        return Failure(kind="again", said=said, do="check the network, base_url and the proxy in HTTPS_PROXY")
-    told = str(getattr(error, "body", "")).lower()
-    if any(word in told for word in _NO_CREDIT):
-        return Failure(kind="hopeless", said=f"{said}, no credit or quota left", do="top up the account, then go on")
+            return Failure(kind="malformed", summary=summary)
+        return Failure(kind="again", summary=summary, do="check the network, base_url and the proxy in HTTPS_PROXY")
+    body = str(getattr(error, "body", "")).lower()
+    if any(word in body for word in _NO_CREDIT):
+        return Failure(
+            kind="hopeless", summary=f"{summary}, no credit or quota left", do="top up the account, then go on"
+        )
     if status in _AGAIN or status >= _SERVER:
-        return Failure(kind="again", said=said, wait=_retry_after(error, date))
-    if any(word in told for word in _TOO_LONG):
+        return Failure(kind="again", summary=summary, wait=_retry_after(error, date))
+    if any(word in body for word in _TOO_LONG):
         do = "show fewer exemplars (method.shots), ask for fewer or shorter texts, or take a model of longer context"
-        return Failure(kind="too long", said=f"{said}, prompt too long", do=do)
-    if any(word in told for word in _FILTERED):
-        return Failure(kind="filtered", said=f"{said}, content filter")
-    return Failure(kind="hopeless" if status in _HOPELESS else "failed", said=said)
+        return Failure(kind="too long", summary=f"{summary}, prompt too long", do=do)
+    if any(word in body for word in _FILTERED):
+        return Failure(kind="filtered", summary=f"{summary}, content filter")
+    return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often and when.
+    """Number and times of the retries.
 
     Attributes:
-        most: Further attempts at one request.
-        first: Seconds before the first of them, where the server does not say; twice as many before the next.
-        longest: Seconds that they grow to.
-        patience: Longest wait that a server may ask for; beyond it the model is given up, and the run resumed later.
+        most: Maximum number of retries of one request.
+        first: Seconds before the first of them if the server gives no time; the wait doubles with each attempt.
+        longest: Upper bound of these waits in seconds.
+        patience: Maximum wait in seconds that a server may ask for; beyond it the run stops and can be resumed later.
     """
 
     most: int = 6
@@ -110,18 +112,18 @@ class Retries:
         positive(first=self.first, longest=self.longest, patience=self.patience)
 
     def wait(self, attempt: int, asked: float | None, chance: float) -> float:
-        """Seconds before attempt `attempt` + 1, from 0: what was asked, else the upper half of a doubling span."""
+        """Seconds before retry `attempt`, from 0: as asked, else uniform in the upper half of a doubling span."""
         if asked is not None:
             return asked
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + chance / 2)
 
 
 class RateLimiter:
-    """Paces the requests to one model, evenly, by requests and by tokens a minute; and holds all while one must wait.
+    """Paces the requests to one model evenly, by requests and by tokens a minute; a pause holds for all of them.
 
     Args:
         requests_per_minute: None for no limit.
-        tokens_per_minute: Read and written; None for no limit.
+        tokens_per_minute: Tokens read and written; None for no limit.
         clock: Time.
     """
 
@@ -130,38 +132,38 @@ class RateLimiter:
             if limit is not None:
                 positive(limit_per_minute=limit)
         self._clock = clock
-        self._a_request = _MINUTE / requests_per_minute if requests_per_minute else 0.0
-        self._a_token = _MINUTE / tokens_per_minute if tokens_per_minute else 0.0
+        self._seconds_per_request = _MINUTE / requests_per_minute if requests_per_minute else 0.0
+        self._seconds_per_token = _MINUTE / tokens_per_minute if tokens_per_minute else 0.0
         self._free_at = self._paused_until = float("-inf")
 
     async def enter(self, tokens: int) -> None:
-        """Wait for a request's turn; it takes up as much time as it is expected to use of the limits."""
+        """Wait for the turn of a request with this expected number of tokens."""
         now = self._clock.now()
         turn = max(now, self._free_at)
-        self._free_at = turn + max(self._a_request, tokens * self._a_token)
+        self._free_at = turn + max(self._seconds_per_request, tokens * self._seconds_per_token)
         while (wait := max(turn, self._paused_until) - self._clock.now()) > 0:
             await self._clock.sleep(wait)
 
     def used(self, tokens: int) -> None:
-        """So many more tokens were used than expected, or fewer."""
-        self._free_at += tokens * self._a_token
+        """Correct the pace by the difference of used and expected tokens, which may be negative."""
+        self._free_at += tokens * self._seconds_per_token
 
     def pause(self, seconds: float) -> None:
-        """Nobody passes for so long."""
+        """Block all requests for `seconds`."""
         self._paused_until = max(self._paused_until, self._clock.now() + seconds)
 
 
 def _retry_after(error: Exception, date: float) -> float | None:
     """Seconds of a Retry-After header, which holds seconds or a date; None without one that can be read."""
-    said = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-    if said is None:
+    header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+    if header is None:
         return None
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(header))
     except ValueError:
         pass
     try:
-        then = parsedate_to_datetime(said)
+        then = parsedate_to_datetime(header)
     except ValueError:
         return None
     return max(0.0, (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - date)

@@ -1,4 +1,4 @@
-"""What a request costs in tokens: estimated beforehand, counted afterwards, bounded from above."""
+"""Tokens of a request: estimated beforehand, counted afterwards, and bounded from above."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 
 
 def read(completion: Completion, request: Request) -> Reply:
-    """A completion as texts."""
+    """Parse a completion into texts."""
     refused = completion.loss in ("refused", "filtered")
     texts = () if refused else parse(completion.text, request.n, phrases=request.phrases)
     use = completion.usage
@@ -38,7 +38,7 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
 
 
 def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
-    """With the tokens to expect where a server does not count, so that a cap holds there too."""
+    """The completion, with estimated tokens if the server does not count them, so that a cap holds there too."""
     if completion.usage.tokens:
         return completion
     read_in, _ = estimate(request, max_tokens)
@@ -46,5 +46,5 @@ def counted(completion: Completion, request: Request, max_tokens: int) -> Comple
 
 
 def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
-    """What one request can use at most: no token is shorter than a byte; all is put into a prompt cache."""
+    """Maximum usage of one request: no token is shorter than a byte, and all may be written to a prompt cache."""
     return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)

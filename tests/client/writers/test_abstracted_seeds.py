@@ -15,7 +15,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import AbstractedSeedsSpec
 from tests.support.federations import ENCODER, LABELS
-from tests.support.tiny_checkpoints import tiny_summariser
+from tests.support.tiny_models import tiny_summariser
 
 
 class Scripted:

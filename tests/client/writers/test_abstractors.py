@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from client.writers.abstractors import Extracts, Summariser, same
 from common.errors import ConfigError
-from tests.support.tiny_checkpoints import tiny_summariser
+from tests.support.tiny_models import tiny_summariser
 
 NOTE = (
     "[AGE], here with chest pain for 7 days (since the party). He met Anna Burns in Springfield, has a cough and a "

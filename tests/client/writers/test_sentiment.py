@@ -2,7 +2,7 @@ import pytest
 
 from client.writers.sentiment import Classifier, Vader, _polarity
 from common.errors import ConfigError
-from tests.support.tiny_checkpoints import tiny_classifier
+from tests.support.tiny_models import tiny_classifier
 
 
 def test_the_lexicon_tells_good_cheer_from_bad():

@@ -6,8 +6,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.models import checkpoints
-from tests.support.tiny_checkpoints import tiny_summariser
-from tests.support.tiny_models import tiny_bert
+from tests.support.tiny_models import tiny_bert, tiny_summariser
 
 
 @pytest.fixture(scope="module")
