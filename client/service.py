@@ -54,7 +54,7 @@ State = TypeVar("State")
 
 
 class Desk(Protocol):
-    """What a hospital's people see and decide (`client/desk.py`)."""
+    """What a hospital's people see and decide (`client/approvals.py`)."""
 
     def admit(self, run: str, plan: Plan) -> None:
         """Let a plan in, or raise RefusalError."""

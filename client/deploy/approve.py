@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from client.approvals import Case, cases, decide
 from client.deploy.settings import HospitalSettings
-from client.desk import Case, cases, decide
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger

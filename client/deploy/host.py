@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 from client import records
+from client.approvals import Desk
 from client.channel import serve
 from client.deploy.settings import SOCKET, HospitalSettings
-from client.desk import Desk
 from client.service import PartyService
 from common.errors import CaucusError
 from common.ledger.ledger import Ledger

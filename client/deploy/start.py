@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
+from client.approvals import LARGEST_AUDIT, cases
 from client.deploy.settings import SOCKET, HospitalSettings
-from client.desk import LARGEST_AUDIT, cases
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from common.system import processes

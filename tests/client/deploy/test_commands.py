@@ -9,10 +9,10 @@ from email.utils import format_datetime
 import pytest
 import yaml
 
+from client.approvals import Desk
 from client.command import main
 from client.deploy import check, host
 from client.deploy.settings import HospitalSettings
-from client.desk import Desk
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery

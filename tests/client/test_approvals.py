@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from client import desk as desks
-from client.desk import MOST_AWAITING, Desk, cases, decide
+from client import approvals as desks
+from client.approvals import MOST_AWAITING, Desk, cases, decide
 from client.service import LARGEST_PLAN, PartyService
 from client.session import RefusalError
 from common import messages as m
