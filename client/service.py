@@ -11,11 +11,15 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from client import answer, records, secagg
+from client.approvals import Approvals
+from client.audit_log import AuditLog
 from client.guard import Limits
+from client.records import EmbeddedRecords
 from client.session import RefusalError, Session
 from client.writers import base as writers
 from client.writers.base import PartyWriter
@@ -53,20 +57,21 @@ LARGEST_PLAN = 2**16
 State = TypeVar("State")
 
 
-class Desk(Protocol):
-    """What a hospital's people see and decide (`client/approvals.py`)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """The run that this party takes part in. Each request that is answered leads to the next value.
 
-    def admit(self, run: str, plan: Plan) -> None:
-        """Let a plan in, or raise RefusalError."""
+    Attributes:
+        session: Run, plan and order of requests.
+        records: This party's records, embedded.
+        setup: State of the key exchange of secure aggregation; None without secure aggregation.
+        round: State of the current query's secure aggregation; None between queries.
+    """
 
-    def ready(self) -> None:
-        """Raise RefusalError if what became of a request could not be logged."""
-
-    def unchanged(self) -> None:
-        """Raise RefusalError if the records on disk are no longer those that were read."""
-
-    def note(self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str, detail: str) -> None:
-        """Log one request and what became of it."""
+    session: Session
+    records: EmbeddedRecords
+    setup: secagg.Advertised | secagg.Shared | secagg.Ready | None
+    round: secagg.Masked | secagg.Agreed | None = None
 
 
 class PartyService:
@@ -82,7 +87,8 @@ class PartyService:
         identity: Its signing key; None if it knows nobody's identity.
         roster: Everybody's identities, from this party's own file: no plan may have more parties. Plans that trust the
             coordinator with less than following the protocol need it.
-        desk: Who approves plans and keeps the audit log; None in a simulation.
+        approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
+        audit_log: One line for each request; None in a simulation.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
@@ -99,7 +105,8 @@ class PartyService:
         writers: Mapping[str, PartyWriter] | None = None,
         identity: Identity | None = None,
         roster: Roster | None = None,
-        desk: Desk | None = None,
+        approvals: Approvals | None = None,
+        audit_log: AuditLog | None = None,
     ) -> None:
         if not getattr(encoder, "local", True):
             raise ConfigError(
@@ -117,11 +124,9 @@ class PartyService:
         self._writers = dict(writers or {})
         self._identity = identity
         self._roster = roster
-        self._desk = desk
-        self._session: Session | None = None
-        self._records: records.EmbeddedRecords | None = None
-        self._setup: secagg.Advertised | secagg.Shared | secagg.Ready | None = None
-        self._round: secagg.Masked | secagg.Agreed | None = None
+        self._approvals = approvals
+        self._audit_log = audit_log
+        self._run: OpenRun | None = None
         self._lock = Lock()
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
@@ -129,8 +134,8 @@ class PartyService:
         envelope = None
         with self._lock:
             try:
-                if self._desk:
-                    self._desk.ready()  # before anything is charged
+                if self._audit_log:
+                    self._audit_log.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
                 self._note(envelope)  # on disk before anything leaves
@@ -155,8 +160,8 @@ class PartyService:
         )
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
-        if self._desk:
-            self._desk.note(
+        if self._audit_log:
+            self._audit_log.note(
                 run=envelope.run[:LONGEST_NAME] if envelope else "",
                 plan_digest=envelope.plan_digest if envelope else NO_PLAN,
                 request=type(envelope.body).__name__ if envelope else "unreadable",
@@ -171,38 +176,42 @@ class PartyService:
             return self._open(envelope, body)
         if isinstance(body, m.Close):
             return self._close(envelope)
-        if self._session is None:
+        if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
             raise ProtocolError("receiver", expected=self._party, got=envelope.party)
-        following = self._session.after(envelope)
+        following = self._run.session.after(envelope)
         reply: m.Reply
         match body:
             case m.AskShares(adverts):
-                self._setup, sealed = _in(self._setup, secagg.Advertised).share(adverts)
+                setup, sealed = _in(self._run.setup, secagg.Advertised).share(adverts)
+                self._run = replace(self._run, setup=setup)
                 reply = m.Shares(sealed)
             case m.Ask(query, delivery):
-                if self._desk:
-                    self._desk.unchanged()
-                reply = self._answer(envelope, query, delivery, following.plan)
+                if self._approvals:
+                    self._approvals.unchanged()
+                if delivery and isinstance(self._run.setup, secagg.Shared):
+                    self._run = replace(self._run, setup=self._run.setup.receive(delivery.inbox, delivery.sharers))
+                reply, self._run = self._answer(self._run, envelope, query)
             case m.AskAgree(survivors):
-                reply = m.Agreement(self._agree(envelope, survivors))
+                signature, self._run = self._agree(self._run, envelope, survivors)
+                reply = m.Agreement(signature)
             case m.AskUnmask(survivors, signatures):
                 if not following.plan.malicious:
-                    self._agree(envelope, survivors)
-                reply = _in(self._round, secagg.Agreed).unmask(signatures)
-                self._round = None
+                    _, self._run = self._agree(self._run, envelope, survivors)
+                reply = _in(self._run.round, secagg.Agreed).unmask(signatures)
+                self._run = replace(self._run, round=None)
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)
-        self._session = following
+        self._run = replace(self._run, session=following)
         return reply
 
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
         answer.close(self._ledger, envelope.run, before=sys.maxsize)
         self._ledger.forget(envelope.run)
-        if self._session and self._session.run == envelope.run:
-            self._session = self._records = self._setup = self._round = None
+        if self._run and self._run.session.run == envelope.run:
+            self._run = None
         return m.Closed()
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
@@ -222,19 +231,21 @@ class PartyService:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=known, got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         writers.check(plan, self._writers)
-        if self._desk:
-            self._desk.admit(envelope.run, plan)
+        if self._approvals:
+            self._approvals.admit(envelope.run, plan)
         if plan.delta * len(self._private) >= 1:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        before = self._session
-        if before is None or (before.run, before.plan) != (envelope.run, plan):
-            # Not when a run is opened again: a hospital that embeds for longer than a run waits would never be ready.
+        before = self._run
+        if before and (before.session.run, before.session.plan) == (envelope.run, plan):
+            # Embedded once: a hospital that embeds for longer than a run waits would otherwise never be ready.
+            embedded = before.records
+        else:
             owners = _users(self._private) if plan.unit == "user" else None
-            self._records = records.embed(self._private, plan.labels, self._encoder, owners)
+            embedded = records.embed(self._private, plan.labels, self._encoder, owners)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
-        self._session, self._setup, self._round = session, setup, None
+        self._run = OpenRun(session=session, records=embedded, setup=setup)
         return m.Opened(self._encoder.digest, advert)
 
     def _data_set_of(self, plan: Plan) -> str:
@@ -252,18 +263,16 @@ class PartyService:
             roster=self._roster if signed else None,
         )
 
-    def _answer(
-        self, envelope: m.Envelope, query: closed_set.Query, delivery: m.Delivery | None, plan: Plan
-    ) -> m.Answer:
-        if delivery and isinstance(self._setup, secagg.Shared):
-            self._setup = self._setup.receive(delivery.inbox, delivery.sharers)
-        ready = _in(self._setup, secagg.Ready) if plan.secure and plan.query(envelope.index).summed else None
+    def _answer(self, run: OpenRun, envelope: m.Envelope, query: closed_set.Query) -> tuple[m.Answer, OpenRun]:
+        plan = run.session.plan
+        masked = plan.secure and plan.query(envelope.index).summed
+        ready = _in(run.setup, secagg.Ready) if masked else None
         counts = answer.answer(
             query,
             run=envelope.run,
             index=envelope.index,
             plan=plan,
-            records=_in(self._records, records.EmbeddedRecords),
+            records=run.records,
             ledger=self._ledger,
             limits=self._limits,
             data_set=self._data_set_of(plan),
@@ -271,16 +280,15 @@ class PartyService:
             writers=self._writers,
         )
         if not ready:
-            return m.Answer(ring.encode(counts))
-        self._round, words = ready.mask(envelope.index, counts, subject=closed_set.digest(query))
-        return m.Answer(words)
+            return m.Answer(ring.encode(counts)), run
+        masked_round, words = ready.mask(envelope.index, counts, subject=closed_set.digest(query))
+        return m.Answer(words), replace(run, round=masked_round)
 
-    def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:
-        agreed, signature = _in(self._round, secagg.Masked).agree(survivors)
+    def _agree(self, run: OpenRun, envelope: m.Envelope, survivors: frozenset[PartyId]) -> tuple[bytes, OpenRun]:
+        agreed, signature = _in(run.round, secagg.Masked).agree(survivors)
         # On disk before anything leaves: two sums of one query over different parties could be subtracted.
         self._ledger.survivors(envelope.run, envelope.index, survivors)
-        self._round = agreed
-        return signature
+        return signature, replace(run, round=agreed)
 
 
 def _read_plan(data: bytes) -> Plan:

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 from client import records
-from client.approvals import Desk
+from client.approvals import Approvals
+from client.audit_log import AuditLog
 from client.channel import serve
 from client.deploy.settings import SOCKET, HospitalSettings
 from client.service import PartyService
@@ -34,7 +35,7 @@ def service(settings: HospitalSettings) -> PartyService:
     identity, roster = settings.identity(), settings.roster()
     key = (settings.private / "identity.key").read_bytes()
     # First the digest, then the records: a change between the two is noticed at the first question.
-    desk = Desk(settings.private, approval=settings.approval, records=settings.records, key=key)
+    approvals = Approvals(settings.private, approval=settings.approval, records=settings.records, key=key)
     return PartyService(
         party=settings.number(roster),
         private=records.read(settings.records, may_be_empty=True),
@@ -44,7 +45,8 @@ def service(settings: HospitalSettings) -> PartyService:
         writers=settings.writers(),
         identity=identity,
         roster=roster,
-        desk=desk,
+        approvals=approvals,
+        audit_log=AuditLog(settings.private),
     )
 
 

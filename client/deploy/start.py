@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
-from client.approvals import LARGEST_AUDIT, cases
+from client.approvals import awaiting
+from client.audit_log import LARGEST_AUDIT
 from client.deploy.settings import SOCKET, HospitalSettings
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
@@ -146,7 +147,7 @@ def _facts(settings: HospitalSettings) -> dict[str, object]:
         "processes": {name: child for each in held for name, child in each["children"].items()},
         "node": _node_says(settings),
         "audit": _size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
-        "awaiting": sum(case.decision == "awaiting" for case in cases(settings.private)),
+        "awaiting": len(awaiting(settings.private)),
         "charged": len(charged),
         "delta": delta,
         "epsilon": None if spent == float("inf") else round(spent, 4),

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 import pytest
 import yaml
 
-from client.approvals import Desk
+from client.approvals import Approvals
 from client.command import main
 from client.deploy import check, host
 from client.deploy.settings import HospitalSettings
@@ -219,7 +219,7 @@ def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over
     )
     asked = plan(3, labels=("a", forged), queries=queries, epsilon=math.inf)
     records = HospitalSettings.load(made).records
-    wanted = Desk(made / "private", approval="manual", records=records, key=b"k" * 32)
+    wanted = Approvals(made / "private", approval="manual", records=records, key=b"k" * 32)
     with pytest.raises(RefusalError):
         wanted.admit("r", asked)
     assert main(["approve", str(made), "--list"]) == 0
