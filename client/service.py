@@ -5,17 +5,15 @@ Flower app (`client/app.py`) is code that the coordinator pushes to the hospital
 nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`channel.py`).
 """
 
-import errno
 import json
 import logging
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TypeVar
 
-from client import answer, records, secagg
+from client import answer, records, refusals, secagg
 from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.guard import Limits
@@ -26,16 +24,7 @@ from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
 from common.domain import PartyId, Record
-from common.errors import (
-    CaucusError,
-    ConfigError,
-    DropoutError,
-    MembershipError,
-    PlanError,
-    ProtocolError,
-    RefusedError,
-    SignatureError,
-)
+from common.errors import CaucusError, ConfigError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.plan.aggregation import aggregation_setup
@@ -50,9 +39,9 @@ log = logging.getLogger("caucus.party")
 
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
-"""Of a run: it is written into logs and the ledger."""
+"""Characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Bytes: a hospital keeps each plan that it was shown. Those of all methods here have some 600."""
+"""Bytes of a plan: a hospital keeps each one that it was asked about. Those of all methods here have some 600."""
 
 State = TypeVar("State")
 
@@ -83,10 +72,10 @@ class PartyService:
         encoder: The encoder that the plan must name.
         limits: This party's own limits.
         ledger: This party's own ledger.
-        writers: What writes texts, by kind of query.
-        identity: Its signing key; None if it knows nobody's identity.
-        roster: Everybody's identities, from this party's own file: no plan may have more parties. Plans that trust the
-            coordinator with less than following the protocol need it.
+        writers: Kind of query to the writer of its texts.
+        identity: Its signing key; None without identities.
+        roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
+            not trust the coordinator to follow the protocol need it.
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
 
@@ -110,9 +99,11 @@ class PartyService:
     ) -> None:
         if not getattr(encoder, "local", True):
             raise ConfigError(
-                "encoder of a party", expected="one that runs here: private text is never sent anywhere",
-                got=type(encoder).__name__, do="Choose embedding=pretrained, or another that is computed locally",
-            )  # fmt: skip
+                "encoder of a party",
+                expected="one that runs here: private text is never sent anywhere",
+                got=type(encoder).__name__,
+                do="Choose embedding=pretrained, or another that is computed locally",
+            )
         self._party = party
         self._private = private
         self._encoder = encoder
@@ -130,7 +121,7 @@ class PartyService:
         self._lock = Lock()
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Answer one parcel. Whatever goes wrong, the coordinator gets a coarse reason and the log here the rest."""
+        """Answer one parcel. After any error the coordinator gets a coarse reason; the details stay in the log here."""
         envelope = None
         with self._lock:
             try:
@@ -140,10 +131,10 @@ class PartyService:
                 body = self._reply(envelope)
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
-                reason = _reason(error)
-                log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
+                reason, detail = refusals.reason(error), refusals.detail(error)
+                log.warning("party %d refuses (%s): %s", self._party, reason.name, detail)
                 try:
-                    self._note(envelope, reason.name, _for_log(error))
+                    self._note(envelope, reason.name, detail)
                 except (OSError, RefusalError) as unwritten:
                     why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
                     log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
@@ -226,9 +217,9 @@ class PartyService:
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
         if self._roster and plan.parties > len(self._roster.keys):
-            # Parties that nobody knows would add no noise, and this party's share of it would be the smaller.
-            known = f"at most {len(self._roster.keys)}, those of this party's roster"
-            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=known, got=plan.parties)
+            # Parties that do not exist would add no noise, and this party's share of it would be smaller.
+            limit = f"at most {len(self._roster.keys)}, those of this party's roster"
+            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=limit, got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         writers.check(plan, self._writers)
         if self._approvals:
@@ -242,14 +233,15 @@ class PartyService:
             # Embedded once: a hospital that embeds for longer than a run waits would otherwise never be ready.
             embedded = before.records
         else:
-            owners = _users(self._private) if plan.unit == "user" else None
+            # Records that name nobody belong to one user, the party.
+            owners = [record.user or "" for record in self._private] if plan.unit == "user" else None
             embedded = records.embed(self._private, plan.labels, self._encoder, owners)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._run = OpenRun(session=session, records=embedded, setup=setup)
         return m.Opened(self._encoder.digest, advert)
 
     def _data_set_of(self, plan: Plan) -> str:
-        """What the ledger calls the records, where they have a budget of their own; a user's may be in any data set."""
+        """The ledger's name of the records' own budget; empty at user level: a user may be in any data set."""
         return self._data_set if plan.unit == "sample" else ""
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
@@ -300,36 +292,8 @@ def _read_plan(data: bytes) -> Plan:
         raise ProtocolError("plan", expected="one that this version can read and that is consistent") from error
 
 
-def _users(private: Sequence[Record]) -> list[str]:
-    """Whose each record is; in a file that names nobody, all are the party's, as one user."""
-    return [record.user or "" for record in private]
-
-
-def _reason(error: Exception) -> m.Reason:
-    match error:
-        case RefusalError():
-            return error.reason
-        case RefusedError():
-            return m.Reason.OVER_LIMIT
-        case DropoutError():
-            return m.Reason.TOO_FEW
-        case SignatureError() | MembershipError():
-            return m.Reason.IDENTITY
-        case ProtocolError() | ConfigError() | PlanError() | OverflowError():
-            return m.Reason.MALFORMED
-        case _:
-            return m.Reason.INTERNAL
-
-
-def _for_log(error: Exception) -> str:
-    # Only our own messages are known to be free of private text; of others the type must do, or what the system says.
-    if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno in errno.errorcode:
-        return f"{type(error).__name__}: {os.strerror(error.errno)}"
-    return str(error) if isinstance(error, CaucusError) else type(error).__name__
-
-
 def _in(value: object, kind: type[State]) -> State:
     if not isinstance(value, kind):
-        # A message that was refused for its content has spent the state that it was for.
+        # A message that was refused for its content has spent the state that it needed.
         raise RefusalError(m.Reason.OUT_OF_ORDER, "state", expected=kind.__name__, got=type(value).__name__)
     return value

@@ -78,7 +78,7 @@ def _shown(approval: PlanApproval, settings: HospitalSettings) -> Iterator[str]:
     ledger = settings.private / "ledger.db"
     try:
         earlier = Ledger(ledger, read_only=True).releases() if ledger.exists() else ()
-        settings.limits.check(plan, earlier)
+        settings.party.limits.check(plan, earlier)
         yield "  within this hospital's limits"
     except RefusalError as error:
         yield f"  BEYOND this hospital's limits, refused even when approved: {error}"

@@ -140,7 +140,7 @@ def _facts(settings: HospitalSettings) -> dict[str, object]:
     charged = []
     if (settings.private / "ledger.db").exists():
         charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
-    delta = settings.limits.lifetime_delta
+    delta = settings.party.limits.lifetime_delta
     spent = epsilon((entry.cost for entry in charged), delta)
     return {
         "name": settings.name,

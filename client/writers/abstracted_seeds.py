@@ -42,7 +42,7 @@ _MASK = re.compile(r"\[[A-Z]+\]")
 
 
 class Seeds:
-    """What makes seeds of a party's records, from its own file: a `writers.Writer`. Defaults are table 4's.
+    """What makes seeds of a party's records, from its own file: a `PartyWriter`. Defaults are table 4's.
 
     Args:
         abstraction: What abstracts.

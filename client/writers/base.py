@@ -20,7 +20,7 @@ SECTIONS = {
     "fine_tuning": FineTunedSpec.kind,
     "rewriting": RewrittenSpec.kind,
 }
-"""Of `client.yaml`, with the kind of query that each sets up."""
+"""Section of `client.yaml` (`client/settings.py`) to the kind of query that it sets up."""
 
 
 class PartyWriter(Protocol):

@@ -48,7 +48,7 @@ Optimizer = Callable[[Iterable[Any], float], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuning:
-    """What a party fine-tunes, from its own file: a `writers.Writer`.
+    """What a party fine-tunes, from its own file: a `PartyWriter`.
 
     Attributes:
         name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the

@@ -66,7 +66,7 @@ class Verdict(NamedTuple):
 
 
 class Rewriting:
-    """What rewrites a party's records, from its own file: a `writers.Writer`.
+    """What rewrites a party's records, from its own file: a `PartyWriter`.
 
     Args:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or `Instructed`.
