@@ -126,10 +126,10 @@ def _connection(settings: HospitalSettings) -> str:
 
 
 def _clocks(there: str, here: datetime) -> str:
-    """How this machine's clock stands to the coordinator's, which tells whole seconds.
+    """Difference between this machine's clock and the coordinator's, which has a resolution of one second.
 
     Raises:
-        ConfigError: It is too far ahead or behind.
+        ConfigError: This clock is too far ahead or behind.
     """
     try:
         ahead = round((here - parsedate_to_datetime(there)).total_seconds())

@@ -107,7 +107,8 @@ def sections() -> str:
 def _turned_off(section: str) -> str:
     name = section.partition(":")[0]
     comments = "".join(f"# {line}" for line in section.splitlines(keepends=True))
-    return f"{name + ': null':<27}# off; to turn it on, put the lines below in its place, without #\n{comments}"
+    off = f"{name + ': null':<27}# off; to turn it on, put the lines below in its place, without their first #\n"
+    return off + comments
 
 
 def _account(name: str | None) -> pwd.struct_passwd | None:

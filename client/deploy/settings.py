@@ -1,4 +1,4 @@
-"""A party's own file, `client.yaml`: where its records are, what it lets happen to them, whom it connects to.
+"""A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
 FOLDER/private/           0700  identity.key, ledger.db, audit.jsonl, runs/: the party service's alone
@@ -6,7 +6,7 @@ FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's,
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator
-FOLDER/roster.json              public: everybody's identities, numbered; from the coordinator
+FOLDER/roster.json              public: the numbered identities of all parties; from the coordinator
 """
 
 import re
@@ -34,17 +34,17 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HospitalSettings:
-    """What `client.yaml` says.
+    """The content of `client.yaml`.
 
     Attributes:
-        folder: Where it lies.
+        folder: The hospital's folder.
         name: The hospital's name.
         records: File of private records.
         encoder: "hashed_ngrams", or a model's folder.
         coordinator: host:port of the coordinator's front door.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
-        relay_user: Whom the relay runs as, where we are root.
+        relay_user: Account that the relay runs as, when started as root.
         party: Limits and writers, as a simulation's parties have them.
     """
 
@@ -114,7 +114,7 @@ class HospitalSettings:
         return Identity((self.private / "identity.key").read_bytes())
 
     def roster(self) -> Roster:
-        """Everybody's identities, from this hospital's own file.
+        """The identities of all parties, from this hospital's own file.
 
         Raises:
             ConfigError: It is missing, or no roster.
@@ -125,10 +125,10 @@ class HospitalSettings:
         return Roster.from_json(path.read_bytes())
 
     def number(self, roster: Roster) -> PartyId:
-        """This hospital's number: where the roster has its key.
+        """This hospital's number on the roster.
 
         Raises:
-            ConfigError: Nowhere.
+            ConfigError: The roster does not have its key.
         """
         own = self.identity().public
         for party, key in roster.keys.items():
