@@ -18,19 +18,19 @@ from common.queries.votes import VotesSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a party lets happen to its records.
+    """Limits on what may happen to a party's records.
 
     Attributes:
-        max_epsilon: Largest ε of a plan, or of its other queries where some are unproven; infinity only together with
-            `unsafe_no_noise`.
+        max_epsilon: Largest ε of a plan; of a plan with unproven queries, largest ε of its other queries. Infinity only
+            together with `unsafe_no_noise`.
         max_delta: Largest δ of a plan.
-        lifetime_epsilon: Largest ε, at `lifetime_delta`, of all that this party's ledger holds, and of the new plan in
-            full; None for no such limit. A coordinator gets no fresh budget by starting another run.
-        lifetime_delta: Its δ.
+        lifetime_epsilon: Largest ε, at `lifetime_delta`, of everything in this party's ledger together with the whole
+            new plan; None for no such limit. A coordinator gets no fresh budget by starting another run.
+        lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
             refusal then tells the coordinator whether they share any, which no noise covers: for data sets of which it
             is known anyway.
-        queries: Kinds of queries that are answered; if not named, all whose answers have a proof.
+        queries: Kinds of queries that are answered; by default all whose answers have a proof.
         colluders: Other parties that might tell the coordinator their noise: `max_epsilon` must hold even then.
         max_top: Largest Q.
         min_survivors: Fewest parties that a sum may hold; above 1 there must be secure aggregation.
@@ -38,8 +38,8 @@ class Limits:
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
-        unsafe_unproven: Allows those of them whose released texts have no proof (`Spec.unproven`), at ε = ∞:
-            not together with a lifetime limit.
+        unsafe_unproven: Also answers the kinds whose released texts have no privacy proof (`Spec.unproven`), at ε = ∞,
+            if `queries` names them. Requires `lifetime_epsilon=None`.
     """
 
     max_epsilon: float = 8.0
@@ -76,7 +76,7 @@ class Limits:
 
         Args:
             plan: The plan.
-            earlier: What other runs have been charged.
+            earlier: Charges of other runs.
 
         Raises:
             RefusalError: OVER_LIMIT, with the limit that is exceeded for this party's own log.
@@ -108,14 +108,14 @@ class Limits:
         self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
 
     def unknown_shares(self, plan: Plan) -> int:
-        """Shares of noise in a sum that nobody knows whom this party assumes to collude."""
+        """Shares of noise in a sum that the colluders this party assumes do not know."""
         return max(1, min(plan.noise_parties, plan.survivors - self.colluders)) if plan.secure else 1
 
     def allow(self, charges: Iterable[Release]) -> None:
-        """Refuse what would take a record beyond its lifetime limits.
+        """Refuse charges that exceed the lifetime limits of a record.
 
         Args:
-            charges: All of them, the one that is asked for included.
+            charges: All charges, the requested one included.
 
         Raises:
             RefusalError: OVER_LIMIT.

@@ -5,33 +5,26 @@ Flower app (`client/app.py`) is code that the coordinator pushes to the hospital
 nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`channel.py`).
 """
 
-import errno
 import json
 import logging
-import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from client import answer, records, secagg
+from client import answer, records, refusals, secagg
+from client.approvals import Approvals
+from client.audit_log import AuditLog
 from client.guard import Limits
+from client.records import EmbeddedRecords
 from client.session import RefusalError, Session
 from client.writers import base as writers
 from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
 from common.domain import PartyId, Record
-from common.errors import (
-    CaucusError,
-    ConfigError,
-    DropoutError,
-    MembershipError,
-    PlanError,
-    ProtocolError,
-    RefusedError,
-    SignatureError,
-)
+from common.errors import CaucusError, ConfigError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.plan.aggregation import aggregation_setup
@@ -46,27 +39,28 @@ log = logging.getLogger("caucus.party")
 
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
-"""Of a run: it is written into logs and the ledger."""
+"""Characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Bytes: a hospital keeps each plan that it was shown. Those of all methods here have some 600."""
+"""Bytes of a plan: a hospital keeps each one that it was asked about. Those of all methods here have some 600."""
 
 State = TypeVar("State")
 
 
-class Desk(Protocol):
-    """What a hospital's people see and decide (`client/desk.py`)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """The run that this party takes part in. Each request that is answered leads to the next value.
 
-    def admit(self, run: str, plan: Plan) -> None:
-        """Let a plan in, or raise RefusalError."""
+    Attributes:
+        session: Run, plan and order of requests.
+        records: This party's records, embedded.
+        setup: State of the key exchange of secure aggregation; None without secure aggregation.
+        round: State of the current query's secure aggregation; None between queries.
+    """
 
-    def ready(self) -> None:
-        """Raise RefusalError if what became of a request could not be logged."""
-
-    def unchanged(self) -> None:
-        """Raise RefusalError if the records on disk are no longer those that were read."""
-
-    def note(self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str, detail: str) -> None:
-        """Log one request and what became of it."""
+    session: Session
+    records: EmbeddedRecords
+    setup: secagg.Advertised | secagg.Shared | secagg.Ready | None
+    round: secagg.Masked | secagg.Agreed | None = None
 
 
 class PartyService:
@@ -78,11 +72,12 @@ class PartyService:
         encoder: The encoder that the plan must name.
         limits: This party's own limits.
         ledger: This party's own ledger.
-        writers: What writes texts, by kind of query.
-        identity: Its signing key; None if it knows nobody's identity.
-        roster: Everybody's identities, from this party's own file: no plan may have more parties. Plans that trust the
-            coordinator with less than following the protocol need it.
-        desk: Who approves plans and keeps the audit log; None in a simulation.
+        writers: Kind of query to the writer of its texts.
+        identity: Its signing key; None without identities.
+        roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
+            not trust the coordinator to follow the protocol need it.
+        approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
+        audit_log: One line for each request; None in a simulation.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
@@ -99,13 +94,16 @@ class PartyService:
         writers: Mapping[str, PartyWriter] | None = None,
         identity: Identity | None = None,
         roster: Roster | None = None,
-        desk: Desk | None = None,
+        approvals: Approvals | None = None,
+        audit_log: AuditLog | None = None,
     ) -> None:
         if not encoder.runs_here:
             raise ConfigError(
-                "encoder of a party", expected="one that runs here: private text is never sent anywhere",
-                got=type(encoder).__name__, do="Choose embedding=pretrained, or another that is computed locally",
-            )  # fmt: skip
+                "encoder of a party",
+                expected="one that runs here: private text is never sent anywhere",
+                got=type(encoder).__name__,
+                do="Choose embedding=pretrained, or another that is computed locally",
+            )
         self._party = party
         self._private = private
         self._encoder = encoder
@@ -117,28 +115,26 @@ class PartyService:
         self._writers = dict(writers or {})
         self._identity = identity
         self._roster = roster
-        self._desk = desk
-        self._session: Session | None = None
-        self._records: records.EmbeddedRecords | None = None
-        self._setup: secagg.Advertised | secagg.Shared | secagg.Ready | None = None
-        self._round: secagg.Masked | secagg.Agreed | None = None
+        self._approvals = approvals
+        self._audit_log = audit_log
+        self._run: OpenRun | None = None
         self._lock = Lock()
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Answer one parcel. Whatever goes wrong, the coordinator gets a coarse reason and the log here the rest."""
+        """Answer one parcel. After any error the coordinator gets a coarse reason; the details stay in the log here."""
         envelope = None
         with self._lock:
             try:
-                if self._desk:
-                    self._desk.ready()  # before anything is charged
+                if self._audit_log:
+                    self._audit_log.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
-                reason = _reason(error)
-                log.warning("party %d refuses (%s): %s", self._party, reason.name, _for_log(error))
+                reason, detail = refusals.reason(error), refusals.detail(error)
+                log.warning("party %d refuses (%s): %s", self._party, reason.name, detail)
                 try:
-                    self._note(envelope, reason.name, _for_log(error))
+                    self._note(envelope, reason.name, detail)
                 except (OSError, RefusalError) as unwritten:
                     why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
                     log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
@@ -155,8 +151,8 @@ class PartyService:
         )
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
-        if self._desk:
-            self._desk.note(
+        if self._audit_log:
+            self._audit_log.note(
                 run=envelope.run[:LONGEST_NAME] if envelope else "",
                 plan_digest=envelope.plan_digest if envelope else NO_PLAN,
                 request=type(envelope.body).__name__ if envelope else "unreadable",
@@ -171,38 +167,42 @@ class PartyService:
             return self._open(envelope, body)
         if isinstance(body, m.Close):
             return self._close(envelope)
-        if self._session is None:
+        if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
             raise ProtocolError("receiver", expected=self._party, got=envelope.party)
-        following = self._session.after(envelope)
+        following = self._run.session.after(envelope)
         reply: m.Reply
         match body:
             case m.AskShares(adverts):
-                self._setup, sealed = _in(self._setup, secagg.Advertised).share(adverts)
+                setup, sealed = _in(self._run.setup, secagg.Advertised).share(adverts)
+                self._run = replace(self._run, setup=setup)
                 reply = m.Shares(sealed)
             case m.Ask(query, delivery):
-                if self._desk:
-                    self._desk.unchanged()
-                reply = self._answer(envelope, query, delivery, following.plan)
+                if self._approvals:
+                    self._approvals.unchanged()
+                if delivery and isinstance(self._run.setup, secagg.Shared):
+                    self._run = replace(self._run, setup=self._run.setup.receive(delivery.inbox, delivery.sharers))
+                reply, self._run = self._answer(self._run, envelope, query)
             case m.AskAgree(survivors):
-                reply = m.Agreement(self._agree(envelope, survivors))
+                signature, self._run = self._agree(self._run, envelope, survivors)
+                reply = m.Agreement(signature)
             case m.AskUnmask(survivors, signatures):
                 if not following.plan.malicious:
-                    self._agree(envelope, survivors)
-                reply = _in(self._round, secagg.Agreed).unmask(signatures)
-                self._round = None
+                    _, self._run = self._agree(self._run, envelope, survivors)
+                reply = _in(self._run.round, secagg.Agreed).unmask(signatures)
+                self._run = replace(self._run, round=None)
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)
-        self._session = following
+        self._run = replace(self._run, session=following)
         return reply
 
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
         answer.close(self._ledger, envelope.run, before=sys.maxsize)
         self._ledger.forget(envelope.run)
-        if self._session and self._session.run == envelope.run:
-            self._session = self._records = self._setup = self._round = None
+        if self._run and self._run.session.run == envelope.run:
+            self._run = None
         return m.Closed()
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
@@ -217,28 +217,31 @@ class PartyService:
         if self._party >= plan.parties:
             raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
         if self._roster and plan.parties > len(self._roster.keys):
-            # Parties that nobody knows would add no noise, and this party's share of it would be the smaller.
-            known = f"at most {len(self._roster.keys)}, those of this party's roster"
-            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=known, got=plan.parties)
+            # Parties that do not exist would add no noise, and this party's share of it would be smaller.
+            limit = f"at most {len(self._roster.keys)}, those of this party's roster"
+            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=limit, got=plan.parties)
         self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
         writers.check(plan, self._writers)
-        if self._desk:
-            self._desk.admit(envelope.run, plan)
+        if self._approvals:
+            self._approvals.admit(envelope.run, plan)
         if plan.delta * len(self._private) >= 1:
             log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        before = self._session
-        if before is None or (before.run, before.plan) != (envelope.run, plan):
-            # Not when a run is opened again: a hospital that embeds for longer than a run waits would never be ready.
-            owners = _users(self._private) if plan.unit == "user" else None
-            self._records = records.embed(self._private, plan.labels, self._encoder, owners)
+        before = self._run
+        if before and (before.session.run, before.session.plan) == (envelope.run, plan):
+            # Embedded once: a hospital that embeds for longer than a run waits would otherwise never be ready.
+            embedded = before.records
+        else:
+            # Records that name nobody belong to one user, the party.
+            owners = [record.user or "" for record in self._private] if plan.unit == "user" else None
+            embedded = records.embed(self._private, plan.labels, self._encoder, owners)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
-        self._session, self._setup, self._round = session, setup, None
+        self._run = OpenRun(session=session, records=embedded, setup=setup)
         return m.Opened(self._encoder.digest, advert)
 
     def _data_set_of(self, plan: Plan) -> str:
-        """What the ledger calls the records, where they have a budget of their own; a user's may be in any data set."""
+        """The ledger's name of the records' own budget; empty at user level: a user may be in any data set."""
         return self._data_set if plan.unit == "sample" else ""
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
@@ -252,18 +255,16 @@ class PartyService:
             roster=self._roster if signed else None,
         )
 
-    def _answer(
-        self, envelope: m.Envelope, query: closed_set.Query, delivery: m.Delivery | None, plan: Plan
-    ) -> m.Answer:
-        if delivery and isinstance(self._setup, secagg.Shared):
-            self._setup = self._setup.receive(delivery.inbox, delivery.sharers)
-        ready = _in(self._setup, secagg.Ready) if plan.secure and plan.query(envelope.index).summed else None
+    def _answer(self, run: OpenRun, envelope: m.Envelope, query: closed_set.Query) -> tuple[m.Answer, OpenRun]:
+        plan = run.session.plan
+        masked = plan.secure and plan.query(envelope.index).summed
+        ready = _in(run.setup, secagg.Ready) if masked else None
         counts = answer.answer(
             query,
             run=envelope.run,
             index=envelope.index,
             plan=plan,
-            records=_in(self._records, records.EmbeddedRecords),
+            records=run.records,
             party=answer.Party(
                 ledger=self._ledger,
                 limits=self._limits,
@@ -273,16 +274,15 @@ class PartyService:
             ),
         )
         if not ready:
-            return m.Answer(ring.encode(counts))
-        self._round, words = ready.mask(envelope.index, counts, subject=closed_set.digest(query))
-        return m.Answer(words)
+            return m.Answer(ring.encode(counts)), run
+        masked_round, words = ready.mask(envelope.index, counts, subject=closed_set.digest(query))
+        return m.Answer(words), replace(run, round=masked_round)
 
-    def _agree(self, envelope: m.Envelope, survivors: frozenset[PartyId]) -> bytes:
-        agreed, signature = _in(self._round, secagg.Masked).agree(survivors)
+    def _agree(self, run: OpenRun, envelope: m.Envelope, survivors: frozenset[PartyId]) -> tuple[bytes, OpenRun]:
+        agreed, signature = _in(run.round, secagg.Masked).agree(survivors)
         # On disk before anything leaves: two sums of one query over different parties could be subtracted.
         self._ledger.survivors(envelope.run, envelope.index, survivors)
-        self._round = agreed
-        return signature
+        return signature, replace(run, round=agreed)
 
 
 def _read_plan(data: bytes) -> Plan:
@@ -294,36 +294,8 @@ def _read_plan(data: bytes) -> Plan:
         raise ProtocolError("plan", expected="one that this version can read and that is consistent") from error
 
 
-def _users(private: Sequence[Record]) -> list[str]:
-    """Whose each record is; in a file that names nobody, all are the party's, as one user."""
-    return [record.user or "" for record in private]
-
-
-def _reason(error: Exception) -> m.Reason:
-    match error:
-        case RefusalError():
-            return error.reason
-        case RefusedError():
-            return m.Reason.OVER_LIMIT
-        case DropoutError():
-            return m.Reason.TOO_FEW
-        case SignatureError() | MembershipError():
-            return m.Reason.IDENTITY
-        case ProtocolError() | ConfigError() | PlanError() | OverflowError():
-            return m.Reason.MALFORMED
-        case _:
-            return m.Reason.INTERNAL
-
-
-def _for_log(error: Exception) -> str:
-    # Only our own messages are known to be free of private text; of others the type must do, or what the system says.
-    if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno in errno.errorcode:
-        return f"{type(error).__name__}: {os.strerror(error.errno)}"
-    return str(error) if isinstance(error, CaucusError) else type(error).__name__
-
-
 def _in(value: object, kind: type[State]) -> State:
     if not isinstance(value, kind):
-        # A message that was refused for its content has spent the state that it was for.
+        # A message that was refused for its content has spent the state that it needed.
         raise RefusalError(m.Reason.OUT_OF_ORDER, "state", expected=kind.__name__, got=type(value).__name__)
     return value

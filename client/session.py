@@ -8,10 +8,10 @@ Without secure aggregation Open leads to ready, and Ask back to it; so does Ask 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
 2. Query numbers only grow. A round may be left unfinished, by a query with a larger number: its shares never leave.
-   Which queries were paid is the ledger's business: it outlives this session and the process.
+   The ledger, which outlives this session and the process, records which queries were paid.
 3. An accepted Open forgets every round's secrets, so masks that were not lifted never will be.
-4. A session never changes. Each message leads to the next one, and the party goes there only once it has answered:
-   whatever it refuses, for its order or for its content, leaves it where it was.
+4. A session never changes. Each message leads to the next session, which the party enters only once it has answered: a
+   message that is refused, for its order or for its content, leaves the session as it was.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class RefusalError(RefusedError):
 
 
 class Step(Enum):
-    """What has been done last."""
+    """The last step of the protocol that was completed."""
 
     OPENED = auto()
     READY = auto()
@@ -48,7 +48,7 @@ class Session:
         plan: The agreed plan.
         attempt: Number of the set-up.
         at: Number of the current or last query; one less than the first before it.
-        step: What has been done last.
+        step: The last step that was completed.
     """
 
     run: str

@@ -8,9 +8,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from client import records
-from client.guard import Limits
 from client.service import PartyService
-from client.writers.base import SECTIONS, PartyWriter
+from client.settings import PartySettings
 from common import rng, validate
 from common.domain import Record
 from common.errors import ConfigError
@@ -68,7 +67,8 @@ def with_identities(config: DictConfig, folder: Path) -> DictConfig:
 def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its records, limits and a ledger of its own."""
     encoder: Encoder = instantiate(config.embedding, _convert_="all")
-    limits, writers = own_settings(config.client)
+    settings = party_settings(config.client)
+    writers = settings.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     signed = config.secagg.mode == "malicious"
     roster = Roster.from_json(Path(config.secagg.roster).read_bytes()) if signed else None
@@ -77,7 +77,7 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
             party=party,
             private=private,
             encoder=encoder,
-            limits=limits,
+            limits=settings.limits,
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db"),
             identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,
@@ -87,11 +87,13 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     }
 
 
-def own_settings(client: DictConfig) -> tuple[Limits, dict[str, PartyWriter]]:
-    """A party's limits, and by kind of query what writes texts there, from its `client.yaml` (null: nothing)."""
-    limits = instantiate({name: value for name, value in client.items() if name not in SECTIONS}, _convert_="all")
-    sections = {kind: client.get(section) for section, kind in SECTIONS.items()}
-    return limits, {kind: instantiate(value, _convert_="all") for kind, value in sections.items() if value}
+def party_settings(client: DictConfig) -> PartySettings:
+    """The settings that all simulated parties share.
+
+    Raises:
+        ConfigError: An unknown key, or a limit out of range.
+    """
+    return PartySettings.read(OmegaConf.to_container(client, resolve=True), "client (configs/client.yaml)")
 
 
 def deal(config: DictConfig) -> list[list[Record]]:

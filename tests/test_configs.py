@@ -16,7 +16,7 @@ from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
 from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
-from simulations.parties import own_settings
+from simulations.parties import party_settings
 from simulations.sweep import in_row
 
 ROOT = Path(configs.__file__).parent
@@ -34,9 +34,6 @@ def test_there_is_one_folder_for_each_choice():
 def test_each_file_opens_with_its_command_and_the_command_composes(path):
     text = (ROOT / path).read_text("utf-8")
     first, second = text.removeprefix("# @package _global_\n").splitlines()[:2]
-    if path.name == "client.yaml":  # a party's limits, read by whatever starts a party
-        assert first.startswith("# ")
-        return
     assert first.startswith("# ")
     words = [word for word in shlex.split(first.removeprefix("# ")) if "_API_KEY=" not in word]
     assert words[0] in {"caucus-simulate", "caucus-coordinator"}
@@ -119,16 +116,15 @@ def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_
     assert isinstance(method, Wasp)
     assert (method.samples, method.rounds, method.top) == (2000, 5, 8)
     assert (config.federation.parties, config.privacy.epsilon, config.privacy.delta) == (3, 4.0, 1e-5)
-    assert isinstance(own_settings(composed([], "simulation").client)[0], Limits)
+    assert isinstance(party_settings(composed([], "simulation").client).limits, Limits)
 
 
 def test_a_party_own_limits_file_is_as_strict_as_the_class_and_limits_all_runs_together():
-    from omegaconf import OmegaConf
-
-    limits, writers = own_settings(OmegaConf.load(ROOT / "client.yaml"))
-    assert limits == Limits(lifetime_epsilon=10.0)
-    assert isinstance(writers["abstracted seeds"], Seeds)
-    assert set(composed([], "simulation").client.queries) == set(KINDS)
+    settings = party_settings(OmegaConf.load(ROOT / "client.yaml"))
+    assert settings.limits == Limits(lifetime_epsilon=10.0, min_survivors=2)
+    assert isinstance(settings.writers()["abstracted seeds"], Seeds)
+    assert set(composed([], "simulation").client.limits.queries) == set(KINDS)
+    assert composed([], "simulation").client.limits.min_survivors == 1
 
 
 def test_the_embedded_models_are_built_and_differ():
@@ -207,8 +203,9 @@ def test_a_wrong_name_is_refused(name):
 
 def test_every_part_that_a_setting_names_is_one_of_ours():
     config = composed([])
-    for section in ("task", "embedding", "method", "client"):
+    for section in ("task", "embedding", "method"):
         assert config[section]._target_.split(".")[0] in {"common", "server", "client"}
+    assert "_target_" not in (ROOT / "client.yaml").read_text("utf-8")  # a party's parts are named by their kinds
 
 
 def test_a_wrong_value_inside_a_part_is_our_error():

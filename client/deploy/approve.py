@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from client.approvals import PlanApproval, awaiting, decide
 from client.deploy.settings import HospitalSettings
-from client.desk import Case, cases, decide
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
@@ -38,20 +38,16 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    waiting = [
-        case
-        for case in cases(settings.private)
-        if case.decision == "awaiting" and chosen.run in {None, case.run}
-    ]  # fmt: skip
+    waiting = [approval for approval in awaiting(settings.private) if chosen.run in {None, approval.run}]
     if not waiting:
         yield "no plan awaits approval"
-    for case in waiting:
-        yield from _shown(case, settings)
+    for approval in waiting:
+        yield from _shown(approval, settings)
         if chosen.list:
             continue
         approved = chosen.yes or not (chosen.no or not _confirmed())
-        decided = decide(settings.private, case, approve=approved, by=getpass.getuser())
-        yield f"{decided.decision}: run {case.run}"
+        decision = decide(settings.private, approval, approve=approved, by=getpass.getuser()).decision
+        yield f"{decision}: run {approval.run}"
 
 
 def _confirmed() -> bool:
@@ -60,10 +56,10 @@ def _confirmed() -> bool:
     return input("take part? [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _shown(case: Case, settings: HospitalSettings) -> Iterator[str]:
-    plan = Plan.from_dict(json.loads(case.plan))
+def _shown(approval: PlanApproval, settings: HospitalSettings) -> Iterator[str]:
+    plan = Plan.from_dict(json.loads(approval.plan))
     colluders = min(plan.colluders, plan.parties - 1)
-    yield f"run {case.run}, first seen {case.first_seen}, plan {case.plan_digest[:16]}"
+    yield f"run {approval.run}, first seen {approval.first_seen}, plan {approval.plan_digest[:16]}"
     yield f"  {plan.method} with {plan.parties} hospitals, labels: {', '.join(map(_plain, plan.labels))}"
     yield f"  epsilon {plan.epsilon:g} at delta {plan.delta:g}, protecting each {plan.unit}"
     against = epsilon_against(plan, colluders)
@@ -84,7 +80,7 @@ def _shown(case: Case, settings: HospitalSettings) -> Iterator[str]:
     ledger = settings.private / "ledger.db"
     try:
         earlier = Ledger(ledger, read_only=True).releases() if ledger.exists() else ()
-        settings.limits.check(plan, earlier)
+        settings.party.limits.check(plan, earlier)
         yield "  within this hospital's limits"
     except RefusalError as error:
         yield f"  BEYOND this hospital's limits, refused even when approved: {error}"

@@ -23,6 +23,8 @@ LEAVES = (
     "leaves: public keys; for each planned query one vector of counts, noised here, masked so that only a sum is read;",
     "        of a length range and of seed choices this hospital's own answer, noised here, without a mask;",
     "        of fine-tuned samples, where client.yaml sets fine_tuning, texts of a model that learned with noise;",
+    "        of abstracted seeds and rewritten records, where client.yaml sets seeds or rewriting and unsafe_unproven,",
+    "        texts made from records, without proof;",
     "        coarse reasons of refusals; when this hospital answers and how long it takes",
     "never leaves: texts, labels and embeddings of records, counts without noise, how many records there are,",
     "        secret keys, the ledger",
@@ -67,7 +69,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     held = records.read(settings.records, may_be_empty=True)
     facts["records"] = len(held)
     facts["encoder"] = settings.loaded_encoder().digest
-    facts["writes"] = sorted(settings.writers())
+    facts["writes"] = sorted(settings.party.writers())
     roster = settings.roster()
     facts["number"], facts["parties"] = settings.number(roster), len(roster.keys)
     facts["coordinator"] = settings.coordinator if chosen.offline else _connection(settings)
@@ -80,7 +82,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"coordinator: {facts['coordinator']}"
     yield f"approval: {settings.approval}; bundle: {settings.bundle[:16]}, never run here"
     yield from LEAVES
-    if settings.limits.max_delta * len(held) >= 1:
+    if settings.party.limits.max_delta * len(held) >= 1:
         raise DataError(
             "max_delta", expected="below one over the number of records", where=settings.folder / "client.yaml"
         )
@@ -124,10 +126,10 @@ def _connection(settings: HospitalSettings) -> str:
 
 
 def _clocks(there: str, here: datetime) -> str:
-    """How this machine's clock stands to the coordinator's, which tells whole seconds.
+    """Difference between this machine's clock and the coordinator's, which has a resolution of one second.
 
     Raises:
-        ConfigError: It is too far ahead or behind.
+        ConfigError: This clock is too far ahead or behind.
     """
     try:
         ahead = round((here - parsedate_to_datetime(there)).total_seconds())

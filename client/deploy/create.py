@@ -4,8 +4,10 @@ import argparse
 import json
 import os
 import pwd
+import re
 import shutil
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import yaml
@@ -19,7 +21,7 @@ from common.system.commands import add_command
 from common.system.enrolment import Invitation, PartyFile
 from common.system.files import SECRET, check_records, new_folder, write_atomic
 
-YAML = """\
+HEADER = """\
 # caucus-party check {folder}
 # This hospital's own settings and limits. No message can change them.
 name: {name}
@@ -29,33 +31,7 @@ coordinator: {coordinator}  # outbound connections go here and nowhere else
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide
 relay_user: {relay_user}  # started as root: the unprivileged account of SuperNode and relay
-fine_tuning: null          # {{name_or_path: FOLDER}}: this language model learns under DP-SGD, its texts are released
 
-limits:
-  max_epsilon: 8.0           # largest ε of one run
-  max_delta: 1.0e-4          # largest δ of one run: keep it below one over the number of records
-  lifetime_epsilon: 10.0     # largest ε of all runs ever made, together; null: no limit
-  lifetime_delta: 1.0e-4     # at this δ
-  separate_data_sets: false  # true: counts only data sets that share a record; a refusal then tells whether they do
-  queries:                   # kinds that are answered
-    - votes
-    - label histogram
-    - length histogram
-    - vocabulary histogram
-    - density sketch
-    - self-similarity
-    - correct count
-    - length range
-    - seed choice
-    - fine-tuned samples     # with fine_tuning above
-  colluders: 0               # others that might tell the coordinator their noise: max_epsilon must hold even then
-  max_top: 16                # largest Q
-  min_survivors: 2           # fewest parties that a sum may hold: 2 or more needs secure aggregation
-  min_unit_records: 1        # 1: sample level is enough; m: users with up to m records are protected as one
-  malicious_coordinator: false  # true: only plans that trust the coordinator with nothing (secagg=malicious)
-  security_bits: 40          # a sparse graph must let a mask be lifted with probability below 2^-40
-  unsafe_unproven: false     # queries whose released text has no proof: nothing here would write them
-  unsafe_no_noise: false     # true: also plans without noise, for data that is not private
 """
 
 
@@ -100,7 +76,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     write_atomic(folder / "node" / "node.key", pem, mode=SECRET)
     write_atomic(folder / "node" / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
     write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
-    settings = YAML.format(
+    header = HEADER.format(
         folder=folder,
         name=_scalar(chosen.name),
         records=_scalar(str(chosen.records.resolve())),
@@ -108,7 +84,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         bundle=invitation.bundle,
         relay_user=_scalar(chosen.relay_user),
     )
-    write_atomic(folder / "client.yaml", settings.encode(), mode=SECRET)
+    write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
     write_atomic(folder / "party.json", public.to_json().encode())
     if account:
         _hand_over(folder, account)
@@ -116,6 +92,23 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, likewise: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
+
+
+def sections() -> str:
+    """The sections of configs/client.yaml for a new hospital: `limits` as it stands there, and no writer.
+
+    Each writer is null, with its settings in comments below, ready to be turned on.
+    """
+    text = (resources.files("configs") / "client.yaml").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
+    return "".join(part if part.startswith("limits:") else _turned_off(part) for part in parts)
+
+
+def _turned_off(section: str) -> str:
+    name = section.partition(":")[0]
+    comments = "".join(f"# {line}" for line in section.splitlines(keepends=True))
+    off = f"{name + ': null':<27}# off; to turn it on, put the lines below in its place, without their first #\n"
+    return off + comments
 
 
 def _account(name: str | None) -> pwd.struct_passwd | None:

@@ -14,9 +14,10 @@ import sys
 from pathlib import Path
 
 from client import records
+from client.approvals import Approvals
+from client.audit_log import AuditLog
 from client.channel import serve
 from client.deploy.settings import SOCKET, HospitalSettings
-from client.desk import Desk
 from client.service import PartyService
 from common.errors import CaucusError
 from common.ledger.ledger import Ledger
@@ -34,17 +35,18 @@ def service(settings: HospitalSettings) -> PartyService:
     identity, roster = settings.identity(), settings.roster()
     key = (settings.private / "identity.key").read_bytes()
     # First the digest, then the records: a change between the two is noticed at the first question.
-    desk = Desk(settings.private, approval=settings.approval, records=settings.records, key=key)
+    approvals = Approvals(settings.private, approval=settings.approval, records=settings.records, key=key)
     return PartyService(
         party=settings.number(roster),
         private=records.read(settings.records, may_be_empty=True),
         encoder=settings.loaded_encoder(),
-        limits=settings.limits,
+        limits=settings.party.limits,
         ledger=Ledger(settings.private / "ledger.db"),
-        writers=settings.writers(),
+        writers=settings.party.writers(),
         identity=identity,
         roster=roster,
-        desk=desk,
+        approvals=approvals,
+        audit_log=AuditLog(settings.private),
     )
 
 

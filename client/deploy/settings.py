@@ -1,4 +1,4 @@
-"""A party's own file, `client.yaml`: where its records are, what it lets happen to them, whom it connects to.
+"""A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
 FOLDER/private/           0700  identity.key, ledger.db, audit.jsonl, runs/: the party service's alone
@@ -6,48 +6,46 @@ FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's,
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator
-FOLDER/roster.json              public: everybody's identities, numbered; from the coordinator
+FOLDER/roster.json              public: the numbered identities of all parties; from the coordinator
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
-from client.guard import Limits
-from client.writers.base import PartyWriter
+from client.settings import PartySettings
 from common.domain import PartyId
-from common.errors import CaucusError, ConfigError
-from common.queries.texts import FineTunedSpec
+from common.errors import ConfigError
 from common.secagg.identity import Identity, Roster
 from common.system.files import check_secret
 
 SOCKET = "unix:run/party.sock"
 """Relative to the folder: a Unix socket's path may have 107 characters."""
 
+REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
+KEYS = (*REQUIRED, "approval", "relay_user")
+"""What a deployment's file has besides the sections of `client/settings.py`."""
+
 _HEX = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HospitalSettings:
-    """What `client.yaml` says.
+    """The content of `client.yaml`.
 
     Attributes:
-        folder: Where it lies.
+        folder: The hospital's folder.
         name: The hospital's name.
         records: File of private records.
         encoder: "hashed_ngrams", or a model's folder.
         coordinator: host:port of the coordinator's front door.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
-        relay_user: Whom the relay runs as, where we are root.
-        fine_tuning: HospitalSettings of `client.writers.fine_tuning.FineTuning`, for "fine-tuned samples"; None answers
-            no such
-            query. Queries without proof have nothing here that would write their texts.
-        limits: What may happen to the records.
+        relay_user: Account that the relay runs as, when started as root.
+        party: Limits and writers, as a simulation's parties have them.
     """
 
     folder: Path
@@ -56,10 +54,9 @@ class HospitalSettings:
     encoder: str
     coordinator: str
     bundle: str
+    party: PartySettings
     approval: str = "manual"
     relay_user: str | None = None
-    fine_tuning: Mapping[str, Any] | None = None
-    limits: Limits = field(default_factory=Limits)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -78,22 +75,17 @@ class HospitalSettings:
             values = yaml.safe_load(path.read_text(encoding="utf-8"))
         except yaml.YAMLError as error:
             raise ConfigError("client.yaml", expected="YAML", got="something else", where=path) from error
-        known = {each.name for each in fields(cls)} - {"folder"}
-        if not isinstance(values, dict) or set(values) - known or {"name", "records"} - set(values):
-            odd = sorted(map(str, set(values) - known)) if isinstance(values, dict) else []
+        party = PartySettings.read(values, path, others=KEYS)
+        if missing := [key for key in REQUIRED if values.get(key) is None]:
             raise ConfigError(
-                "client.yaml", expected=f"settings {sorted(known)}", got=odd or "something else", where=path
+                "client.yaml", expected=f"settings {', '.join(REQUIRED)}", got=f"no {missing[0]}", where=path
             )
+        own = {key: values[key] for key in KEYS if key in values}
+        own |= {"folder": folder.resolve(), "records": (folder / str(values["records"])).resolve(), "party": party}
         try:
-            return cls(**values | {
-                "folder": folder.resolve(),
-                "records": (folder / str(values["records"])).resolve(),
-                "limits": Limits(**values.get("limits") or {}),
-            })  # fmt: skip
-        except CaucusError as error:
+            return cls(**own)
+        except ConfigError as error:
             raise ConfigError(error.what, where=path, do=error) from error
-        except TypeError as error:
-            raise ConfigError("client.yaml", expected="known limits, and every setting", where=path) from error
 
     def __post_init__(self) -> None:
         if not _HEX.fullmatch(str(self.bundle)):
@@ -122,7 +114,7 @@ class HospitalSettings:
         return Identity((self.private / "identity.key").read_bytes())
 
     def roster(self) -> Roster:
-        """Everybody's identities, from this hospital's own file.
+        """The identities of all parties, from this hospital's own file.
 
         Raises:
             ConfigError: It is missing, or no roster.
@@ -133,10 +125,10 @@ class HospitalSettings:
         return Roster.from_json(path.read_bytes())
 
     def number(self, roster: Roster) -> PartyId:
-        """This hospital's number: where the roster has its key.
+        """This hospital's number on the roster.
 
         Raises:
-            ConfigError: Nowhere.
+            ConfigError: The roster does not have its key.
         """
         own = self.identity().public
         for party, key in roster.keys.items():
@@ -145,22 +137,6 @@ class HospitalSettings:
         raise ConfigError(
             "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"
         )
-
-    def writers(self) -> dict[str, PartyWriter]:
-        """What writes texts here, by kind of query.
-
-        Raises:
-            ConfigError: A setting is unknown or out of range.
-        """
-        if self.fine_tuning is None:
-            return {}
-        from client.writers.fine_tuning import FineTuning  # noqa: PLC0415 what supervises needs none of it
-
-        try:
-            return {FineTunedSpec.kind: FineTuning(**self.fine_tuning)}
-        except TypeError as error:
-            known = [each.name for each in fields(FineTuning)]
-            raise ConfigError("fine_tuning", expected=f"settings {known}", got="others", where=self.folder) from error
 
     def loaded_encoder(self) -> Any:  # noqa: ANN401 torch comes with its module
         """The encoder that this hospital runs."""

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
+from client.approvals import awaiting
+from client.audit_log import LARGEST_AUDIT
 from client.deploy.settings import SOCKET, HospitalSettings
-from client.desk import LARGEST_AUDIT, cases
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from common.system import processes
@@ -139,14 +140,14 @@ def _facts(settings: HospitalSettings) -> dict[str, object]:
     charged = []
     if (settings.private / "ledger.db").exists():
         charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
-    delta = settings.limits.lifetime_delta
+    delta = settings.party.limits.lifetime_delta
     spent = epsilon((entry.cost for entry in charged), delta)
     return {
         "name": settings.name,
         "processes": {name: child for each in held for name, child in each["children"].items()},
         "node": _node_says(settings),
         "audit": _size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
-        "awaiting": sum(case.decision == "awaiting" for case in cases(settings.private)),
+        "awaiting": len(awaiting(settings.private)),
         "charged": len(charged),
         "delta": delta,
         "epsilon": None if spent == float("inf") else round(spent, 4),

@@ -42,17 +42,17 @@ _MASK = re.compile(r"\[[A-Z]+\]")
 
 
 class Seeds:
-    """What makes seeds of a party's records, from its own file: a `writers.Writer`. Defaults are table 4's.
+    """Makes seeds of a party's records, as the party's own file says: a `PartyWriter`. Defaults are table 4's.
 
     Args:
-        abstraction: What abstracts.
-        sentiment: What judges polarity.
+        abstraction: Writer of the abstractions.
+        sentiment: Judge of the polarity.
         names: A model for named entities, for redaction; None: patterns alone.
-        oversampled: Candidates of a record before pruning.
+        oversampled: Number of candidates for each record before pruning.
         similarity: w, weight of the cosine.
-        flip_penalty: Taken from the score of a candidate of the opposite polarity.
-        confidence: With which a candidate must be judged to have the record's polarity.
-        most: Texts that a plan may ask for, at most.
+        flip_penalty: Subtracted from the score of a candidate of the opposite polarity.
+        confidence: Least confidence with which a candidate must be judged to have the record's polarity.
+        most: Largest number of texts that a plan may ask for.
     """
 
     def __init__(

@@ -17,17 +17,17 @@ from common.validate import in_range, integers
 
 
 class Abstraction(Protocol):
-    """What abstracts."""
+    """A writer of abstractions."""
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
         """At most `count` abstractions, the best first.
 
         Args:
             text: Redacted.
-            count: How many.
-            tone: Of the record: 1 positive, -1 negative, 0 neither.
-            sampled: Whether they are drawn at random; else they are the likeliest.
-            rng: For that, from the operating system's entropy.
+            count: Largest number of abstractions.
+            tone: Sentiment polarity of the record: 1 positive, -1 negative, 0 neither.
+            sampled: Draw the abstractions at random; else take the likeliest.
+            rng: Generator for drawing, seeded from the operating system's entropy.
         """
 
 
@@ -35,7 +35,7 @@ _MASKS = {
     "PERSON": "someone", "DATE": "some time", "AGE": "of some age", "CURRENCY": "some money", "LOCATION": "some place",
     "ADDRESS": "some place", "ORGANISATION": "some organisation",
 }  # fmt: skip
-"""What is said in place of a mask; of the others nothing."""
+"""Replacements of masks; other masks are left out."""
 
 _PIECES = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+|\s+(?:and|but|because|although|while|which|who|so|then)\s+")
 _EXAMPLES = re.compile(r"\([^()]*\)|\"[^\"]*\"|“[^”]*”")
@@ -54,9 +54,9 @@ class Extracts:
     record's own words, and of a record of one clause that is all of it.
 
     Args:
-        longest: Words of an abstraction, at most.
+        longest: Largest number of words of an abstraction.
         most: Share of the words that the first candidate keeps.
-        least: And the last.
+        least: Share of the words that the last candidate keeps.
     """
 
     def __init__(self, *, longest: int = 150, most: float = 0.7, least: float = 0.3) -> None:
@@ -65,7 +65,7 @@ class Extracts:
         self._longest, self._most, self._least = longest, most, least
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """See `Abstraction.write`; the tone is not looked at."""
+        """See `Abstraction.write`; the tone is ignored."""
         del tone
         clauses = [clause for piece in _PIECES.split(_EXAMPLES.sub(" ", text)) if (clause := _general(piece))]
         telling = [_content(clause) for clause in clauses]
@@ -94,8 +94,8 @@ class Summariser:
 
     Args:
         name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
-        longest: Tokens of an abstraction, at most.
-        shortest: And at least.
+        longest: Largest number of tokens of an abstraction.
+        shortest: Smallest number of tokens of an abstraction.
         control: Whether the text is preceded by "Keep positive tone:" or "Keep negative tone:", where it has a tone.
         device: As torch names it.
 

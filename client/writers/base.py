@@ -1,4 +1,4 @@
-"""What writes the texts of an answer at a party: its own models and settings, from its own file, never from a message.
+"""Writers of the texts of an answer at a party: its own models and settings, from its own file, never from a message.
 
 Each kind of `common/queries/texts.py` has one writer; a party without it refuses plans that ask for the kind.
 """
@@ -20,17 +20,17 @@ SECTIONS = {
     "fine_tuning": FineTunedSpec.kind,
     "rewriting": RewrittenSpec.kind,
 }
-"""Of `client.yaml`, with the kind of query that each sets up."""
+"""Section of `client.yaml` (`client/settings.py`) to the kind of query that it sets up."""
 
 
 class PartyWriter(Protocol):
     """Texts for one kind of query."""
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Whether `write` can do what is planned, before any record is touched.
+        """Check that `write` can do what is planned, before any record is touched.
 
         Raises:
-            CaucusError: It cannot, such as without its models.
+            CaucusError: It cannot, for instance because its models are missing.
         """
 
     def write(
@@ -41,9 +41,9 @@ class PartyWriter(Protocol):
         Args:
             planned: The query with its noise: scale, in grid units, and rate.
             records: This party's records, of each owner at most `max_records`.
-            labels: The plan's.
-            encoder: The agreed one.
-            key: 32 secret bytes, of this call alone.
+            labels: The plan's labels.
+            encoder: The agreed encoder.
+            key: 32 secret bytes for this call alone.
 
         Raises:
             CaucusError: Nothing can be written; never with a word of a record.
@@ -51,19 +51,17 @@ class PartyWriter(Protocol):
 
 
 def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
-    """Refuse a plan that asks for texts that nothing here writes.
+    """Refuse a plan that asks for texts without a writer here.
 
     Raises:
         RefusalError: OVER_LIMIT.
-        CaucusError: What writes them cannot do what is planned.
+        CaucusError: The writer cannot do what is planned.
     """
     sections = {kind: section for section, kind in SECTIONS.items()}
     for query in plan.queries:
         if not isinstance(query.spec, TextSpec):
             continue
         if query.spec.kind not in writers:
-            raise RefusalError(
-                Reason.OVER_LIMIT, query.name, expected=f"{sections[query.spec.kind]} in this party's client.yaml",
-                got="none",
-            )  # fmt: skip
+            expected = f"{sections[query.spec.kind]} in this party's client.yaml"
+            raise RefusalError(Reason.OVER_LIMIT, query.name, expected=expected, got="none")
         writers[query.spec.kind].check(query, plan.labels)

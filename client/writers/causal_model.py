@@ -21,13 +21,13 @@ _WIDTH = 64
 _LAYERS = 2
 _HEADS = 4
 _PUBLIC_SEED = 0
-"""Of the weights made on the spot: anybody can make the same."""
+"""Seed of the weights made on the spot: anybody can make the same."""
 _FEWEST_TOKENS = 8
-"""Of a text, behind its label."""
+"""Least number of tokens of a text, after its label."""
 _AT_ONCE = 64
-"""Texts that are drawn together."""
+"""Number of texts that are drawn together."""
 _TRIES = 3
-"""At a text that is not blank."""
+"""Number of tries at a text that is not blank."""
 
 
 class Tokens(NamedTuple):
@@ -50,7 +50,7 @@ class Causal:
         model: A causal language model of transformers, on its device, without dropout.
         tokenizer: Its tokenizer.
         prefixes: Tokens of each label of the plan.
-        max_tokens: Of a record that count, and of a text, those of its label among them.
+        max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
     """
 
     model: Any = field(repr=False)
@@ -95,8 +95,8 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
 
     Args:
         name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.
-        labels: The plan's.
-        max_tokens: Of a record that count, and of a text.
+        labels: The plan's labels.
+        max_tokens: Largest number of tokens of a record that count, and of a text.
         device: Where to compute, as torch names it.
 
     Raises:

@@ -48,7 +48,7 @@ Optimizer = Callable[[Iterable[Any], float], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuning:
-    """What a party fine-tunes, from its own file: a `writers.Writer`.
+    """Fine-tunes a language model, as the party's own file says: a `PartyWriter`.
 
     Attributes:
         name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the
@@ -56,7 +56,7 @@ class FineTuning:
         device: Where to compute, as torch names it.
         micro_batch: Records computed together. 1 keeps each record's gradient free of all others to the last bit; more
             may be faster, and records of one micro-batch may then move each other's gradients by a rounding error.
-        max_steps: Most steps of training that a plan may ask for.
+        max_steps: Largest number of training steps that a plan may ask for.
     """
 
     name_or_path: str | None = None
@@ -68,10 +68,10 @@ class FineTuning:
         integers(1, micro_batch=self.micro_batch, max_steps=self.max_steps)
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Load the model and take what is to be trained.
+        """Load the model and select the weights to train.
 
         Raises:
-            ConfigError: It cannot be had, or cannot do what is planned.
+            ConfigError: There is no such model, or it cannot do what is planned.
         """
         spec = _spec(planned)
         if spec.steps > self.max_steps:
@@ -269,7 +269,7 @@ def train(
     Args:
         tuner: The model; it is spent.
         spec: What was planned.
-        records: This party's, of each owner at most `max_records`.
+        records: This party's records, of each owner at most `max_records`.
         rate: Probability with which a unit takes part in a step.
         scale: Of the noise of each step's sum, in whole numbers, of which C is 0.99 B; 0: none.
         optimizer: None: Adam.

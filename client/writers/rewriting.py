@@ -1,11 +1,11 @@
 """Records rewritten by a party's own models until its own evaluators are content (RUPTA: Yang et al. 2025).
 
-Of each drawn record, for up to so many rounds:
+For each drawn record, up to n rounds:
 
 1. redact     personal information, by patterns and perhaps a model of names
-2. generalise leave out words that stand in fewer than k records, k = 2, 4, 8, ... by the round: what the privacy
-              evaluator finds too telling, told to the rewriter in the one way that every rewriter understands
-3. rewrite    into some candidates; what it was given is one too
+2. generalise leave out words that occur in fewer than k records, k = 2, 4, 8, ... by the round: feedback about what
+              identifies a record, in a form that every rewriter can use
+3. rewrite    into several candidates; the rewriter's input is a candidate too
 4. evaluate   privacy: no personal information is found, too little is copied, and the record is not among those nearest
               to the text; utility: the text's nearest mean of a label is the record's
 5. keep       the best so far, privacy first; stop where both are content
@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
     """The evaluators' opinion of a text; the smallest is the best, privacy first.
 
     Attributes:
-        findings: Objections of the privacy evaluator, none of three to all.
+        findings: Number of objections of the privacy evaluator, 0 to 3.
         mistaken: Whether the label is not recognised.
         copied: Share of the record's runs of words that it repeats.
     """
@@ -66,15 +66,15 @@ class Verdict(NamedTuple):
 
 
 class Rewriting:
-    """What rewrites a party's records, from its own file: a `writers.Writer`.
+    """Rewrites a party's records, as the party's own file says: a `PartyWriter`.
 
     Args:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or `Instructed`.
         names: A model for named entities, for redaction; None: patterns alone.
-        candidates: Texts that the rewriter is asked for in each round.
-        copied: Share of a record's runs of three words that its text may repeat.
-        nearest: A text's record must not be among so many records nearest to it; 0 does not look.
-        most: Texts that a plan may ask for, at most.
+        candidates: Number of texts that the rewriter writes in each round.
+        copied: Largest share of a record's three-word sequences that its text may repeat.
+        nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.
+        most: Largest number of texts that a plan may ask for.
     """
 
     def __init__(
@@ -145,15 +145,15 @@ class Rewriting:
 
 
 class Evaluators:
-    """What judges texts that were written from one of a party's records.
+    """Privacy and utility evaluators of texts that were written from one of a party's records.
 
     Args:
-        records: All of them.
-        labels: How many labels there are.
-        encoder: The one that embedded them.
+        records: All of the party's records.
+        labels: Number of labels.
+        encoder: The encoder of the records' vectors.
         redactor: Finds personal information.
         copied: See `Rewriting`.
-        nearest: Likewise.
+        nearest: See `Rewriting`.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Evaluators:
         np.add.at(self._sums, records.labels, records.vectors)
 
     def general(self, text: str, fewest: int) -> str:
-        """The text without words that stand in fewer records than that."""
+        """The text without words that occur in fewer than `fewest` records."""
         return " ".join(
             piece
             for piece in text.split()
@@ -238,7 +238,7 @@ class Instructed:
         ids = given["input_ids"].to(self._model.device)
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and ids.shape[1] + self._longest > room:
-            # What does not fit cannot be rewritten; what it was given still stands as a candidate.
+            # A text that does not fit cannot be rewritten; the rewriter's input remains a candidate.
             return []
         end = self._tokenizer.eos_token_id
         how: dict[str, Any] = {"do_sample": True, "temperature": self._temperature, "top_k": 0, "eos_token_id": end}
@@ -265,7 +265,7 @@ def _words(text: str) -> list[str]:
 
 
 def _repeated(source: str, text: str) -> float:
-    """Share of the source's runs of words that the text repeats, of a source of few words the words in one run."""
+    """Share of the source's three-word sequences that the text repeats; a shorter source is one sequence."""
     one, other = _words(source), _words(text)
     length = max(1, min(_RUN, len(one)))
     runs = {tuple(one[at : at + length]) for at in range(len(one) - length + 1)}

@@ -7,7 +7,7 @@ from common.models import checkpoints
 
 
 class Mood(NamedTuple):
-    """Of one text.
+    """Sentiment of one text.
 
     Attributes:
         polarity: 1 positive, -1 negative, 0 neither.
@@ -19,7 +19,7 @@ class Mood(NamedTuple):
 
 
 class Sentiment(Protocol):
-    """What judges texts."""
+    """A judge of sentiment polarity."""
 
     def judge(self, text: str) -> Mood:
         """The text's mood."""

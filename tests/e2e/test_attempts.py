@@ -146,7 +146,7 @@ def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_i
     def forget(partition, message):
         envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
         if isinstance(envelope.body, m.AskShares) and envelope.attempt == 0 and partition in (DEAD, ABSENT):
-            forgetful[partition]._session = None
+            forgetful[partition]._run = None
         return (message,)
 
     parties = federation(tmp_path, forgetful, agreed, run="forgotten", retries=1, on_request=forget)

@@ -119,7 +119,7 @@ def test_flwr_run_gives_the_same_texts_as_one_process(environment, tmp_path):
     ("setting", "said"),
     [
         ("privacy.epsilon=0", "caucus-simulate: epsilon; expected a finite number > 0"),
-        ("client.max_epsilon=1", "caucus-simulate: too few parties take part; expected at least 3 of 3; got 0"),
+        ("client.limits.max_epsilon=1", "caucus-simulate: too few parties take part; expected at least 3 of 3; got 0"),
     ],
 )
 def test_a_run_that_fails_on_ray_ends_with_its_line_and_a_code(setting, said, environment, tmp_path):

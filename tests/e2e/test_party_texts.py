@@ -105,10 +105,10 @@ def test_a_party_without_records_trains_on_noise_alone(tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (("client.max_epsilon=3",), "OVER_LIMIT"),
-        (("client.lifetime_epsilon=3",), "OVER_LIMIT"),
+        (("client.limits.max_epsilon=3",), "OVER_LIMIT"),
+        (("client.limits.lifetime_epsilon=3",), "OVER_LIMIT"),
         (("client.fine_tuning=null",), "OVER_LIMIT"),
-        (("client.queries=[votes]",), "OVER_LIMIT"),
+        (("client.limits.queries=[votes]",), "OVER_LIMIT"),
         (("client.fine_tuning.max_steps=2",), "MALFORMED"),
         (("client.fine_tuning.name_or_path=no-such-folder",), "MALFORMED"),
         (("method.max_tokens=20",), "MALFORMED"),
@@ -121,7 +121,7 @@ def test_a_party_refuses_what_its_own_file_does_not_allow_and_is_charged_nothing
     assert party(tmp_path / "run") == ()
 
 
-@pytest.mark.parametrize("limit", ["client.max_epsilon=5", "client.lifetime_epsilon=5"])
+@pytest.mark.parametrize("limit", ["client.limits.max_epsilon=5", "client.limits.lifetime_epsilon=5"])
 def test_limits_see_the_price_of_subsampled_steps_as_it_is(limit, tmp_path):
     # By norms alone it would be far above 5.
     run = tiny(tmp_path / "run", *SGD, "method.steps=40", "method.rate=0.1", limit)
@@ -159,7 +159,7 @@ def test_more_texts_than_records_are_stated(parties, tmp_path):
 
 @pytest.mark.parametrize(
     "limits",
-    [("client.unsafe_unproven=false",), ("client.queries=[votes]",), ("client.rewriting=null",),
+    [("client.limits.unsafe_unproven=false",), ("client.limits.queries=[votes]",), ("client.rewriting=null",),
      ("client.rewriting.most=7",)],
 )  # fmt: skip
 def test_a_party_rewrites_nothing_that_its_own_file_does_not_allow(limits, tmp_path):

@@ -87,7 +87,7 @@ def test_goes_on_after_a_crash_between_its_steps(candidates, tmp_path, monkeypat
 
 def test_a_party_that_allows_nothing_unproven_refuses(tmp_path):
     with pytest.raises(DropoutError, match="party 0 refused: OVER_LIMIT"):
-        run_one(tmp_path / "run", "seed_unproven", 1, "client.unsafe_unproven=false")
+        run_one(tmp_path / "run", "seed_unproven", 1, "client.limits.unsafe_unproven=false")
 
 
 @pytest.mark.parametrize(

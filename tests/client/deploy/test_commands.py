@@ -2,26 +2,35 @@
 
 import json
 import math
+import re
 import subprocess
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
+import configs
+from client.approvals import Approvals
 from client.command import main
 from client.deploy import check, host
 from client.deploy.settings import HospitalSettings
-from client.desk import Desk
 from client.session import RefusalError
+from common import messages as m
+from common import wire
 from common.errors import ConfigError
+from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
+from common.queries.closed_set import make_query
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import PartyFile
 from server.deploy.authority import make_authority
+from simulations.parties import party_settings
 from tests.support.federations import CANARY, plan
 
 
@@ -68,7 +77,10 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     assert set(public) == {"name", "identity", "node_key"}
     assert (made / "private" / "identity.key").read_bytes().hex() not in (made / "party.json").read_text()
     assert HospitalSettings.load(made).name == "St. Mary: #1"
-    assert (HospitalSettings.load(made).approval, HospitalSettings.load(made).limits.min_survivors) == ("manual", 2)
+    assert (HospitalSettings.load(made).approval, HospitalSettings.load(made).party.limits.min_survivors) == (
+        "manual",
+        2,
+    )
 
 
 def test_check_says_what_leaves_and_what_never_does(made, capsys):
@@ -158,7 +170,7 @@ def test_a_roster_without_this_hospital(made, tmp_path, capsys):
         ({"bundle": "short"}, "bundle; at "),
         ({"coordinator": "nowhere"}, "coordinator; at "),
         ({"limits": {"max_epsilon": -1}}, "max_epsilon; at "),
-        ({"limits": {"max_epsilom": 1}}, "client.yaml; expected known limits"),
+        ({"limits": {"max_epsilom": 1}}, "got ['max_epsilom']; at "),
         ({"aproval": "auto"}, "got ['aproval']"),
     ],
 )
@@ -219,7 +231,7 @@ def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over
     )
     asked = plan(3, labels=("a", forged), queries=queries, epsilon=math.inf)
     records = HospitalSettings.load(made).records
-    wanted = Desk(made / "private", approval="manual", records=records, key=b"k" * 32)
+    wanted = Approvals(made / "private", approval="manual", records=records, key=b"k" * 32)
     with pytest.raises(RefusalError):
         wanted.admit("r", asked)
     assert main(["approve", str(made), "--list"]) == 0
@@ -239,12 +251,74 @@ def test_approve_shows_what_no_mask_and_no_proof_covers_and_no_label_writes_over
 
 
 def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(made, capsys):
-    assert HospitalSettings.load(made).writers() == {}
+    assert HospitalSettings.load(made).party.writers() == {}
     change(made, fine_tuning={"max_steps": 5})
-    (writer,) = HospitalSettings.load(made).writers().values()
+    (writer,) = HospitalSettings.load(made).party.writers().values()
     assert writer.max_steps == 5
     change(made, fine_tuning={"model": "x"})
     assert "fine_tuning; expected settings" in said(capsys, "check", made)
+
+
+SEEDS = {"abstraction": {"kind": "extracts"}, "sentiment": {"kind": "vader"}}
+UNPROVEN = {"queries": ["abstracted seeds"], "unsafe_unproven": True, "min_survivors": 1}
+
+
+def seeds_asked(folder):
+    """What a hospital replies to a run's Open and Ask for abstracted seeds, as far as it gets."""
+    spec = AbstractedSeedsSpec(choices=2)
+    planned = PlannedQuery(name="seeds", spec=spec, mechanism="gaussian max", scale=2.0**20)
+    agreed = plan(
+        2, labels=("a", "b"), queries=(planned,), epsilon=math.inf, secure=False, threshold=1,
+        encoder=Encoder.hashed_ngrams().digest,
+    )  # fmt: skip
+    party, replies = host.service(HospitalSettings.load(folder)), []
+    for body in (m.Open(agreed.to_json()), m.Ask(make_query(spec, {}))):
+        envelope = m.Envelope(run="r", party=1, plan_digest=agreed.digest(), body=body)
+        replies.append(wire.unpack(party.handle(wire.pack(envelope))).body)
+        if isinstance(replies[-1], m.Refusal):
+            break
+    return replies
+
+
+def test_seeds_are_set_up_by_the_hospitals_own_file_as_in_a_simulation(made, capsys):
+    HospitalSettings.load(made).records.write_text("text,label\nThe nurse was kind and the food was good.,a\n")
+    change(made, seeds=SEEDS, limits=UNPROVEN, approval="auto")
+    opened, answered = seeds_asked(made)
+    assert isinstance(opened, m.Opened)
+    assert isinstance(answered, m.Answer)
+    assert main(["check", str(made), "--offline", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["writes"] == ["abstracted seeds"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"seeds": None}, "expected seeds in this party's client.yaml"),
+        ({"limits": UNPROVEN | {"unsafe_unproven": False}}, "expected one with a proof, or unsafe_unproven"),
+        ({"limits": UNPROVEN | {"queries": ["votes"]}}, "query; expected one of votes; got abstracted seeds"),
+        ({"limits": UNPROVEN | {"lifetime_epsilon": 10.0}}, "epsilon of all runs; expected at most 10"),
+    ],
+)
+def test_seeds_need_the_section_the_kind_and_unsafe_unproven(changes, line, made, caplog):
+    change(made, **({"seeds": SEEDS, "limits": UNPROVEN, "approval": "auto"} | changes))
+    assert seeds_asked(made) == [m.Refusal(m.Reason.OVER_LIMIT)]
+    assert line in caplog.text
+
+
+def test_the_file_of_init_has_the_limits_of_a_simulations_and_no_writer_until_one_is_turned_on(made):
+    simulated = party_settings(OmegaConf.load(Path(configs.__file__).parent / "client.yaml"))
+    written = HospitalSettings.load(made).party
+    assert written.limits == simulated.limits
+    assert written.sections == {}
+    # As its comments say: the line with null goes, and the lines below lose their "# ".
+    path = made / "client.yaml"
+    text = re.sub(r"^(seeds|fine_tuning|rewriting): null.*\n", "", path.read_text(), flags=re.MULTILINE)
+    start = text.index("# seeds:")
+    path.write_text(text[:start] + re.sub(r"^# ", "", text[start:], flags=re.MULTILINE))
+    turned_on = HospitalSettings.load(made).party
+    assert turned_on.limits == simulated.limits
+    assert turned_on.sections == simulated.sections
+    assert set(turned_on.writers()) == set(simulated.writers())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+import json
+import os
+
+import pytest
+
+from client import audit_log as module
+from client.approvals import Approvals
+from client.audit_log import AuditLog
+from client.service import PartyService
+from common import messages as m
+from common import wire
+from tests.support.federations import CANARY, plan, query, service
+
+PLAN = plan(3, secure=False, threshold=1)
+
+
+@pytest.fixture
+def records(tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_text("text,label\n")
+    return path
+
+
+class Open:
+    """A party with approvals and an audit log, and what it is sent."""
+
+    def __init__(self, tmp_path, records):
+        self.party: PartyService = service(tmp_path, 0)
+        self.party._approvals = Approvals(tmp_path / "private", approval="auto", records=records, key=b"k" * 32)
+        self.audit_log = self.party._audit_log = AuditLog(tmp_path / "private")
+        self.log = tmp_path / "private" / "audit.jsonl"
+
+    def send(self, body, **place):
+        parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body, **place))
+        return wire.unpack(self.party.handle(parcel)).body
+
+    def lines(self):
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path, records):
+    opened = Open(tmp_path, records)
+    assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
+    assert isinstance(opened.send(m.AskUnmask(frozenset({0}))), m.Refusal)
+    assert isinstance(opened.send(m.Close()), m.Closed)
+    assert [(line["request"], line["decision"], line["reason"]) for line in opened.lines()] == [
+        ("Open", "answered", ""), ("AskUnmask", "refused", "OUT_OF_ORDER"), ("Close", "answered", "")
+    ]  # fmt: skip
+    assert all(line["plan"] == PLAN.digest().hex() and line["run"] == "r" for line in opened.lines())
+    assert CANARY not in opened.log.read_text()
+    assert opened.log.stat().st_mode & 0o077 == 0
+
+
+def test_what_cannot_be_logged_does_not_leave(tmp_path, records, monkeypatch, caplog):
+    opened = Open(tmp_path, records)
+
+    def full(**_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(opened.audit_log, "note", full)
+    assert opened.send(m.Open(PLAN.to_json())) == m.Refusal(m.Reason.INTERNAL)
+    assert "the audit log cannot be written: No space left on device" in caplog.text
+
+
+def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, records, monkeypatch, caplog):
+    opened = Open(tmp_path, records)
+    assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
+    monkeypatch.setattr(module, "LARGEST_AUDIT", opened.log.stat().st_size)
+    held = opened.log.read_bytes()
+    for body in (m.Ask(query()), m.Close(), m.Open(PLAN.to_json())):
+        assert opened.send(body) == m.Refusal(m.Reason.INTERNAL)
+    assert opened.party.handle(m.Parcel(b"garbage"))
+    assert opened.log.read_bytes() == held
+    assert not opened.party._ledger.entries()  # what could not be noted is not charged
+    assert f"move {opened.log} away and keep it" in caplog.text
+    opened.log.rename(tmp_path / "kept.jsonl")
+    assert isinstance(opened.send(m.Ask(query())), m.Answer)
+    assert [line["request"] for line in opened.lines()] == ["Ask"]
+
+
+def test_no_line_of_the_audit_log_is_long(tmp_path):
+    wanted = AuditLog(tmp_path)
+    wanted.note(run="r", plan_digest=bytes(32), request="Open", index=0, reason="MALFORMED", detail="x" * 2**20)
+    assert wanted.path.stat().st_size < 2 * module.LONGEST_DETAIL
+
+
+def test_a_line_of_the_audit_log_that_a_full_disk_cuts_leaves_nothing_behind(tmp_path, monkeypatch):
+    wanted = AuditLog(tmp_path)
+    write = os.write
+
+    def note(run):
+        wanted.note(run=run, plan_digest=bytes(32), request="Ask", index=0)
+
+    note("first")
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda file, data: write(file, data[:20]))
+        with pytest.raises(OSError, match="No space left"):
+            note("cut")
+    note("next")
+    lines = wanted.path.read_text().splitlines()
+    assert [json.loads(line)["run"] for line in lines] == ["first", "next"]
