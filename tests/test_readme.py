@@ -1,44 +1,93 @@
-"""The README's commands and links hold: what it shows can be typed, composes, and names what is there."""
+"""The READMEs hold what they say: commands can be typed and compose, settings and files exist, links lead somewhere."""
 
+import importlib.util
 import re
 import shlex
+import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
+from client.command import MODULES as PARTY
 from server.app import composed
+from server.command import MODULES as COORDINATOR
 from server.command import main as coordinator
 from tests.support.runs import command, labelled, read, tiny
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
+PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "tests")
+MOST_LINES = {"README.md": 120}  # of any other page 200
+
+GITHUB = sorted((ROOT / ".github").glob("*.md"))
+READMES = [ROOT / "README.md", *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("README.md")))]
+TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, *GITHUB]}
+# The change log is about names that are gone, too.
+PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}
+
+FENCE = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def commands():
+def fenced(page):
+    """The lines of all fenced blocks of a page, continued lines joined."""
+    return "\n".join(FENCE.findall(PAGES[page])).replace("\\\n", " ").splitlines()
+
+
+def spans(page):
+    """What stands between backticks in a page's prose."""
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", PAGES[page]))]
+
+
+def commands(page):
     """Every command of ours in a fenced block or between backticks, as words."""
-    fenced = "\n".join(re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)).replace("\\\n", " ")
-    inline = [" ".join(span.split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", README)]
-    found = [shlex.split(line, comments=True) for line in [*fenced.splitlines(), *inline] if "caucus-" in line]
-    return [words for words in found if words and words[0].startswith(".venv/bin/caucus-")]
+    lines = [line for line in [*fenced(page), *spans(page)] if "caucus-" in line]
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line for line in words if line and line[0].startswith(".venv/bin/caucus-")]
+
+
+COMMANDS = [(page, words) for page in PAGES for words in commands(page)]
 
 
 def overrides(words):
     return [word for word in words[1:] if "=" in word and not word.startswith("hydra")]
 
 
+def first(*wanted):
+    """The first command with all these words."""
+    return next(words for _, words in COMMANDS if set(wanted) <= {Path(words[0]).name, *words[1:]})
+
+
 def test_there_are_commands_to_test():
-    assert len(commands()) == 22
-    assert {Path(words[0]).name for words in commands()} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
+    counts = {page: len(commands(page)) for page in PAGES if commands(page)}
+    assert counts == {
+        "README.md": 6,
+        "client/README.md": 2,
+        "common/plan/README.md": 1,
+        "configs/README.md": 2,
+        "configs/deployment/README.md": 11,
+        "server/report/README.md": 2,
+        "simulations/README.md": 4,
+    }
+    assert {Path(words[0]).name for _, words in COMMANDS} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_page_is_short(page):
+    assert len(TEXTS[page].splitlines()) <= MOST_LINES.get(page, 200)
 
 
 def test_every_command_is_one_that_the_package_installs():
-    scripts = (ROOT / "pyproject.toml").read_text("utf-8")
-    for words in commands():
-        assert f'{Path(words[0]).name} = "' in scripts
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    verbs = {"caucus-coordinator": sum(COORDINATOR.values(), ()), "caucus-party": sum(PARTY.values(), ())}
+    for _, words in COMMANDS:
+        name = Path(words[0]).name
+        assert name in scripts
+        assert name not in verbs or words[1] in verbs[name], words
 
 
-@pytest.mark.parametrize("words", commands(), ids=lambda words: " ".join(words)[:60])
-def test_every_command_composes(words):
+@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60] if value else "")
+def test_every_command_composes(page, words):
     for override in overrides(words):
         # A sweep composes one value at a time.
         name, _, values = override.partition("=")
@@ -48,45 +97,89 @@ def test_every_command_composes(words):
     assert composed([] if "--multirun" in words else overrides(words)).run
 
 
-SPANS = [" ".join(span.split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", README)]
-SETTING = r"(?:method|llm|federation|privacy|task|embedding|secagg|engine)[a-z_.]*"
+@pytest.mark.parametrize("page", PAGES)
+def test_every_target_of_make_and_every_module_that_is_run_exists(page):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for line in [*fenced(page), *spans(page)]:
+        for target in re.findall(r"^make ([a-z-]+)", line):
+            assert target in targets, line
+        for module in re.findall(r"python -m (\S+)", line):
+            assert importlib.util.find_spec(module), line
 
 
-def test_every_setting_that_the_readme_names_exists():
-    named = [span for span in SPANS if re.fullmatch(SETTING, span) and "." in span and not span.endswith(".json")]
-    assert len(named) > 5
-    config = composed(["embedding=pretrained", "embedding.name_or_path=x", "task=csv"])
-    for setting in named:
-        section, key = setting.split(".")
-        assert key in config[section], setting
+SETTING = r"(?:method|llm|federation|privacy|task|embedding|secagg|engine|evaluation|client|tracking)[a-z_.]*"
 
 
-ABLATIONS = [span for span in SPANS if re.fullmatch(rf"{SETTING}=\S+( {SETTING}=\S+)*", span)]
+@cache
+def configurations():
+    """Configurations that have, together, every setting."""
+    files = ["embedding=pretrained", "embedding.name_or_path=x", "task=csv"]
+    methods = sorted(path.stem for path in (ROOT / "configs" / "method").glob("*.yaml"))
+    named = {"aug_pe_plus": ["method.vocabulary=x"], "dp_kps": ["method.vocabulary=x"]}
+    return [composed([*files, f"method={method}", *named.get(method, [])]) for method in methods]
 
 
-@pytest.mark.parametrize("ablation", ABLATIONS)
-def test_every_setting_that_the_readme_shows_composes(ablation):
-    assert composed(shlex.split(ablation)).run
+def exists(setting, config):
+    for key in setting.split("."):
+        if not hasattr(config, "keys") or key not in config:
+            return False
+        config = config[key]
+    return True
+
+
+NAMED = [
+    (page, span)
+    for page in PAGES
+    for span in spans(page)
+    if re.fullmatch(SETTING, span) and "." in span and not span.endswith((".json", ".yaml", ".py"))
+]
+
+
+@pytest.mark.parametrize(("page", "setting"), NAMED)
+def test_every_setting_that_a_readme_names_exists(page, setting):
+    assert any(exists(setting, config) for config in configurations()), setting
+
+
+OVERRIDE = rf"'?\+?(?:{SETTING}|experiment|embedding@[a-z_.]+)='?.+"
+
+
+def as_overrides(span):
+    """The words of a span, if all of them are settings with values."""
+    if not re.fullmatch(OVERRIDE, span):
+        return []
+    words = shlex.split(span)
+    return words if all(re.fullmatch(OVERRIDE, word) for word in words) else []
+
+
+ABLATIONS = [(page, span) for page in PAGES for span in dict.fromkeys(spans(page)) if as_overrides(span)]
+
+
+@pytest.mark.parametrize(("page", "ablation"), ABLATIONS)
+def test_every_setting_that_a_readme_shows_composes(page, ablation):
+    assert composed(as_overrides(ablation)).run
 
 
 def test_there_are_settings_to_test():
-    assert {"llm.use=[broad,narrow]", "method.contrast=false", "engine=flower", "llm=anthropic"} <= set(ABLATIONS)
+    assert len(NAMED) > 15
+    shown = {span for _, span in ABLATIONS}
+    assert {"llm.use=[broad,narrow]", "method.contrast=false", "engine=flower", "llm=anthropic"} <= shown
 
 
 def test_the_first_command_runs_as_written_on_a_small_corpus(tmp_path):
-    words = next(words for words in commands() if "method=wasp" in words)
+    words = first("caucus-simulate", "method=wasp")
     small = ("task.records_per_party=16", "task.test_records=24", "task.public_notes=120", "method.samples=60")
     code, said = command(tmp_path, *words[1:], *small, f"hydra.run.dir={tmp_path}/run")
     assert code == 0, said
     assert said.rstrip().endswith(f"done: {tmp_path}/run/report.html")
-    rows = re.findall(r"^\| ((?:`[a-z./]+`(?:, )?)+) \|", README[README.index("## What a run leaves") :], re.MULTILINE)
+    page = TEXTS["server/report/README.md"].split("## What a run leaves")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ((?:`[a-z._/]+`(?:, )?)+) \|", page, re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert len(listed) == 13
-    assert all((tmp_path / "run" / name).exists() for name in listed)
+    assert len(listed) == 14
+    assert {name.rstrip("/") for name in listed} == {path.name for path in (tmp_path / "run").iterdir()}
 
 
 def test_the_command_for_files_runs_as_written_on_small_files(tmp_path):
-    words = next(words for words in commands() if "task=csv" in words)
+    words = first("caucus-simulate", "task=csv")
     files = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.labels")]
     written = [word for word in overrides(words) if not word.startswith("task")]
     written = ["federation.records=30" if word == "federation.records=300" else word for word in written]
@@ -95,11 +188,36 @@ def test_the_command_for_files_runs_as_written_on_small_files(tmp_path):
 
 
 def test_the_price_is_printed_as_written(capsys):
-    words = next(words for words in commands() if words[1:2] == ["plan"])
+    words = first("caucus-coordinator", "plan")
     assert coordinator(words[1:]) == 0
     assert '"scale": 3.531' in capsys.readouterr().out
 
 
-def test_every_link_leads_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+def anchors(path):
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_link_leads_somewhere(page):
+    for link in re.findall(r"\]\(([^)]+)\)", TEXTS[page]):
+        target, _, anchor = link.partition("#")
+        if target.startswith("https://"):
+            continue
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), link
+        assert not anchor or anchor in anchors(path), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_readme_names_exists(page):
+    names = rf"(?<![\w/.])(?:{'|'.join(PACKAGES)})/[\w/]+\.(?:py|yaml|proto)\b"
+    for name in re.findall(names, PAGES[page]):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
