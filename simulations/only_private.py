@@ -1,4 +1,8 @@
-"""OnlyPrivate, where it exists: the small model trained on all private records together, in a simulation."""
+"""OnlyPrivate: the small model trained on all private records together, at ε = ∞ (WASP, section 5.1, baselines).
+
+It bounds what can be had without synthetic texts. It needs all records in one place, so it exists in a simulation only:
+its configuration names no class (`_target_`) that a coordinator could build, and `server/app.py` refuses it.
+"""
 
 import math
 from collections.abc import Sequence
