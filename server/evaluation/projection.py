@@ -12,10 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SYNTHETIC, PRIVATE = "map.json", "map_private.json"
-"""Files of a run folder; the second in a simulation only."""
-
-MOST_PRIVATE = 2000
-"""Records that are laid on the map, evenly taken."""
+"""Files of a run folder; only a simulation writes the second (`simulations/private_evaluation/compare.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

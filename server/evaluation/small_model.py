@@ -116,8 +116,8 @@ class Evaluation:
         return Training(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether the model's texts go to an endpoint, where no private record may go."""
+    def uses_endpoint(self) -> bool:
+        """Whether the model's texts are sent to an endpoint, where no private record may go."""
         return self.model in {"encoder", "network"} and not getattr(self.embedding, "local", True)
 
     @property

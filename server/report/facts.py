@@ -36,13 +36,13 @@ class Gathered:
         facts: `report.json`.
         texts: The lines of `synthetic.jsonl`.
         synthetic: Where they lie on the map; empty without one.
-        private: Where the private records of a simulation lie on it; always empty in a deployment.
+        simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
     """
 
     facts: dict[str, Any]
     texts: list[Row] = field(repr=False)
     synthetic: Places = field(repr=False)
-    private: Places = field(repr=False)
+    simulated: Places = field(repr=False)
 
 
 def gather(run: Path) -> Gathered:
@@ -54,7 +54,7 @@ def gather(run: Path) -> Gathered:
     texts = read_lines(run / "synthetic.jsonl", _text, problems)
     metrics = read(run / "metrics.json", lambda text: measured.groups(as_object(text)), problems)
     config = read(run / "config.yaml", str, problems)
-    synthetic, private = _map(run, privacy, texts, problems)
+    synthetic, simulated = _map(run, privacy, texts, problems)
     answered = []
     if privacy is not None:
         answered = read(run / "rounds.jsonl", lambda _: votes.distributions(run, privacy, rounds), []) or []
@@ -75,11 +75,11 @@ def gather(run: Path) -> Gathered:
         "votes": answered,
         "map": {
             source: {label: len(points) for label, points in places.items()}
-            for source, places in (("synthetic", synthetic), ("private", private))
+            for source, places in (("synthetic", synthetic), ("private", simulated))
         },
         "config": config,
     }
-    return Gathered(facts=facts, texts=texts, synthetic=synthetic, private=private)
+    return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
 
 
 def _ended(text: str) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def _map(
         if (run / PRIVATE).exists():
             problems.append(f"{PRIVATE} was not read: private records are drawn in simulations alone")
         return synthetic, {}
-    private = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
-    return synthetic, (private or {}) if synthetic else {}
+    simulated = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
+    return synthetic, (simulated or {}) if synthetic else {}
 
 
 def _by_label(points: Mapping[str, Any]) -> dict[str, list[Any]]:

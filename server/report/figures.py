@@ -81,8 +81,8 @@ def _map(gathered: Gathered) -> plots.Dots | None:
         "Each text by the two directions in which the embeddings of the synthetic texts differ most (principal "
         "components). Near means similar."
     )
-    if gathered.private:
-        sources["private (simulation only)"] = gathered.private
+    if gathered.simulated:
+        sources["private (simulation only)"] = gathered.simulated
         note += " Private records, drawn as crosses, are on the same axes: simulation only, without noise."
     if any(_count(places) > MOST_POINTS for places in sources.values()):
         note += f" At most {MOST_POINTS:,} of a kind are drawn, evenly taken."

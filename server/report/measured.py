@@ -37,13 +37,13 @@ def by_name(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _made(title: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    private = _private(content)
+    simulation_only = _simulation_only(content)
     return {
         "title": title.replace("_", " "),
         "definition": content.get("definition"),
         "note": "; ".join(_said(content)) or None,
-        "private": private,
-        "figures": list(_figures(content, "", private=private)),
+        "private": simulation_only,
+        "figures": list(_figures(content, "", simulation_only=simulation_only)),
     }
 
 
@@ -54,18 +54,18 @@ def _said(content: Mapping[str, Any]) -> Iterator[str]:
             yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"
 
 
-def _figures(content: Mapping[str, Any], above: str, *, private: bool) -> Iterator[dict[str, Any]]:
+def _figures(content: Mapping[str, Any], above: str, *, simulation_only: bool) -> Iterator[dict[str, Any]]:
     for key, value in content.items():
         if key in _ABOUT:
             continue
         name = above + str(key).replace("_", " ")
         if _figure(value):
-            yield _one(name, value if isinstance(value, Mapping) else {"value": value}, private=private)
+            yield _one(name, value if isinstance(value, Mapping) else {"value": value}, simulation_only=simulation_only)
         elif isinstance(value, Mapping):
-            yield from _figures(value, f"{name}: ", private=private or _private(value))
+            yield from _figures(value, f"{name}: ", simulation_only=simulation_only or _simulation_only(value))
 
 
-def _one(name: str, figure: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+def _one(name: str, figure: Mapping[str, Any], *, simulation_only: bool) -> dict[str, Any]:
     value, interval = figure.get("value"), figure.get("interval")
     return {
         "name": name,
@@ -75,7 +75,7 @@ def _one(name: str, figure: Mapping[str, Any], *, private: bool) -> dict[str, An
         "rows": figure.get("rows"),
         "definition": figure.get("definition"),
         "reason": figure.get("reason"),
-        "private": private or _private(figure),
+        "private": simulation_only or _simulation_only(figure),
     }
 
 
@@ -89,7 +89,7 @@ def _group(value: Any) -> bool:  # noqa: ANN401
     return isinstance(value, Mapping) and not _figure(value)
 
 
-def _private(content: Mapping[str, Any]) -> bool:
+def _simulation_only(content: Mapping[str, Any]) -> bool:
     return bool(content.get("simulation_only"))
 
 

@@ -49,7 +49,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
     """The same model trained on equally many private records, or all if there are fewer."""
-    if measured.evaluation.elsewhere:
+    if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
     train = measured.drawn(measured.private, "real", len(measured.candidates))

@@ -174,7 +174,7 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
         crosses = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
         assert len(crosses) == simulation
         assert ("map_private.json was not read" in page.text) != simulation
-        assert (gather(run).private == {}) != simulation
+        assert (gather(run).simulated == {}) != simulation
 
 
 def test_a_map_of_other_texts_is_not_drawn(run):
