@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
-from server.metrics.utility import DEFINITION
+from server.metrics.accuracy import DEFINITION
 from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.run_folder import write_json

@@ -24,10 +24,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed, load, store
-from server.report import measured
+from server.report import metric_groups
 from server.report.facts import unprotected
 from server.report.reading import read_lines
-from server.report.sweep import Row, Run, Table, write_comparison
+from server.report.sweep import Run, Table, TableRow, write_comparison
 from server.run_folder import for_json
 
 ERROR = "error.txt"
@@ -41,9 +41,9 @@ class AfterSweep(Callback):
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
         """Print and keep the table; exit with an error if a run failed."""
-        made = write_table(Path(config.hydra.sweep.dir))
-        if made.failures:
-            sys.exit(f"caucus-simulate: {len(made.failures)} of {len(made.runs)} runs failed")
+        table = write_table(Path(config.hydra.sweep.dir))
+        if table.failures:
+            sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
 
 
 def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
@@ -75,16 +75,16 @@ def write_table(folder: Path) -> Table:
     Raises:
         CheckpointError: The folder holds no run.
     """
-    made = table(folder)
-    (folder / "table.md").write_text(as_markdown(made), encoding="utf-8")
-    plain = json.dumps(for_json(made.to_dict()), ensure_ascii=False, indent=2)
+    table = read_table(folder)
+    (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
+    plain = json.dumps(for_json(table.to_dict()), ensure_ascii=False, indent=2)
     (folder / "table.json").write_text(plain, encoding="utf-8")
-    write_comparison(folder, made)
-    sys.stdout.write(as_text(made))
-    return made
+    write_comparison(folder, table)
+    sys.stdout.write(as_text(table))
+    return table
 
 
-def table(folder: Path) -> Table:
+def read_table(folder: Path) -> Table:
     """Read all run folders of a sweep."""
     configs = {path.parent: load(path.parent) for path in folder.glob("*/config.yaml")}
     if not configs:
@@ -107,55 +107,55 @@ def table(folder: Path) -> Table:
     )
 
 
-def as_markdown(made: Table) -> str:
+def as_markdown(table: Table) -> str:
     """The table in Markdown, with what its figures mean."""
-    head, *rows = _cells(made)
+    head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
-    return f"# {made.title}\n\n{body}\n{_notes(made)}\n" + (f"\n{failures}" if failures else "")
+    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
+    return f"# {table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
 
 
-def as_text(made: Table) -> str:
+def as_text(table: Table) -> str:
     """The table for a terminal: columns under one another, numbers to the right."""
-    lines = _cells(made)
+    lines = _cells(table)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["─" * width for width in widths])
     body = "".join(
         "  ".join(cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(aligned)) + "\n"
         for aligned in (list(zip(cells, widths, strict=True)) for cells in lines)
     )
-    failures = "".join(f"run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
-    return f"{made.title}\n\n{body}\n{_notes(made)}\n" + (f"\n{failures}" if failures else "")
+    failures = "".join(f"run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
+    return f"{table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
 
 
-def _cells(made: Table) -> list[list[str]]:
+def _cells(table: Table) -> list[list[str]]:
     """Head and rows."""
-    data_sets = _data_sets(made)
+    data_sets = _data_sets(table)
     head = ["row", "runs", "accuracy", "ε"]
-    head += list(made.columns)
-    head += ["KiB to a party", "KiB from a party"] * made.traffic + [f"paper: {name}" for name in data_sets]
+    head += list(table.columns)
+    head += ["KiB to a party", "KiB from a party"] * table.traffic + [f"paper: {name}" for name in data_sets]
     lines = [head]
-    for row in made.rows:
+    for row in table.rows:
         traffic = row.traffic or (None, None)
         lines.append(
             [row.row, _runs(row), _accuracy(row), ", ".join(f"{value:g}" for value in row.epsilons) or "–"]
-            + [_measured(row, name) for name in made.columns]
-            + [_number(value and value / 1024, 1) for value in traffic] * made.traffic
+            + [_figure(row, name) for name in table.columns]
+            + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
             + [_number(row.paper.get(name), 2) for name in data_sets]
         )
     return lines
 
 
-def _notes(made: Table) -> str:
+def _notes(table: Table) -> str:
     notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
-    notes += " Traffic: mean for each answer, all of the protocol's messages." * made.traffic
+    notes += " Traffic: mean for each answer, all of the protocol's messages." * table.traffic
     differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
-    return notes + differ * bool(_data_sets(made))
+    return notes + differ * bool(_data_sets(table))
 
 
-def _data_sets(made: Table) -> list[str]:
-    return list(dict.fromkeys(name for row in made.rows for name in row.paper))
+def _data_sets(table: Table) -> list[str]:
+    return list(dict.fromkeys(name for row in table.rows for name in row.paper))
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
@@ -191,7 +191,7 @@ def _run(folder: Path, row: str) -> Run:
         fid=tuple(entry.get("fid") for entry in rounds),
         tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
-        figures=measured.by_name(metrics),
+        figures=metric_groups.by_name(metrics),
     )
 
 
@@ -202,20 +202,20 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _row(name: str, runs: Sequence[Run], paper: Mapping[str, float]) -> Row:
+def _row(name: str, runs: Sequence[Run], paper: Mapping[str, float]) -> TableRow:
     done = tuple(run for run in runs if run.error is None)
-    return Row(row=name, runs=done, failed=len(runs) - len(done), paper=paper)
+    return TableRow(row=name, runs=done, failed=len(runs) - len(done), paper=paper)
 
 
 def _paper(planned: Mapping[str, Any], row: str, data: Sequence[str]) -> dict[str, float]:
     return dict(zip(data, planned.get(row, {}).get("paper", ()), strict=False))
 
 
-def _runs(row: Row) -> str:
+def _runs(row: TableRow) -> str:
     return f"{len(row.runs)}, {row.failed} failed" if row.failed else str(len(row.runs) or "–")
 
 
-def _accuracy(row: Row) -> str:
+def _accuracy(row: TableRow) -> str:
     if row.mean is None:
         return "failed" if row.failed else "–"
     spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
@@ -227,7 +227,7 @@ def _column(name: str) -> str:
     return name.replace(".", ": ").replace("_", " ")
 
 
-def _measured(row: Row, name: str) -> str:
+def _figure(row: TableRow, name: str) -> str:
     """Mean and, of two or more, standard deviation of a figure over the runs that have it."""
     values = [run.figures[name] for run in row.runs if name in run.figures]
     if not values:

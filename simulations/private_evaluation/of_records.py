@@ -39,10 +39,13 @@ class MeasuredWithRecords(Measured):
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
     """The chosen groups that look at private records: for a simulation."""
     groups = {
-        "utility": ("utility_real", _utility_real), "language": ("language_real", _language_real),
-        "privacy": ("nearest", _nearest), "fidelity_private": ("fidelity_private", _fidelity_private),
-        "membership": ("membership", _membership), "canaries": ("canaries", _canaries),
-    }  # fmt: skip
+        "utility": ("utility_real", _utility_real),
+        "language": ("language_real", _language_real),
+        "privacy": ("nearest", _nearest),
+        "fidelity_private": ("fidelity_private", _fidelity_private),
+        "membership": ("membership", _membership),
+        "canaries": ("canaries", _canaries),
+    }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
     return {name: made(measured) | {"simulation_only": True} for name, made in chosen}
 
@@ -86,10 +89,14 @@ def _membership(measured: MeasuredWithRecords) -> Group:
         if min(len(members), half) < FEWEST:
             raise DataError("membership attack", expected=f"{FEWEST} records and {2 * FEWEST} held out", got="fewer")
         found = attacks.attacks(
-            measured.drawn(measured.texts, "language"), members, others, reference,
-            shadows=measured.evaluation.shadows, seed=measured.experiment_seed,
+            measured.drawn(measured.texts, "language"),
+            members,
+            others,
+            reference,
+            shadows=measured.evaluation.shadows,
+            seed=measured.experiment_seed,
             training=measured.evaluation.language_model,
-        )  # fmt: skip
+        )
     except (CaucusError, ValueError, ArithmeticError) as error:
         return {"definition": about} | missing(("PPL", "REFER", "LIRA"), error, rows=rows)
     return {"definition": about} | {
@@ -113,8 +120,9 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
             raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=20")
         model = LanguageModel.train(
             measured.drawn(measured.texts, "language"),
-            seed=measured.experiment_seed, **measured.evaluation.language_model,
-        )  # fmt: skip
+            seed=measured.experiment_seed,
+            **measured.evaluation.language_model,
+        )
         others = canaries.alternatives(measured.experiment_seed)
         bits = [attacks.exposure(model, canaries.FORM.format(code), others) for code in measured.canaries]
     except CaucusError as error:

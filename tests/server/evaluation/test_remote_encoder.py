@@ -48,9 +48,12 @@ def test_no_party_runs_it_and_no_plan_names_it(endpoint, tmp_path):
     encoder, sent = endpoint(lambda texts: ([[1.0]] * len(texts), 200))
     with pytest.raises(ConfigError, match="private text is never sent anywhere; got RemoteEncoder"):
         PartyService(
-            party=0, private=[Record("zyxcanary", "a")], encoder=encoder, limits=Limits(),
+            party=0,
+            private=[Record("zyxcanary", "a")],
+            encoder=encoder,
+            limits=Limits(),
             ledger=Ledger(tmp_path / "ledger.db"),
-        )  # fmt: skip
+        )
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
         _ = encoder.digest
     assert not sent
