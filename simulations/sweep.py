@@ -31,23 +31,23 @@ from server.report.sweep import Run, Table, TableRow, write_comparison
 from server.run_folder import for_json
 
 ERROR = "error.txt"
-"""In the folder of a run that failed: why, in one line."""
+"""File in the folder of a failed run: the error in one line."""
 
 _SEED = "experiment_seed="
 
 
 class AfterSweep(Callback):
-    """Hydra calls this when all runs of a sweep have ended."""
+    """Hydra's callback for the end of a sweep."""
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
-        """Print and keep the table; exit with an error if a run failed."""
+        """Print and write the table; exit with an error if a run failed."""
         table = write_table(Path(config.hydra.sweep.dir))
         if table.failures:
             sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
 
 
 def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The configuration of one run of a sweep: what its row sets, below what the command line does.
+    """The configuration of one run of a sweep: settings of its row, then overrides of the command line.
 
     Raises:
         ConfigError: The experiment has no such row.
@@ -57,13 +57,13 @@ def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
         return config
     rows = config.get("experiment", {}).get("rows", {})
     if "set" not in rows.get(config.row, {}):
-        known = ", ".join(name for name in rows if "set" in rows[name])
-        raise ConfigError("row", expected=f"one of the experiment's: {known}", got=config.row)
+        names = ", ".join(name for name in rows if "set" in rows[name])
+        raise ConfigError("row", expected=f"one of the experiment's: {names}", got=config.row)
     return composed([*rows[config.row]["set"], *overrides])
 
 
 def failed(config: DictConfig, folder: Path, error: str) -> None:
-    """Leave in a run's folder that it failed, and why."""
+    """Write into a run's folder that the run failed, and why."""
     if not (folder / "config.yaml").exists():
         store(config, folder)
     (folder / ERROR).write_text(error + "\n", encoding="utf-8")
@@ -159,11 +159,13 @@ def _data_sets(table: Table) -> list[str]:
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
-    """Row of each run: the experiment's, or those of its overrides that not all share."""
+    """Row of each run: that of the experiment, or the overrides that not all runs share."""
     lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
     shared = set.intersection(*map(set, lists)) if lists else set()
     return [
-        row if isinstance(row, str) else ", ".join(each for each in row or () if each not in shared) or "all runs"
+        row
+        if isinstance(row, str)
+        else ", ".join(override for override in row or () if override not in shared) or "all runs"
         for row in rows
     ]
 
@@ -176,8 +178,8 @@ def _run(folder: Path, row: str) -> Run:
         return Run(folder=folder.name, row=row, error=why)
     privacy, metrics, bytes_ = (_read(folder / f"{name}.json") for name in ("privacy", "metrics", "traffic"))
     scores = metrics.get("synthetic") or metrics.get("real_private")
-    asked = privacy["spent"]["queries_asked"]
-    each = asked * bytes_["parties"] if bytes_ else 0
+    queries = privacy["spent"]["queries_asked"]
+    answers = queries * bytes_["parties"] if bytes_ else 0
     rounds = read_lines(folder / "rounds.jsonl", dict, [])
     return Run(
         folder=folder.name,
@@ -187,7 +189,7 @@ def _run(folder: Path, row: str) -> Run:
         accuracy=scores["accuracy"] if scores else None,
         epsilon=float(privacy["epsilon"]),
         unprotected=unprotected(privacy),
-        traffic=(bytes_["bytes_to_parties"] / each, bytes_["bytes_from_parties"] / each) if each else None,
+        traffic=(bytes_["bytes_to_parties"] / answers, bytes_["bytes_from_parties"] / answers) if answers else None,
         fid=tuple(entry.get("fid") for entry in rounds),
         tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
@@ -223,7 +225,7 @@ def _accuracy(row: TableRow) -> str:
 
 
 def _column(name: str) -> str:
-    """The report's name of a figure that `metrics.json` has at this place: "fidelity.fid" is "fidelity: fid"."""
+    """The report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
     return name.replace(".", ": ").replace("_", " ")
 
 
