@@ -112,7 +112,7 @@ class Parts:
         (folder or Path()).mkdir(parents=True, exist_ok=True)
         self.source: Source = build(config.task)
         self.encoder: Encoder = build(config.embedding)
-        self.method: Method[Any] = build(config.method)
+        self.method = _method(config.method)
         self.evaluation: Evaluation = build(config.evaluation)
         self.plan: Plan = make_plan(
             self.method,
@@ -211,6 +211,18 @@ def _known(config: DictConfig) -> None:
         for name in set(config[group]) - known:
             expected = f"one of {', '.join(sorted(known))}"
             raise ConfigError(f"{group}.{name}", expected=expected, got="a setting that there is not")
+
+
+def _method(config: DictConfig) -> Method[Any]:
+    if "_target_" not in config:
+        raise ConfigError(
+            f"method {config.name}",
+            expected="a method that asks parties",
+            got="one for a simulation alone: it trains on the private records themselves, without any privacy",
+            do="Run it with caucus-simulate",
+        )
+    method: Method[Any] = build(config)
+    return method
 
 
 def _roster(path: str | None) -> Roster | None:

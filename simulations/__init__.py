@@ -1,0 +1,1 @@
+"""Whole federations on one machine, by the code of hospitals and coordinator, and their comparison with papers."""

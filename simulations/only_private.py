@@ -1,8 +1,11 @@
-"""OnlyPrivate, where it exists: the small model trained on all private records together, in a simulation."""
+"""OnlyPrivate: the small model trained on all private records together, at ε = ∞ (WASP, section 5.1, baselines).
+
+It bounds what can be had without synthetic texts. It needs all records in one place, so it exists in a simulation only:
+its configuration names no class (`_target_`) that a coordinator could build, and `server/app.py` refuses it.
+"""
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,13 @@ from omegaconf import DictConfig
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
-from server.evaluation import small_model
-from server.metrics.utility import DEFINITION
+from server.metrics.accuracy import DEFINITION
 from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.run_folder import write_json
 from server.tasks.sources import Source
 from simulations import parties
+from simulations.private_evaluation.compare import real_private
 
 NAME = "only_private"
 
@@ -76,16 +79,11 @@ def only_private(config: DictConfig, folder: Path) -> None:
 
 
 def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """The run's small model, trained on the private records without noise: what only a simulation can measure.
+    """Accuracy and macro-F1 of the configured small model trained on the private records.
 
     Raises:
         ConfigError: The model would send them to an endpoint.
     """
-    evaluation = replace(instantiate(config.evaluation, _convert_="all"), domain_adaptation="none", target=None)
-    if evaluation.elsewhere:
-        raise ConfigError(
-            "evaluation.embedding", expected="an encoder that runs here: private text is never sent anywhere",
-            got="an endpoint", do="Leave it out, or choose an encoder that is computed locally",
-        )  # fmt: skip
+    evaluation = instantiate(config.evaluation, _convert_="all")
     encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None
-    return small_model.score(private, held_out, evaluation=evaluation, encoder=encoder) | {"simulation_only": True}
+    return real_private(private, held_out, evaluation, encoder)

@@ -8,8 +8,8 @@
 1. Settle the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
-4. Simulation only: train the small model on the private records, for comparison, lay them on the map of the texts, and
-   write the report again.
+4. Simulation only: compare the texts with the private records (`private_evaluation/compare.py`), and write the report
+   again.
    `traffic.json` has the bytes that an unbroken run in this process sent and received.
 
 A sweep runs each combination in a folder of its own, goes on where one fails, and ends with a table of all
@@ -22,7 +22,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import hydra
@@ -36,18 +35,16 @@ from omegaconf.errors import OmegaConfBaseException
 
 from client.app import SOCKET, relay
 from common import validate
-from common.domain import Record
 from common.errors import CaucusError, CheckpointError
-from common.models.encoder import Encoder
 from server.app import app as server_app
 from server.app import identified, reloaded, store
-from server.evaluation import projection
 from server.failure import summary
-from server.report import write_report
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, sweep
 from simulations.local_grid import LocalGrid
-from simulations.private_evaluation import canaries, of_records
+from simulations.private_evaluation import canaries
+from simulations.private_evaluation.compare import compare
+from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 log = logging.getLogger("caucus.simulation")
 
@@ -124,7 +121,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
         only_private.only_private(config, folder)
     else:
         (_in_process if config.engine == "local" else _on_ray)(config, folder)
-        _compare_with_real(config, folder)
+        _compare(config, folder)
     log.info("done: %s", folder / "report.html")
 
 
@@ -179,43 +176,23 @@ def _context(folder: Path) -> Context:
     )
 
 
-def _compare_with_real(config: DictConfig, folder: Path) -> None:
+def _compare(config: DictConfig, folder: Path) -> None:
     held_out = instantiate(config.task, _convert_="all").held_out()
     private = [record for dealt in parties.deal(config) for record in dealt]
     if not held_out or not private:
         return
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    evaluation = instantiate(config.evaluation, _convert_="all")
-    encoder: Encoder = instantiate(config.embedding, _convert_="all")
-    metrics["real_private"] = None if evaluation.elsewhere else only_private.score(config, private, held_out)
-    metrics |= of_records.of_records(
-        of_records.MeasuredWithRecords(
+    compare(
+        folder,
+        MeasuredWithRecords(
             candidates=read_candidates(folder),
             test=held_out,
-            evaluation=evaluation,
-            encoder=encoder,
+            evaluation=instantiate(config.evaluation, _convert_="all"),
+            encoder=instantiate(config.embedding, _convert_="all"),
             experiment_seed=config.experiment_seed,
             private=private,
             canaries=canaries.codes(config.federation.canaries, config.experiment_seed),
-        )
+        ),
     )
-    write_json(folder / "metrics.json", metrics)
-    _map_private(folder, private, encoder)
-    write_report(folder)
-    log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
-
-
-def _map_private(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
-    """Where private records lie on the map of the synthetic texts, without noise: only a simulation may know."""
-    fitted = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
-    if not fitted["points"]:
-        return
-    shown = projection.evenly(private, projection.MOST_PRIVATE)
-    placed = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in shown]))
-    points: dict[str, list[list[float]]] = {}
-    for record, point in zip(shown, placed, strict=True):
-        points.setdefault(record.label, []).append(point)
-    write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})
 
 
 if __name__ == "__main__":

@@ -24,30 +24,30 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed, load, store
-from server.report import measured
+from server.report import metric_groups
 from server.report.facts import unprotected
 from server.report.reading import read_lines
-from server.report.sweep import Row, Run, Table, write_comparison
+from server.report.sweep import Run, Table, TableRow, write_comparison
 from server.run_folder import for_json
 
 ERROR = "error.txt"
-"""In the folder of a run that failed: why, in one line."""
+"""File in the folder of a failed run: the error in one line."""
 
 _SEED = "experiment_seed="
 
 
 class AfterSweep(Callback):
-    """Hydra calls this when all runs of a sweep have ended."""
+    """Hydra's callback for the end of a sweep."""
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
-        """Print and keep the table; exit with an error if a run failed."""
-        made = write_table(Path(config.hydra.sweep.dir))
-        if made.failures:
-            sys.exit(f"caucus-simulate: {len(made.failures)} of {len(made.runs)} runs failed")
+        """Print and write the table; exit with an error if a run failed."""
+        table = write_table(Path(config.hydra.sweep.dir))
+        if table.failures:
+            sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
 
 
 def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The configuration of one run of a sweep: what its row sets, below what the command line does.
+    """The configuration of one run of a sweep: settings of its row, then overrides of the command line.
 
     Raises:
         ConfigError: The experiment has no such row.
@@ -57,13 +57,13 @@ def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
         return config
     rows = config.get("experiment", {}).get("rows", {})
     if "set" not in rows.get(config.row, {}):
-        known = ", ".join(name for name in rows if "set" in rows[name])
-        raise ConfigError("row", expected=f"one of the experiment's: {known}", got=config.row)
+        names = ", ".join(name for name in rows if "set" in rows[name])
+        raise ConfigError("row", expected=f"one of the experiment's: {names}", got=config.row)
     return composed([*rows[config.row]["set"], *overrides])
 
 
 def failed(config: DictConfig, folder: Path, error: str) -> None:
-    """Leave in a run's folder that it failed, and why."""
+    """Write into a run's folder that the run failed, and why."""
     if not (folder / "config.yaml").exists():
         store(config, folder)
     (folder / ERROR).write_text(error + "\n", encoding="utf-8")
@@ -75,16 +75,16 @@ def write_table(folder: Path) -> Table:
     Raises:
         CheckpointError: The folder holds no run.
     """
-    made = table(folder)
-    (folder / "table.md").write_text(as_markdown(made), encoding="utf-8")
-    plain = json.dumps(for_json(made.to_dict()), ensure_ascii=False, indent=2)
+    table = read_table(folder)
+    (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
+    plain = json.dumps(for_json(table.to_dict()), ensure_ascii=False, indent=2)
     (folder / "table.json").write_text(plain, encoding="utf-8")
-    write_comparison(folder, made)
-    sys.stdout.write(as_text(made))
-    return made
+    write_comparison(folder, table)
+    sys.stdout.write(as_text(table))
+    return table
 
 
-def table(folder: Path) -> Table:
+def read_table(folder: Path) -> Table:
     """Read all run folders of a sweep."""
     configs = {path.parent: load(path.parent) for path in folder.glob("*/config.yaml")}
     if not configs:
@@ -107,63 +107,65 @@ def table(folder: Path) -> Table:
     )
 
 
-def as_markdown(made: Table) -> str:
+def as_markdown(table: Table) -> str:
     """The table in Markdown, with what its figures mean."""
-    head, *rows = _cells(made)
+    head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
-    return f"# {made.title}\n\n{body}\n{_notes(made)}\n" + (f"\n{failures}" if failures else "")
+    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
+    return f"# {table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
 
 
-def as_text(made: Table) -> str:
+def as_text(table: Table) -> str:
     """The table for a terminal: columns under one another, numbers to the right."""
-    lines = _cells(made)
+    lines = _cells(table)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["─" * width for width in widths])
     body = "".join(
         "  ".join(cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(aligned)) + "\n"
         for aligned in (list(zip(cells, widths, strict=True)) for cells in lines)
     )
-    failures = "".join(f"run {folder} failed: {reason}\n" for folder, reason in made.failures.items())
-    return f"{made.title}\n\n{body}\n{_notes(made)}\n" + (f"\n{failures}" if failures else "")
+    failures = "".join(f"run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
+    return f"{table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
 
 
-def _cells(made: Table) -> list[list[str]]:
+def _cells(table: Table) -> list[list[str]]:
     """Head and rows."""
-    data_sets = _data_sets(made)
+    data_sets = _data_sets(table)
     head = ["row", "runs", "accuracy", "ε"]
-    head += list(made.columns)
-    head += ["KiB to a party", "KiB from a party"] * made.traffic + [f"paper: {name}" for name in data_sets]
+    head += list(table.columns)
+    head += ["KiB to a party", "KiB from a party"] * table.traffic + [f"paper: {name}" for name in data_sets]
     lines = [head]
-    for row in made.rows:
+    for row in table.rows:
         traffic = row.traffic or (None, None)
         lines.append(
             [row.row, _runs(row), _accuracy(row), ", ".join(f"{value:g}" for value in row.epsilons) or "–"]
-            + [_measured(row, name) for name in made.columns]
-            + [_number(value and value / 1024, 1) for value in traffic] * made.traffic
+            + [_figure(row, name) for name in table.columns]
+            + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
             + [_number(row.paper.get(name), 2) for name in data_sets]
         )
     return lines
 
 
-def _notes(made: Table) -> str:
+def _notes(table: Table) -> str:
     notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
-    notes += " Traffic: mean for each answer, all of the protocol's messages." * made.traffic
+    notes += " Traffic: mean for each answer, all of the protocol's messages." * table.traffic
     differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
-    return notes + differ * bool(_data_sets(made))
+    return notes + differ * bool(_data_sets(table))
 
 
-def _data_sets(made: Table) -> list[str]:
-    return list(dict.fromkeys(name for row in made.rows for name in row.paper))
+def _data_sets(table: Table) -> list[str]:
+    return list(dict.fromkeys(name for row in table.rows for name in row.paper))
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
-    """Row of each run: the experiment's, or those of its overrides that not all share."""
+    """Row of each run: that of the experiment, or the overrides that not all runs share."""
     lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
     shared = set.intersection(*map(set, lists)) if lists else set()
     return [
-        row if isinstance(row, str) else ", ".join(each for each in row or () if each not in shared) or "all runs"
+        row
+        if isinstance(row, str)
+        else ", ".join(override for override in row or () if override not in shared) or "all runs"
         for row in rows
     ]
 
@@ -176,8 +178,8 @@ def _run(folder: Path, row: str) -> Run:
         return Run(folder=folder.name, row=row, error=why)
     privacy, metrics, bytes_ = (_read(folder / f"{name}.json") for name in ("privacy", "metrics", "traffic"))
     scores = metrics.get("synthetic") or metrics.get("real_private")
-    asked = privacy["spent"]["queries_asked"]
-    each = asked * bytes_["parties"] if bytes_ else 0
+    queries = privacy["spent"]["queries_asked"]
+    answers = queries * bytes_["parties"] if bytes_ else 0
     rounds = read_lines(folder / "rounds.jsonl", dict, [])
     return Run(
         folder=folder.name,
@@ -187,11 +189,11 @@ def _run(folder: Path, row: str) -> Run:
         accuracy=scores["accuracy"] if scores else None,
         epsilon=float(privacy["epsilon"]),
         unprotected=unprotected(privacy),
-        traffic=(bytes_["bytes_to_parties"] / each, bytes_["bytes_from_parties"] / each) if each else None,
+        traffic=(bytes_["bytes_to_parties"] / answers, bytes_["bytes_from_parties"] / answers) if answers else None,
         fid=tuple(entry.get("fid") for entry in rounds),
         tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
-        figures=measured.by_name(metrics),
+        figures=metric_groups.by_name(metrics),
     )
 
 
@@ -202,20 +204,20 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _row(name: str, runs: Sequence[Run], paper: Mapping[str, float]) -> Row:
+def _row(name: str, runs: Sequence[Run], paper: Mapping[str, float]) -> TableRow:
     done = tuple(run for run in runs if run.error is None)
-    return Row(row=name, runs=done, failed=len(runs) - len(done), paper=paper)
+    return TableRow(row=name, runs=done, failed=len(runs) - len(done), paper=paper)
 
 
 def _paper(planned: Mapping[str, Any], row: str, data: Sequence[str]) -> dict[str, float]:
     return dict(zip(data, planned.get(row, {}).get("paper", ()), strict=False))
 
 
-def _runs(row: Row) -> str:
+def _runs(row: TableRow) -> str:
     return f"{len(row.runs)}, {row.failed} failed" if row.failed else str(len(row.runs) or "–")
 
 
-def _accuracy(row: Row) -> str:
+def _accuracy(row: TableRow) -> str:
     if row.mean is None:
         return "failed" if row.failed else "–"
     spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
@@ -223,11 +225,11 @@ def _accuracy(row: Row) -> str:
 
 
 def _column(name: str) -> str:
-    """The report's name of a figure that `metrics.json` has at this place: "fidelity.fid" is "fidelity: fid"."""
+    """The report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
     return name.replace(".", ": ").replace("_", " ")
 
 
-def _measured(row: Row, name: str) -> str:
+def _figure(row: TableRow, name: str) -> str:
     """Mean and, of two or more, standard deviation of a figure over the runs that have it."""
     values = [run.figures[name] for run in row.runs if name in run.figures]
     if not values:

@@ -1,9 +1,9 @@
-"""How good the synthetic texts are by the parties' own records, without anybody seeing one: a noised count.
+"""Accuracy of a classifier on the parties' own records, by two noised counts.
 
 After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
 the parties, each of which counts on how many of its records it is right
-(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is planned with all others
-and costs its share of epsilon, which the method's own do without; whoever has public test texts needs none of this.
+(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is part of the plan and
+costs its share of epsilon, which the method's queries then lack; with public test texts it is unnecessary.
 """
 
 import math
@@ -29,13 +29,13 @@ DEFINITION = (
 """What the figures mean, for reports."""
 
 _NEVER = -1e6
-"""Intercept of a label that no text has; the lowest that a query may hold."""
+"""Intercept of a label without texts: the lowest value that the query allows."""
 
 
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """A method's queries with less of epsilon each, and the count after them; as they are where its share is 0.
+    """Append the count to a method's queries and scale their shares of epsilon down; with share 0, change nothing.
 
-    Laplace noise, which two counts asked once need least of; pure where all others are.
+    The noise is Laplace, the smallest for two counts asked once, and pure if all other queries are.
     """
     if share == 0:
         return tuple(queries)
@@ -47,30 +47,30 @@ def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: 
 
 
 def planned(plan: Plan) -> bool:
-    """Whether the plan has the count."""
+    """Whether the plan contains the count."""
     return any(query.name == NAME for query in plan.queries)
 
 
 def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan: Plan) -> CorrectCount:
-    """The classifier of the synthetic texts, as the parties are asked about it.
+    """Train the classifier on the synthetic texts and put it into a query.
 
     Args:
         vectors: (candidates, dim).
         candidates: At least one.
-        plan: With the count.
+        plan: A plan that contains the count.
     """
     labels = plan.labels
     (spec,) = (query.spec for query in plan.queries if isinstance(query.spec, CorrectCountSpec))
     weights = np.zeros((len(labels), vectors.shape[1]), dtype=np.float32)
     intercepts = np.full(len(labels), _NEVER, dtype=np.float32)
-    own = np.array([labels.index(candidate.label) for candidate in candidates])
-    present = np.unique(own)
+    label_numbers = np.array([labels.index(candidate.label) for candidate in candidates])
+    present = np.unique(label_numbers)
     if len(present) == 1:
         intercepts[present] = 0
         return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
-    each = [candidate.weight for candidate in candidates]
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, own, each)
-    # Of two labels scikit-learn keeps one row, the second's.
+    text_weights = [candidate.weight for candidate in candidates]
+    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, label_numbers, text_weights)
+    # With two labels scikit-learn keeps one row, that of the second.
     two = len(present) == 2
     weights[present] = np.concatenate([0 * model.coef_, model.coef_]) if two else model.coef_
     intercepts[present] = np.concatenate([0 * model.intercept_, model.intercept_]) if two else model.intercept_
@@ -78,9 +78,9 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
 
 
 def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
-    """The group of `metrics.json`: noised counts and their noise's standard deviation, and the accuracy they give."""
+    """Group of `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy from them."""
     (query,) = (query for query in plan.queries if query.name == NAME)
-    # b is of U shares; every survivor has added one.
+    # The scale b is that of U shares; every survivor has added one share.
     sigma = math.sqrt(2 * answered.survivors / plan.shares(query)) * query.scale
     right, records = (float(value) for value in answered.values)
     return {

@@ -1,4 +1,4 @@
-"""Figures with their intervals and reasons, and the groups of figures that can be had of any texts."""
+"""Figures with their intervals, or the reason why there is none, and the groups that any set of texts can have."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ from common.errors import CaucusError
 from common.models.encoder import Encoder
 from server.domain import Candidate
 from server.evaluation.small_model import Evaluation, predictions
-from server.metrics import clusters, intervals, manifolds, surface, transport, utility
+from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
 
 log = logging.getLogger("caucus.measures")
@@ -29,15 +29,15 @@ _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biase
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What figures are of.
+    """Input of all figures.
 
     Attributes:
         candidates: The synthetic texts.
         test: Real texts that are no party's records.
         evaluation: The small model, and the sizes of others.
         encoder: The agreed one.
-        experiment_seed: Of all that is drawn.
-        embed: As the encoder does; one that remembers what it has embedded saves the most costly part.
+        experiment_seed: Seed of all sampling.
+        embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
     """
 
     candidates: Sequence[Candidate]
@@ -49,7 +49,7 @@ class Measured:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Of the candidates."""
+        """Texts of the candidates."""
         return [candidate.text for candidate in self.candidates]
 
     @cached_property
@@ -67,7 +67,7 @@ class Measured:
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:
-        """At most so many of them, in an order that the experiment seed decides."""
+        """A random sample of at most `most` records (default: `evaluation.texts`), fixed by the experiment seed."""
         order = rng.experiment(self.experiment_seed, "measures", purpose).permutation(len(records))
         return [records[at] for at in order[: most or self.evaluation.texts]]
 
@@ -75,27 +75,27 @@ class Measured:
 def figure(
     value: Callable[[], float], *, rows: int, interval: Callable[[], intervals.Interval | None] | None = None
 ) -> Figure:
-    """A figure, or why there is none."""
+    """A figure, or the reason why there is none."""
     try:
-        found = value()
+        number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
         return missing(["figure"], error, rows=rows)["figure"]
-    if math.isnan(found):
+    if math.isnan(number):
         return {"value": None, "reason": "it is not a number: nothing divided by nothing", "rows": rows}
-    return {"value": found, "interval": interval() if interval else None, "rows": rows}
+    return {"value": number, "interval": interval() if interval else None, "rows": rows}
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Figures that come from one computation: all of them, or the same reason for each."""
+    """Figures from one computation: all of them, or the same reason for each."""
     try:
-        made = make()
+        values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
         return missing(names, error, rows=rows)
-    return {name: figure(lambda name=name: made[name], rows=rows) for name in names}  # type: ignore[misc]
+    return {name: figure(lambda name=name: values[name], rows=rows) for name in names}  # type: ignore[misc]
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """The reason in place of each figure: our message, or a library's kind of error, whose message may hold text."""
+    """The reason in place of each figure: our message, or a library's error type, as its message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
@@ -104,18 +104,22 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
 def classification(
     measured: Measured, train: Sequence[Record], weights: Sequence[float] | None, evaluation: Evaluation
 ) -> Group:
-    """Accuracy and macro-F1 of the small model trained on these, tested on the test texts."""
-    seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default draws no lots
+    """Accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
+    seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]
     note = None
     answers: list[list[str]] = []
     try:
         for seed in range(seeds):
-            said, note = predictions(
-                train, measured.test, weights=weights, evaluation=evaluation, encoder=measured.encoder,
+            predicted, note = predictions(
+                train,
+                measured.test,
+                weights=weights,
+                evaluation=evaluation,
+                encoder=measured.encoder,
                 experiment_seed=measured.experiment_seed + seed,
-            )  # fmt: skip
-            answers.append(said)
+            )
+            answers.append(predicted)
     except (CaucusError, ValueError) as error:
         return {"definition": evaluation.definition} | missing(("accuracy", "macro_f1"), error, rows=len(right))
     unseen = sum(label not in {record.label for record in train} for label in right)
@@ -123,8 +127,8 @@ def classification(
     spread = f"over {seeds} trainings (Student's t)" if seeds > 1 else "over test texts (bootstrap, 500 draws)"
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
-        "accuracy": _scored(utility.accuracy, answers, right),
-        "macro_f1": _scored(utility.macro_f1, answers, right),
+        "accuracy": _scored(accuracy.accuracy, answers, right),
+        "macro_f1": _scored(accuracy.macro_f1, answers, right),
     } | ({"note": "; ".join(notes)} if notes else {})
 
 
@@ -132,20 +136,20 @@ def _scored(
     score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
 ) -> Figure:
     first, true = np.array(answers[0]), np.array(right)
-    values = [score(np.array(said), true) for said in answers]
+    values = [score(np.array(predicted), true) for predicted in answers]
 
-    def again(at: NDArray[np.intp]) -> float:
+    def resampled(at: NDArray[np.intp]) -> float:
         return score(first[at], true[at])
 
     return figure(
         lambda: float(np.mean(values)),
         rows=len(right),
-        interval=lambda: intervals.over_seeds(values) or intervals.over_rows(again, len(right)),
+        interval=lambda: intervals.over_seeds(values) or intervals.over_rows(resampled, len(right)),
     )
 
 
 def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
-    """Perplexity and next-token accuracy, on the test texts, of a language model trained on these."""
+    """Perplexity and next-token accuracy, on the test texts, of a language model trained on `train`."""
     from server.metrics.language_model import DEFINITION, LanguageModel  # noqa: PLC0415 — as torch
 
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
@@ -185,21 +189,23 @@ def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], N
     texts, labels = [record.text for record in real], [record.label for record in real]
 
     def overlap() -> Mapping[str, float]:
-        found = manifolds.overlap(ours, theirs, seed=seed)
-        return {name: getattr(found, name) for name in ("precision", "recall", "f1", "density", "coverage")}
+        values = manifolds.overlap(ours, theirs, seed=seed)
+        return {name: getattr(values, name) for name in ("precision", "recall", "f1", "density", "coverage")}
 
     def divergences() -> Mapping[str, float]:
-        found = clusters.divergences(ours, theirs, seed=seed)
-        return {name: getattr(found, name) for name in ("mauve", "kl", "total_variation")}
+        values = clusters.divergences(ours, theirs, seed=seed)
+        return {name: getattr(values, name) for name in ("mauve", "kl", "total_variation")}
 
-    mine = [candidate.label for candidate in measured.candidates]
+    candidate_labels = [candidate.label for candidate in measured.candidates]
     return {
-        "definition": _FID + " ".join(each.DEFINITION for each in (clusters, manifolds, transport, surface)),
+        "definition": _FID + " ".join(module.DEFINITION for module in (clusters, manifolds, transport, surface)),
         "fid": figure(lambda: fid(ours, theirs), rows=rows),
         **together(divergences, ("mauve", "kl", "total_variation"), rows=rows),
         **together(overlap, ("precision", "recall", "f1", "density", "coverage"), rows=rows),
         "wasserstein": figure(lambda: transport.wasserstein(ours, theirs, seed=seed), rows=rows),
         "sinkhorn": figure(lambda: transport.sinkhorn(ours, theirs, seed=seed), rows=rows),
         "length_distance": figure(lambda: surface.length_distance(measured.texts, texts), rows=rows),
-        "sentiment_agreement": figure(lambda: surface.agreement(measured.texts, mine, texts, labels), rows=rows),
+        "sentiment_agreement": figure(
+            lambda: surface.agreement(measured.texts, candidate_labels, texts, labels), rows=rows
+        ),
     }

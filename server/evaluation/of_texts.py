@@ -1,9 +1,9 @@
-"""What `metrics.json` holds besides the small model: groups of figures, each with what it means.
+"""Groups of figures on the synthetic texts for `metrics.json`, each with its definition; no private record is needed.
 
 A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
-"rows", the texts that it rests on; where it cannot be had its value is None and a "reason" says why, and the others go
-on. Groups that look at private records outside a query are made by `of_records`, in a simulation alone, and marked
-"simulation_only".
+"rows", the number of texts behind it. A figure that cannot be computed has the value None and a "reason"; the others
+are still computed. Groups that look at private records outside a query are made by
+`simulations/private_evaluation/of_records.py`, in a simulation alone, and marked "simulation_only".
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,16 +31,19 @@ _PERSONAL = 300
 def of_texts(measured: Measured) -> dict[str, Group]:
     """The chosen groups that need no private record."""
     groups = {
-        "utility": _utility, "language": _language, "fidelity": _fidelity, "diversity": _diversity,
+        "utility": _utility,
+        "language": _language,
+        "fidelity": _fidelity,
+        "diversity": _diversity,
         "privacy": _personal,
-    }  # fmt: skip
-    alone = ("diversity", "privacy")  # all that can be said without real texts
+    }
+    alone = ("diversity", "privacy")  # need no real texts
     names = [name for name in groups if name in measured.evaluation.metrics and (measured.test or name in alone)]
     return {name: groups[name](measured) for name in names} if measured.candidates else {}
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
-    """Of groups that cannot be had without private records, and are not known from a simulation: why."""
+    """The reason in place of each chosen group that needs private records, unless a simulation has left its figures."""
     reason = "it looks at private records, which only a simulation has at hand"
     names = [name for name in ("fidelity_private", "membership", "canaries") if name in chosen and name not in known]
     return {name: {"value": None, "reason": reason} for name in names}
@@ -64,8 +67,8 @@ def _diversity(measured: Measured) -> Group:
     texts, vectors, rows = measured.texts, measured.vectors, len(measured.texts)
 
     def repeated() -> Mapping[str, float]:
-        found = diversity.duplicates(texts, vectors)
-        return {"exact_duplicates": found.exact, "near_duplicates": found.near}
+        shares = diversity.duplicates(texts, vectors)
+        return {"exact_duplicates": shares.exact, "near_duplicates": shares.near}
 
     return {
         "definition": diversity.DEFINITION,
@@ -82,15 +85,17 @@ def _diversity(measured: Measured) -> Group:
 def _personal(measured: Measured) -> Group:
     texts = measured.drawn(measured.texts, "personal", _PERSONAL)
     try:
-        held, kinds = personal_information.personal_information(texts)
+        flags, kinds = personal_information.personal_information(texts)
     except CaucusError as error:
         return {"definition": personal_information.PERSONAL} | missing(["personal_information"], error, rows=0)
-    between = binomtest(int(held.sum()), len(held)).proportion_ci(method="wilson")
-    rates = {kind.lower(): {"value": 1000 * count / len(held), "rows": len(held)} for kind, count in kinds.items()}
+    between = binomtest(int(flags.sum()), len(flags)).proportion_ci(method="wilson")
+    rates = {kind.lower(): {"value": 1000 * count / len(flags), "rows": len(flags)} for kind, count in kinds.items()}
     return {
         "definition": personal_information.PERSONAL,
         "personal_information": {
-            "value": 1000 * float(held.mean()), "interval": (1000 * between.low, 1000 * between.high), "rows": len(held)
+            "value": 1000 * float(flags.mean()),
+            "interval": (1000 * between.low, 1000 * between.high),
+            "rows": len(flags),
         },
         "of_a_kind": rates,
-    }  # fmt: skip
+    }

@@ -1,7 +1,7 @@
-"""Two numbers for each text, for a map: principal components of the synthetic texts' embeddings.
+"""Coordinates of each text on a map: the first two principal components of the synthetic texts' embeddings.
 
-The axes come from the synthetic texts alone, so that a map of them holds nothing that the texts do not. In a simulation
-the private records are laid on the same axes; where they fall is private, and goes into a file of its own.
+The axes are computed from the synthetic texts alone, so that their map reveals nothing that the texts do not. A
+simulation projects the private records onto the same axes; their coordinates are private, and in a file of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SYNTHETIC, PRIVATE = "map.json", "map_private.json"
-"""Files of a run folder; the second in a simulation only."""
-
-MOST_PRIVATE = 2000
-"""Records that are laid on the map, evenly taken."""
+"""Files of a run folder; only a simulation writes the second (`simulations/private_evaluation/compare.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +20,9 @@ class Projection:
     """A plane through the embeddings.
 
     Attributes:
-        mean: (dimensions,) its origin.
+        mean: (dimensions,) the origin of the plane.
         axes: (2, dimensions) unit norm, the largest entry of each positive, so that equal texts give equal maps.
-        explained: The share of the embeddings' variance along each axis.
+        explained: Share of the embeddings' variance along each axis.
     """
 
     mean: NDArray[np.float64]
@@ -34,7 +31,7 @@ class Projection:
 
     @classmethod
     def fit(cls, vectors: NDArray[np.float32]) -> Self | None:
-        """The two principal components of (texts, dimensions) vectors; None where they do not span a plane."""
+        """The two principal components of (texts, dimensions) vectors; None if they do not span a plane."""
         if len(vectors) < 3 or vectors.shape[1] < 2:
             return None
         exact = vectors.astype(np.float64)
@@ -53,7 +50,7 @@ class Projection:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`, but for rounding."""
+        """Inverse of `to_dict`, except for rounding."""
         return cls(mean=np.array(saved["mean"]), axes=np.array(saved["axes"]), explained=tuple(saved["explained"]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,18 +62,18 @@ class Projection:
         }
 
     def place(self, vectors: NDArray[np.float32]) -> list[list[float]]:
-        """Where (texts, dimensions) vectors lie on the plane: two numbers for each."""
+        """Two coordinates on the plane for each row of (texts, dimensions) vectors."""
         points: list[list[float]] = ((vectors - self.mean) @ self.axes.T).round(4).tolist()
         return points
 
 
 def synthetic_map(vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """`map.json`: the axes, and a point for each line of `synthetic.jsonl`; without any if they span no plane."""
+    """`map.json`: the axes, and a point for each line of `synthetic.jsonl`; no points if the vectors span no plane."""
     projection = Projection.fit(vectors)
     return {"points": []} if projection is None else projection.to_dict() | {"points": projection.place(vectors)}
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:
-    """At most so many items, evenly taken."""
-    taken = min(len(items), most)
-    return [items[at * len(items) // taken] for at in range(taken)]
+    """At most `most` items, at even distances in their order."""
+    count = min(len(items), most)
+    return [items[at * len(items) // count] for at in range(count)]

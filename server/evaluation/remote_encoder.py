@@ -1,8 +1,8 @@
-"""Vectors from an endpoint that speaks OpenAI's protocol: for figures on texts that may be sent there, never for votes.
+"""Embeddings from an endpoint with OpenAI's protocol: for figures on texts that may be sent there, never for votes.
 
 Votes need the same encoder at every party, and a private text is sent nowhere, so no party runs this: it is no
-`Encoder`, has no digest that a plan could name, and a party refuses it. What it is good for are the evaluation's models
-(`evaluation.embedding`), which see synthetic texts and the held-out ones, which then leave this machine as well.
+`Encoder`, has no digest that a plan could name, and a party refuses it. It serves the models of the evaluation
+(`evaluation.embedding`), which see synthetic and held-out texts; both then leave this machine.
 """
 
 import os
@@ -19,13 +19,13 @@ _RETRIES = 6
 
 
 class RemoteEncoder:
-    """Texts to unit vectors, by somebody else's machine.
+    """Texts to unit vectors, computed by a remote endpoint.
 
     Args:
-        model: The endpoint's name of the model.
-        base_url: The endpoint; None is OpenAI's.
+        model: Name of the model at the endpoint.
+        base_url: Address of the endpoint; None is OpenAI's.
         key_variable: The environment variable that holds the key.
-        batch: Texts of one request.
+        batch: Number of texts in one request.
 
     Raises:
         ConfigError: There is no key.
@@ -41,43 +41,47 @@ class RemoteEncoder:
         key = os.environ.get(key_variable)
         if not key:
             raise ConfigError(
-                "evaluation.embedding", expected=f"a key in the environment variable {key_variable}", got="none",
-                do="Export it; a server that asks for none takes any word",
-            )  # fmt: skip
+                "evaluation.embedding",
+                expected=f"a key in the environment variable {key_variable}",
+                got="none",
+                do="Export it; a server without authentication accepts any value",
+            )
         self._model, self._batch = model, batch
         self._client = openai.OpenAI(api_key=key, base_url=base_url, max_retries=_RETRIES)
 
     @property
     def digest(self) -> str:
-        """There is none: nobody can show that two parties' endpoints compute the same.
+        """Not available: nothing proves that the endpoints of two parties compute the same.
 
         Raises:
             ConfigError: Always; a plan names an encoder by its digest.
         """
         raise ConfigError(
-            "embedding", expected="an encoder that every party runs itself: private text is never sent anywhere",
-            got="an endpoint", do="Choose embedding=pretrained; an endpoint goes to +embedding@evaluation.embedding=",
-        )  # fmt: skip
+            "embedding",
+            expected="an encoder that every party runs itself: private text is never sent anywhere",
+            got="an endpoint",
+            do="Choose embedding=pretrained; an endpoint goes to +embedding@evaluation.embedding=",
+        )
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(len(texts), dimensions) float32, unit norm, in the order of `texts`, of which there is at least one.
 
         Raises:
-            ProviderError: The endpoint fails, or gives other than one finite vector of one width for each text.
+            ProviderError: The endpoint fails, or does not return one finite vector of the same width for each text.
         """
         rows: list[list[float]] = []
         for start in range(0, len(texts), self._batch):
-            some = list(texts[start : start + self._batch])
+            batch = list(texts[start : start + self._batch])
             try:
-                reply = self._client.embeddings.create(model=self._model, input=some, encoding_format="float")
-                found = [entry.embedding for entry in sorted(reply.data, key=lambda entry: entry.index)]
+                reply = self._client.embeddings.create(model=self._model, input=batch, encoding_format="float")
+                vectors = [entry.embedding for entry in sorted(reply.data, key=lambda entry: entry.index)]
             except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
-                # The SDK's message may quote a text: only the kind and the status go on.
+                # The SDK's message may quote a text: only the type of the error and the status are passed on.
                 status = getattr(error, "status_code", "none")
                 raise self._broken(f"{type(error).__name__}, HTTP status {status}") from None
-            if len(found) != len(some):
-                raise self._broken(f"{len(found)} vectors for {len(some)} texts")
-            rows += found
+            if len(vectors) != len(batch):
+                raise self._broken(f"{len(vectors)} vectors for {len(batch)} texts")
+            rows += vectors
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise self._broken(f"vectors of {len(widths)} widths")
@@ -90,6 +94,9 @@ class RemoteEncoder:
 
     def _broken(self, got: str) -> ProviderError:
         return ProviderError(
-            "the endpoint for embeddings fails", expected="one vector a text", got=got, where=self._model,
+            "the endpoint for embeddings fails",
+            expected="one vector a text",
+            got=got,
+            where=self._model,
             do="Check the key, the model's name and the address; or leave evaluation.embedding out",
-        )  # fmt: skip
+        )

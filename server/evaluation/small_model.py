@@ -1,4 +1,4 @@
-"""How good the synthetic data is, by texts that are no party's records."""
+"""Accuracy on held-out texts of a small model that is trained on the synthetic texts, and the evaluation's settings."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from common.models.encoder import Encoder
 from common.queries.terms import Extractor
 from server.domain import Candidate
 from server.evaluation.remote_encoder import RemoteEncoder
-from server.metrics import utility
+from server.metrics import accuracy
 from server.metrics.fidelity import fid
 
 if TYPE_CHECKING:
@@ -29,39 +29,47 @@ log = logging.getLogger("caucus.evaluate")
 
 METRICS = ("utility", "language", "fidelity", "diversity", "privacy", "fidelity_private", "membership", "canaries")
 DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
-"""Those that need no language model to be trained: seconds."""
+"""Metrics that train no language model: seconds."""
 LANGUAGE_MODEL = (
-    *("start", "epochs", "learning_rate", "weight_decay", "batch", "length"),
-    *("device", "width", "layers", "vocabulary"),
+    "start",
+    "epochs",
+    "learning_rate",
+    "weight_decay",
+    "batch",
+    "length",
+    "device",
+    "width",
+    "layers",
+    "vocabulary",
 )
 """Settings of `LanguageModel.train` that a configuration may give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Which small model is trained on the synthetic texts, and for which kind of text.
+    """Settings of the evaluation: the small model, and what is measured besides.
 
     Attributes:
         model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
             layers over them; "finetuned": a transformer, all of whose weights are trained.
         domain_adaptation: "none", or "deep_coral" (`server.metrics.adaptation`), for the network.
-        target: A file of unlabelled texts of the recipient's, to adapt to; none of them may be a test text.
-        weight: lambda of the adaptation's loss.
-        epochs: Of the network (50 if None), or of fine-tuning at most (10).
-        checkpoint: What is fine-tuned, such as "bert-base-uncased": a folder, or a name in the local cache.
-        device: Where it is trained, as torch names it.
-        embedding: An encoder for the model alone; None takes the run's. May be an endpoint
+        target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
+        weight: lambda, the weight of the adaptation loss.
+        epochs: Epochs of the network (None: 50), or the most of fine-tuning (None: 10).
+        checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
+        device: Device of the training, as torch names it.
+        embedding: Encoder for the small model alone; None uses the run's. May be an endpoint
             (`server.evaluation.remote_encoder`).
         vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
-        metrics: What is measured besides, of `METRICS`; see `server/evaluation/of_texts.py`.
-        federated: Share of epsilon for asking the parties, after the last round, on how many of their records a
-            classifier of the synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
+        metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
+        federated: Share of epsilon spent on the noised count of the parties' records on which a classifier of the
+            synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
         language_model: Settings of `server.metrics.language_model.LanguageModel.train`, for "language" and
             "membership".
-        texts: Most texts that one language model is trained on or asked about.
-        shadows: Shadow models of the attack LIRA.
-        seeds: Trainings of a model that draws lots, for an interval over them; 1 gives one over test rows.
+        texts: Maximum number of texts that one language model is trained or evaluated on.
+        shadows: Number of shadow models of the attack LIRA.
+        seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.
     """
 
     model: str = "tfidf"
@@ -94,10 +102,11 @@ class Evaluation:
             validate.integers(1, section="evaluation", epochs=self.epochs)
         if self.domain_adaptation == "deep_coral" and (self.model != "network" or not self.target):
             raise ConfigError(
-                "evaluation.domain_adaptation", expected="model network and a file of unlabelled target texts",
+                "evaluation.domain_adaptation",
+                expected="model network and a file of unlabelled target texts",
                 got=f"model {self.model}, target {self.target}",
                 do="Set evaluation.model=network evaluation.target=PATH",
-            )  # fmt: skip
+            )
         if self.model == "finetuned":
             self._training().look()
         if start := self.language_model.get("start"):
@@ -108,32 +117,34 @@ class Evaluation:
 
         if not self.checkpoint:
             raise ConfigError(
-                "evaluation.checkpoint", expected="a model to fine-tune, by name or path", got="none",
+                "evaluation.checkpoint",
+                expected="a model to fine-tune, by name or path",
+                got="none",
                 do="Set evaluation.checkpoint=bert-base-uncased, or the path of its folder",
-            )  # fmt: skip
+            )
         return Training(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether the model's texts go to an endpoint, where no private record may go."""
+    def uses_endpoint(self) -> bool:
+        """Whether the model's texts are sent to an endpoint, where no private record may go."""
         return self.model in {"encoder", "network"} and self.embedding is not None and not self.embedding.runs_here
 
     @property
     def definition(self) -> str:
-        """What the figures mean."""
-        said = _definition(self.model)
+        """Definition of the figures, for reports."""
+        definition = _definition(self.model)
         if self.domain_adaptation == "deep_coral":
-            said += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
-        return said + " All texts as the sequences of their terms." * bool(self.vocabulary)
+            definition += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
+        return definition + " All texts as the sequences of their terms." * bool(self.vocabulary)
 
 
 def metrics(
     candidates: Sequence[Candidate], held_out: Sequence[Record], evaluation: Evaluation, encoder: Encoder
 ) -> dict[str, Any]:
-    """`metrics.json`: a small model trained on the synthetic texts and tested on real ones.
+    """Fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
-    A simulation adds `real_private`, the same model trained on the private records, without adaptation. Without
-    held-out texts nothing is measured and nothing is claimed: it is empty.
+    A simulation fills in `real_private`, the same model trained on the private records, without adaptation. Empty
+    without held-out texts.
     """
     if not held_out:
         return {}
@@ -159,7 +170,7 @@ def score(
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Accuracy and macro-F1 on `test` of the small model trained on `train`, by weights where there are any.
+    """Accuracy and macro-F1 on `test` of the small model trained on `train`, with weights if given.
 
     Raises:
         DataError: A target text is a test text.
@@ -168,8 +179,8 @@ def score(
     right = [record.label for record in test]
     return {
         "records": len(train),
-        "accuracy": utility.accuracy(predicted, right),
-        "macro_f1": utility.macro_f1(predicted, right),
+        "accuracy": accuracy.accuracy(predicted, right),
+        "macro_f1": accuracy.macro_f1(predicted, right),
     }
 
 
@@ -182,7 +193,7 @@ def predictions(
     encoder: Encoder | None = None,
     experiment_seed: int = 0,
 ) -> tuple[list[str], str | None]:
-    """Labels of the test texts by that model, and why there was nothing to fit, if there was not.
+    """Labels of the test texts by that model, and the reason if there was nothing to fit.
 
     Raises:
         DataError: As `score`.
@@ -195,31 +206,38 @@ def predictions(
         train, test, target = (
             [_as_terms(record, terms, extractor) for record in records] for records in (train, test, target)
         )
-    by = settings.embedding or encoder
-    if settings.model in {"encoder", "network"} and by is None:
+    used_encoder = settings.embedding or encoder
+    if settings.model in {"encoder", "network"} and used_encoder is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
     if settings.model in {"network", "finetuned"}:
         names = sorted({record.label for record in train})
         labels = np.array([names.index(record.label) for record in train])
-        each = None if weights is None else np.array(weights)
-        if settings.model == "network" and by is not None:
+        text_weights = None if weights is None else np.array(weights)
+        if settings.model == "network" and used_encoder is not None:
             at = _by_network(
-                train, labels, test, settings, by, target=target, weights=each, experiment_seed=experiment_seed
+                train,
+                labels,
+                test,
+                settings,
+                used_encoder,
+                target=target,
+                weights=text_weights,
+                experiment_seed=experiment_seed,
             )
         else:
-            at = _by_finetuning(train, labels, test, settings, weights=each, experiment_seed=experiment_seed)
+            at = _by_finetuning(train, labels, test, settings, weights=text_weights, experiment_seed=experiment_seed)
         return [names[label] for label in at], None
-    return utility.predict(
+    return accuracy.predict(
         [record.text for record in train],
         [record.label for record in train],
         [record.text for record in test],
         train_weights=weights,
-        encoder=by if settings.model == "encoder" else None,
+        encoder=used_encoder if settings.model == "encoder" else None,
     )
 
 
 def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> float | None:
-    """FID of two sets of vectors; None where it cannot be had, with the reason in the log."""
+    """FID of two sets of vectors; None if it cannot be computed, with the reason in the log."""
     try:
         return fid(synthetic, real)
     except CaucusError as error:
@@ -228,15 +246,18 @@ def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> fl
 
 
 def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
-    """The texts to adapt to, without labels; none without adaptation."""
+    """The unlabelled texts to adapt to; empty without adaptation."""
     if settings.domain_adaptation == "none":
         return []
     texts = read_texts(settings.target or "")
     if {" ".join(text.split()) for text in texts} & {" ".join(record.text.split()) for record in test}:
         raise DataError(
-            "unlabelled target texts", expected="none of the test texts", got="some", where=settings.target,
-            do="Set texts aside for adaptation that are tested on by nobody",
-        )  # fmt: skip
+            "unlabelled target texts",
+            expected="none of the test texts",
+            got="some",
+            where=settings.target,
+            do="Use texts for adaptation that are not in the test set",
+        )
     return [Record(text, "") for text in texts]
 
 
@@ -276,9 +297,9 @@ def _by_finetuning(
 ) -> NDArray[np.int64]:
     from server.metrics.finetuned import train_and_predict  # noqa: PLC0415 — as above
 
-    texts, asked = [record.text for record in train], [record.text for record in test]
+    texts, test_texts = [record.text for record in train], [record.text for record in test]
     training = settings._training()  # noqa: SLF001 — its own page
-    return train_and_predict(texts, labels, asked, training, weights=weights, experiment_seed=experiment_seed)
+    return train_and_predict(texts, labels, test_texts, training, weights=weights, experiment_seed=experiment_seed)
 
 
 def _definition(model: str) -> str:
@@ -288,13 +309,13 @@ def _definition(model: str) -> str:
         case "finetuned":
             from server.metrics.finetuned import DEFINITION  # noqa: PLC0415
         case "encoder":
-            return utility.BY_ENCODER
+            return accuracy.BY_ENCODER
         case _:
-            return utility.DEFINITION
+            return accuracy.DEFINITION
     return DEFINITION
 
 
 def _as_terms(record: Record, terms: Sequence[str], extractor: Extractor) -> Record:
-    """The terms of its text in order, each once; a text without any stays as it is."""
-    found = extractor.first(record.text, len(terms))
-    return Record("; ".join(terms[term] for term in found) or record.text, record.label)
+    """Replace a text by its terms in order, each once; a text without terms stays as it is."""
+    numbers = extractor.first(record.text, len(terms))
+    return Record("; ".join(terms[term] for term in numbers) or record.text, record.label)

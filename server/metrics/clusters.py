@@ -58,9 +58,11 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
         from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
     except ImportError as error:
         raise ConfigError(
-            "MAUVE, KL and total variation", expected="the package mauve-text (GPLv3)", got="none",
+            "MAUVE, KL and total variation",
+            expected="the package mauve-text (GPLv3)",
+            got="none",
             do="Install the extra: pip install 'caucus[mauve]'",
-        ) from error  # fmt: skip
+        ) from error
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
     found = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)

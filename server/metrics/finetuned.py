@@ -186,9 +186,13 @@ def _model(folder: Path, labels: int, device: str) -> Any:  # noqa: ANN401
 
     # A head that the checkpoint brings is for other labels: it goes.
     return checkpoints.network(
-        folder, "AutoModelForSequenceClassification", what="model to fine-tune", device=device, configure=configure,
+        folder,
+        "AutoModelForSequenceClassification",
+        what="model to fine-tune",
+        device=device,
+        configure=configure,
         ignore_mismatched_sizes=True,
-    )  # fmt: skip
+    )
 
 
 @torch.no_grad()

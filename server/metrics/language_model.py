@@ -199,16 +199,26 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary, special_tokens=[_END], show_progress=False,
+        vocab_size=vocabulary,
+        special_tokens=[_END],
+        show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    )
     inner.train_from_iterator(texts, trainer)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token=_END, eos_token=_END)  # type: ignore[no-untyped-call]
     config = GPT2Config(
-        vocab_size=len(tokenizer), n_positions=length, n_embd=width, n_layer=layers, n_head=width // _HEAD,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False,
-        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        n_positions=length,
+        n_embd=width,
+        n_layer=layers,
+        n_head=width // _HEAD,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        use_cache=False,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
     return GPT2LMHeadModel(config), tokenizer
 
 

@@ -58,9 +58,15 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
     costs = cdist(x, y, "sqeuclidean") / 2
     plain = costs.max() < _LARGEST_EXPONENT * entropy
     plan = ot.sinkhorn(
-        _even(len(x)), _even(len(y)), costs, entropy, method="sinkhorn" if plain else "sinkhorn_log",
-        numItermax=_ITERATIONS, stopThr=1e-5, warn=False,
-    )  # fmt: skip
+        _even(len(x)),
+        _even(len(y)),
+        costs,
+        entropy,
+        method="sinkhorn" if plain else "sinkhorn_log",
+        numItermax=_ITERATIONS,
+        stopThr=1e-5,
+        warn=False,
+    )
     return float((plan * costs).sum() + entropy * xlogy(plan, plan * plan.size).sum())
 
 

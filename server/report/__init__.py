@@ -1,18 +1,18 @@
-"""What a run or a sweep was, on one page for people and in one file for programs.
+"""The report of a run or a sweep: one page for people (`report.html`) and one file for programs (`report.json`).
 
-    facts.py      what is so: everything that a run folder says, read once, in JSON's types; `report.json`
-    measured.py   the figures of `metrics.json`, whatever there are, in groups
-    votes.py      how the noised votes are distributed
-    plots.py      lines, bars and dots, laid out
-    figures.py    which plots a run has
-    sweep.py      several runs, compared
-    write.py      templates to files
-    tensorboard.py  the figures of each round as event files
-    templates/    page, comparison, pieces, style and script:
-                  the templates: Python modules, because Flower's bundle carries no file of any type that suits them
+    facts.py          all files of a run folder, read once, in JSON's types: `report.json`
+    metric_groups.py  the figures of `metrics.json` in groups
+    votes.py          distribution of the noised votes
+    plots.py          layout of lines, bars and dots
+    run_plots.py      the plots of one run
+    sweep.py          comparison of several runs
+    write.py          templates to files
+    tensorboard.py    the figures of each round as event files
+    templates/        page, comparison, pieces, style and script, as Python modules: Flower's bundle carries no other
+                      suitable type of file
 
-Nothing is computed from records here: what was not in the run folder is not on the page. A page loads nothing, and no
-text on it can become markup.
+Nothing is computed from records here: a page shows only what is in the run folder. A page loads nothing, and no text on
+it can become markup.
 """
 
 from server.report.write import write_report

@@ -1,4 +1,4 @@
-"""Everything that a run folder says, read once, in JSON's types: what `report.json` holds and the page shows."""
+"""All files of a run folder, read once, in JSON's types: the content of `report.json` and of the page."""
 
 import json
 import math
@@ -11,53 +11,73 @@ from typing import Any
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.planning.not_covered import not_covered
 from server.planning.statement import statement
-from server.report import measured, votes
-from server.report.reading import Row, as_object, read, read_lines
+from server.report import metric_groups, votes
+from server.report.reading import JsonObject, as_object, read, read_lines
 from server.run_folder import for_json
 
 _PROMISED = (
-    *("epsilon", "delta", "planned_epsilon", "calibration", "adjacency", "mechanism", "aggregation", "parties"),
-    *("max_dropouts", "assumed_colluders", "against_colluders", "queries", "spent", "simulation"),
+    "epsilon",
+    "delta",
+    "planned_epsilon",
+    "calibration",
+    "adjacency",
+    "mechanism",
+    "aggregation",
+    "parties",
+    "max_dropouts",
+    "assumed_colluders",
+    "against_colluders",
+    "queries",
+    "spent",
+    "simulation",
 )
 _PLANNED = (
-    *("name", "kind", "times", "mechanism", "summed", "grid"),
-    *("sensitivity_l1", "sensitivity_l2", "scale", "epsilon_alone"),
+    "name",
+    "kind",
+    "times",
+    "mechanism",
+    "summed",
+    "grid",
+    "sensitivity_l1",
+    "sensitivity_l2",
+    "scale",
+    "epsilon_alone",
 )
 
 Places = Mapping[str, Sequence[Sequence[float]]]
-"""By label, points on the map."""
+"""Points on the map, by label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What a report is made of.
+    """Content of a report.
 
     Attributes:
         facts: `report.json`.
         texts: The lines of `synthetic.jsonl`.
-        synthetic: Where they lie on the map; empty without one.
-        private: Where the private records of a simulation lie on it; always empty in a deployment.
+        synthetic: Points of these texts on the map; empty without a map.
+        simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
     """
 
     facts: dict[str, Any]
-    texts: list[Row] = field(repr=False)
+    texts: list[JsonObject] = field(repr=False)
     synthetic: Places = field(repr=False)
-    private: Places = field(repr=False)
+    simulated: Places = field(repr=False)
 
 
 def gather(run: Path) -> Gathered:
-    """Read a run folder, complete or partial; what cannot be read is named among the problems."""
+    """Read a run folder, complete or partial; files that cannot be read are listed in "problems"."""
     problems: list[str] = []
     ended = read(run / "run.json", _ended, problems)
     privacy = read(run / "privacy.json", _privacy, problems)
     rounds = read_lines(run / "rounds.jsonl", _round, problems)
     texts = read_lines(run / "synthetic.jsonl", _text, problems)
-    metrics = read(run / "metrics.json", lambda text: measured.groups(as_object(text)), problems)
+    metrics = read(run / "metrics.json", lambda text: metric_groups.groups(as_object(text)), problems)
     config = read(run / "config.yaml", str, problems)
-    synthetic, private = _map(run, privacy, texts, problems)
-    answered = []
+    synthetic, simulated = _map(run, privacy, texts, problems)
+    vote_distributions = []
     if privacy is not None:
-        answered = read(run / "rounds.jsonl", lambda _: votes.distributions(run, privacy, rounds), []) or []
+        vote_distributions = read(run / "rounds.jsonl", lambda _: votes.distributions(run, privacy, rounds), []) or []
     facts = {
         "run": ended,
         "partial": _why_partial(ended, privacy),
@@ -72,14 +92,14 @@ def gather(run: Path) -> Gathered:
         "metrics": metrics or [],
         "rounds": rounds,
         "cost": _cost(ended, rounds),
-        "votes": answered,
+        "votes": vote_distributions,
         "map": {
             source: {label: len(points) for label, points in places.items()}
-            for source, places in (("synthetic", synthetic), ("private", private))
+            for source, places in (("synthetic", synthetic), ("private", simulated))
         },
         "config": config,
     }
-    return Gathered(facts=facts, texts=texts, synthetic=synthetic, private=private)
+    return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
 
 
 def _ended(text: str) -> dict[str, Any]:
@@ -95,8 +115,8 @@ def _privacy(text: str) -> dict[str, Any]:
     return {"statement": statement(privacy), "not_covered": not_covered(privacy)} | privacy
 
 
-def _round(line: Any) -> Row:  # noqa: ANN401 — from JSON
-    """A line with numbers where the page adds up."""
+def _round(line: Any) -> JsonObject:  # noqa: ANN401 — from JSON
+    """A line of `rounds.jsonl`, with numbers wherever the page computes sums."""
     needed = ("round", "requested", "generated", "lost", "candidates", "tokens", "calls", "seconds")
     entry = {"queries": [], "notes": [], "fid": None, "paid": {}} | _having(line, *needed)
     entry["seconds"] = dict.fromkeys(("generate", "embed", "ask"), 0.0) | entry["seconds"]
@@ -109,7 +129,7 @@ def _round(line: Any) -> Row:  # noqa: ANN401 — from JSON
     return entry
 
 
-def _text(line: Any) -> Row:  # noqa: ANN401
+def _text(line: Any) -> JsonObject:  # noqa: ANN401
     row = _having(line, "text", "label", "model", "round")
     if not isinstance(row["text"], str):
         raise TypeError("text")
@@ -117,10 +137,10 @@ def _text(line: Any) -> Row:  # noqa: ANN401
 
 
 def _having(value: Any, *fields: str) -> dict[str, Any]:  # noqa: ANN401
-    """A mapping with these fields.
+    """The value, if it is a mapping with these fields.
 
     Raises:
-        KeyError, TypeError: It lacks one, or is none.
+        KeyError, TypeError: A field is missing, or it is not a mapping.
     """
     if not isinstance(value, dict):
         raise TypeError("no object")
@@ -130,9 +150,9 @@ def _having(value: Any, *fields: str) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _map(
-    run: Path, privacy: Row | None, texts: Sequence[Row], problems: list[str]
+    run: Path, privacy: JsonObject | None, texts: Sequence[JsonObject], problems: list[str]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Points by label. Those of private records are for a simulation alone, whatever lies in the folder."""
+    """Points by label, synthetic and private. Private ones are read in a simulation only, even if the file exists."""
     points = read(run / SYNTHETIC, lambda text: _pairs(as_object(text)["points"]), problems, needed=False) or []
     synthetic: dict[str, list[Any]] = {}
     if points and len(points) != len(texts):
@@ -144,22 +164,22 @@ def _map(
         if (run / PRIVATE).exists():
             problems.append(f"{PRIVATE} was not read: private records are drawn in simulations alone")
         return synthetic, {}
-    private = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
-    return synthetic, (private or {}) if synthetic else {}
+    simulated = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
+    return synthetic, (simulated or {}) if synthetic else {}
 
 
 def _by_label(points: Mapping[str, Any]) -> dict[str, list[Any]]:
-    return {label: _pairs(some) for label, some in points.items()}
+    return {label: _pairs(places) for label, places in points.items()}
 
 
 def _pairs(points: Sequence[Any]) -> list[list[float]]:
     pairs = [[float(x), float(y)] for x, y in points]
     if not all(math.isfinite(value) for pair in pairs for value in pair):
-        raise ValueError("a point that is nowhere")
+        raise ValueError("a point that is not finite")
     return pairs
 
 
-def _why_partial(ended: Row | None, privacy: Row | None) -> str | None:
+def _why_partial(ended: JsonObject | None, privacy: JsonObject | None) -> str | None:
     """Say in one sentence why a run is partial; None for a complete one."""
     if ended is not None and ended["status"] == "complete":
         return None
@@ -171,8 +191,8 @@ def _why_partial(ended: Row | None, privacy: Row | None) -> str | None:
     return why
 
 
-def _warning(privacy: Row | None) -> str | None:
-    """What must be read before anything else; None where the texts have a guarantee."""
+def _warning(privacy: JsonObject | None) -> str | None:
+    """Warning at the top of the page; None if the texts have a guarantee."""
     if privacy is None:
         return "No guarantee: no readable privacy statement was found. Treat these texts as private data."
     if not unprotected(privacy):
@@ -181,14 +201,14 @@ def _warning(privacy: Row | None) -> str | None:
     return first
 
 
-def unprotected(privacy: Row) -> bool:
-    """Whether nothing is guaranteed. Where nothing was asked, there is nothing to guarantee."""
+def unprotected(privacy: JsonObject) -> bool:
+    """Whether there is no guarantee. A run without queries needs none."""
     asked = privacy["queries"] or math.isinf(float(privacy["planned_epsilon"]))
     return bool(asked and math.isinf(float(privacy["epsilon"]))) or bool(privacy.get("unproven"))
 
 
-def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
-    """Model calls, tokens, seconds (wall time of a run that ended, else the sum over its rounds), money if known."""
+def _cost(ended: JsonObject | None, rounds: Sequence[JsonObject]) -> dict[str, Any]:
+    """Model calls, tokens, seconds (wall time of a finished run, else the sum over its rounds), money if known."""
     return {
         "calls": sum(entry["calls"] for entry in rounds),
         "input_tokens": sum(entry["tokens"]["input"] for entry in rounds),
@@ -199,8 +219,8 @@ def _cost(ended: Row | None, rounds: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _money(rounds: Sequence[Row]) -> dict[str, float | None]:
-    """By model, what all rounds cost, in the currency of the prices; None for one whose price is unknown."""
+def _money(rounds: Sequence[JsonObject]) -> dict[str, float | None]:
+    """Cost of all rounds by model, in the currency of the prices; None for a model without a known price."""
     sums: dict[str, float | None] = {}
     for entry in rounds:
         for model, paid in entry["paid"].items():

@@ -1,4 +1,4 @@
-"""Files of a run folder, read for its report. What cannot be read is named, never quoted."""
+"""Reading the files of a run folder for its report. Files that cannot be read are named, never quoted."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
-Row = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 _FOREIGN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What `parse` raises where a file is not as this program writes it."""
+"""Errors of `parse` for a file in another format."""
 
 
 def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
-    """Parse a file, or note in `problems` why that cannot be done.
+    """Parse a file, or add the reason to `problems` if that fails.
 
     Args:
         path: The file.
-        parse: Its content to what is wanted of it.
-        problems: Gets a sentence without full stop; none for a file that is missing and not `needed`.
-        needed: Whether every run has it.
+        parse: Converts the content of the file.
+        problems: Receives a sentence without full stop; none for a missing file that is not `needed`.
+        needed: Whether every run has the file.
     """
     try:
         return parse(path.read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
 
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
-    """Parse each line of a JSON Lines file; lines that cannot be read are counted, the first one named."""
+    """Parse each line of a JSON Lines file; unreadable lines are counted, and the first one is named."""
     # Not splitlines: JSON allows U+2028 and its like inside a text.
     lines = read(path, lambda text: [line for line in text.split("\n") if line.strip()], problems) or []
     parsed, unreadable = [], []

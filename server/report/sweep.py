@@ -1,4 +1,4 @@
-"""Several runs, compared: a table of rows, curves over epsilon, parties and rounds, and every figure side by side."""
+"""Comparison of several runs: a table, curves over epsilon, parties and rounds, and all figures side by side."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
 }
-"""Of a run: the setting that names it in a row, the axis, and the plot."""
+"""By field of `Run`: its setting, the name of the axis, and the title of the plot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,17 +20,17 @@ class Run:
     """One run of a sweep.
 
     Attributes:
-        folder: Its name in the sweep's folder.
-        row: Which row it belongs to.
-        error: Why there is no result; None where there is one.
-        method: Its name.
-        parties: L.
-        accuracy: Of the small model, 0 to 1; None where there are no held-out texts.
-        epsilon: What its privacy statement says.
-        unprotected: Whether nothing is guaranteed.
-        traffic: Mean bytes to and from a party for each answer, keys and all; None where it was not measured.
-        fid: After each round; None where it was not measured.
-        tokens: Read and written by all models.
+        folder: Name of the run's folder in the sweep's.
+        row: Name of the table row.
+        error: Reason why there is no result; None if there is one.
+        method: Name of the method.
+        parties: L, the number of parties.
+        accuracy: Accuracy of the small model, 0 to 1; None without held-out texts.
+        epsilon: Epsilon of the privacy statement.
+        unprotected: Whether there is no guarantee.
+        traffic: Mean bytes to and from a party for each answer, keys included; None if not measured.
+        fid: FID after each round; None if not measured.
+        tokens: Tokens read and written by all models.
         seconds: Wall time.
         figures: Everything measured, by name.
     """
@@ -51,13 +51,13 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What one row's runs came to; the paper's rows that nothing here runs have no runs.
+class TableRow:
+    """Results of one row; rows of the paper that no run reproduces have no runs.
 
     Attributes:
-        row: Its name.
-        runs: Those that ended with a result.
-        failed: How many did not.
+        row: Name of the row.
+        runs: Runs with a result.
+        failed: Number of runs without a result.
         paper: The paper's figures by data set.
     """
 
@@ -68,12 +68,12 @@ class Row:
 
     @property
     def accuracies(self) -> tuple[float, ...]:
-        """Of the runs with held-out texts, 0 to 1."""
+        """Accuracies of the runs with held-out texts, 0 to 1."""
         return tuple(run.accuracy for run in self.runs if run.accuracy is not None)
 
     @property
     def mean(self) -> float | None:
-        """Of the accuracies."""
+        """Mean of the accuracies."""
         return mean(self.accuracies)
 
     @property
@@ -83,24 +83,24 @@ class Row:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """Different values among the runs."""
+        """Distinct values of epsilon among the runs."""
         return tuple(dict.fromkeys(run.epsilon for run in self.runs if run.epsilon is not None))
 
     @property
     def traffic(self) -> tuple[float, float] | None:
         """Mean bytes to and from a party for each answer."""
-        each = [run.traffic for run in self.runs if run.traffic is not None]
-        return (statistics.fmean(to for to, _ in each), statistics.fmean(back for _, back in each)) if each else None
+        pairs = [run.traffic for run in self.runs if run.traffic is not None]
+        return (statistics.fmean(to for to, _ in pairs), statistics.fmean(back for _, back in pairs)) if pairs else None
 
     @property
     def fid(self) -> tuple[float | None, ...]:
-        """Mean by round, over the runs that came so far."""
+        """Mean FID by round, over the runs that reached the round."""
         rounds = max((len(run.fid) for run in self.runs), default=0)
         return tuple(mean(run.fid[at] for run in self.runs if at < len(run.fid)) for at in range(rounds))
 
     @property
     def figures(self) -> dict[str, float]:
-        """Mean of everything measured, over the runs that have it."""
+        """Mean of each figure over the runs that have it."""
         names = dict.fromkeys(name for run in self.runs for name in run.figures)
         return {name: statistics.fmean(run.figures[name] for run in self.runs if name in run.figures) for name in names}
 
@@ -139,7 +139,7 @@ class Table:
     """
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     runs: tuple[Run, ...]
     traffic: bool = False
     columns: tuple[str, ...] = ()
@@ -157,13 +157,13 @@ class Table:
 
 def write_comparison(folder: Path, table: Table) -> Path:
     """Write `report.html` of a sweep into its folder; the pages of its runs are reached from it."""
-    drawn = [_accuracy(table.runs, axis) for axis in _AXES]
-    drawn.append(_fid(table.rows))
+    drawings = [_accuracy(table.runs, axis) for axis in _AXES]
+    drawings.append(_fid(table.rows))
     page = render(
         "comparison",
         table=table,
         rows=[row.to_dict() for row in table.rows],
-        plots=[plot for plot in drawn if plot is not None],
+        plots=[plot for plot in drawings if plot is not None],
         figures=_side_by_side(table.rows),
         data_sets=list(dict.fromkeys(name for row in table.rows for name in row.paper)),
         has_page={run.folder: (folder / run.folder / "report.html").is_file() for run in table.runs},
@@ -172,34 +172,34 @@ def write_comparison(folder: Path, table: Table) -> Path:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Of those that there are; None without any."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+    """Mean of the values that are not None; None without any."""
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if present else None
 
 
 def _accuracy(runs: Sequence[Run], axis: str) -> plots.Lines | None:
-    """Mean accuracy over what an axis has; a line for each row but for that setting; None where nothing is joined."""
+    """Mean accuracy along an axis, one line for each row without that setting; None if no line has two points."""
     setting, name, title = _AXES[axis]
-    found: dict[str, dict[float, list[float]]] = {}
+    lines: dict[str, dict[float, list[float]]] = {}
     for run in runs:
         place = getattr(run, axis)
         if place is not None and run.accuracy is not None:
             rest = ", ".join(part for part in run.row.split(", ") if not part.startswith(f"{setting}="))
-            found.setdefault(rest or "all runs", {}).setdefault(place, []).append(run.accuracy)
-    if all(len(line) < 2 for line in found.values()):
+            lines.setdefault(rest or "all runs", {}).setdefault(place, []).append(run.accuracy)
+    if all(len(line) < 2 for line in lines.values()):
         return None
-    places = sorted({place for line in found.values() for place in line})
+    places = sorted({place for line in lines.values() for place in line})
     return plots.lines(
         axis,
         title,
         note="Mean accuracy on real texts of the small model.",
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in places],
-        values={rest: [mean(line.get(place, ())) for place in places] for rest, line in found.items()},
+        values={rest: [mean(line.get(place, ())) for place in places] for rest, line in lines.items()},
     )
 
 
-def _fid(rows: Sequence[Row]) -> plots.Lines | None:
+def _fid(rows: Sequence[TableRow]) -> plots.Lines | None:
     curves = {row.row: row.fid for row in rows if row.fid}
     rounds = max(map(len, curves.values()), default=0)
     return plots.lines(
@@ -212,8 +212,8 @@ def _fid(rows: Sequence[Row]) -> plots.Lines | None:
     )
 
 
-def _side_by_side(rows: Sequence[Row]) -> dict[str, list[float | None]]:
-    """By figure, its mean in each row that has runs."""
-    measured = [row.figures for row in rows if row.runs]
-    names = dict.fromkeys(name for figures in measured for name in figures)
-    return {name: [figures.get(name) for figures in measured] for name in names}
+def _side_by_side(rows: Sequence[TableRow]) -> dict[str, list[float | None]]:
+    """Mean of each figure in each row that has runs."""
+    by_row = [row.figures for row in rows if row.runs]
+    names = dict.fromkeys(name for figures in by_row for name in figures)
+    return {name: [figures.get(name) for figures in by_row] for name in names}

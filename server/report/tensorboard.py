@@ -1,6 +1,6 @@
-"""Figures of a run for TensorBoard, while it runs: numbers alone, never a text.
+"""Figures of a run for TensorBoard, while it runs: numbers only, never a text.
 
-What is computed from private records, in a simulation, is not among them: event files are made to be shown around.
+Figures that a simulation computes from private records are left out, because event files are made to be shared.
 """
 
 import importlib.util
@@ -13,25 +13,27 @@ from common import validate
 from common.errors import ConfigError
 
 FOLDER = "tensorboard"
-"""Of the event files, in the run folder."""
+"""Folder of the event files, in the run folder."""
 
 KINDS = (FOLDER,)
 
 
 def check(kind: str | None) -> None:
-    """See that figures can be tracked, before a run starts.
+    """Check before a run starts that figures can be tracked.
 
     Raises:
-        ConfigError: Nothing is known by that name, or it is not installed.
+        ConfigError: The kind is unknown, or TensorBoard is not installed.
     """
     if kind is None:
         return
     validate.one_of("tracking", kind, among=KINDS)
     if importlib.util.find_spec("tensorboard") is None:
         raise ConfigError(
-            "tracking", expected="TensorBoard to be installed", got="none",
+            "tracking",
+            expected="TensorBoard to be installed",
+            got="none",
             do="Install it, pip install 'caucus[tracking]', or set tracking=null",
-        )  # fmt: skip
+        )
 
 
 def track(kind: str | None, run: Path, step: int, figures: Mapping[str, Any]) -> None:
@@ -40,21 +42,21 @@ def track(kind: str | None, run: Path, step: int, figures: Mapping[str, Any]) ->
     Args:
         kind: "tensorboard", or None, which does nothing.
         run: The run folder.
-        step: Takes the place of what an earlier attempt at this step, or a later one, left there.
-        figures: Numbers by name; names of figures within figures are joined by strokes.
+        step: Number of the step; figures that earlier attempts left for it and for later steps are replaced.
+        figures: Numbers by name; nested names are joined by slashes.
     """
     if kind is None:
         return
-    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 — takes seconds, and is wanted seldom
+    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 — takes seconds to import
 
-    # A file for each step: whole whenever a run is killed.
+    # One file for each step, so that a killed run leaves whole files.
     with SummaryWriter(run / FOLDER, purge_step=step) as writer:
         for name, value in scalars(figures):
             writer.add_scalar(name, value, step)
 
 
 def scalars(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """All finite numbers in there with their names, but those that only a simulation can have."""
+    """All finite numbers with their names, except those that only a simulation can compute."""
     if figures.get("simulation_only"):
         return
     for name, value in figures.items():

@@ -1,7 +1,7 @@
-"""How the noised votes for the candidates are distributed, query by query, from the answers that a run keeps.
+"""Distribution of the noised votes over the candidates, by query, from the answers in a run folder.
 
-Only noised answers are read, and of these only sums over parties: without noise they would be exact counts of private
-records, so that nothing is shown then.
+Only noised sums over parties are read. Without noise they would be exact counts of private records, and nothing is
+shown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ def distributions(run: Path, privacy: Mapping[str, Any], rounds: Iterable[Mappin
         0.5, 0.9 and 1), "beyond_noise" (share of the candidates with more than two scales of votes), "edges", "counts".
     """
     specs = {query["name"]: query for query in privacy["queries"] if query["kind"] == "votes" and query["summed"]}
-    found = []
+    entries = []
     for entry in rounds:
         for query in entry["queries"]:
             spec, path = specs.get(query["name"]), run / "state" / f"answer-{query['index']:03}.npy"
@@ -39,8 +39,8 @@ def distributions(run: Path, privacy: Mapping[str, Any], rounds: Iterable[Mappin
             directions = ("nearest", "furthest") if spec.get("furthest") else ("nearest",)
             for direction, votes in zip(directions, np.split(values, len(directions)), strict=True):
                 about = {"query": query["name"], "direction": direction, "round": entry["round"]}
-                found.append(about | _distribution(votes, query))
-    return found
+                entries.append(about | _distribution(votes, query))
+    return entries
 
 
 def _distribution(votes: NDArray[np.float64], query: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def histogram(values: Sequence[float], *, whole: bool = False) -> dict[str, Any]
 
     Args:
         values: What to count.
-        whole: Whether they are whole numbers, so that bins are too. They start at 0 then, and the last one is open
-            where a hundredth of the values lies far beyond the rest.
+        whole: Whether the values are integers. The edges of the bins then are integers too and start at 0, and the last
+            bin is open if up to a hundredth of the values lies far beyond the rest.
 
     Returns:
         "edges" (bins + 1), "counts" (bins) and "open_end".

@@ -1,4 +1,4 @@
-"""From facts to files: `report.html` and its twin `report.json`."""
+"""Writing `report.html` and `report.json` from the facts of a run."""
 
 import base64
 import hashlib
@@ -14,10 +14,10 @@ from markupsafe import Markup
 from common.errors import DataError
 from server.evaluation.projection import evenly
 from server.planning.statement import show_delta, show_epsilon
-from server.report import figures
+from server.report import run_plots
 from server.report.facts import as_json, gather
-from server.report.measured import side_by_side
-from server.report.reading import Row
+from server.report.metric_groups import side_by_side
+from server.report.reading import JsonObject
 from server.report.templates.comparison import COMPARISON
 from server.report.templates.page import PAGE
 from server.report.templates.pieces import PIECES
@@ -25,20 +25,20 @@ from server.report.templates.script import SCRIPT
 from server.report.templates.style import STYLE
 
 EXAMPLES = 5
-"""Texts of each label that stand in the page itself; the rest is reached by its search."""
+"""Texts of each label in the page itself; its search finds the others."""
 
 LONG = 1200
-"""Characters of a text that are shown at once."""
+"""Characters of a text that are shown before it is opened."""
 
 
 def write_report(run: Path) -> Path:
     """Write `report.html` and `report.json` from the other files of a run folder, complete or partial.
 
     Args:
-        run: The run folder. A file that is not there, or cannot be read, is named in the page.
+        run: The run folder. Missing and unreadable files are named on the page.
 
     Returns:
-        Path of the page. Each file replaces an earlier one in one step.
+        Path of the page. Each file is replaced atomically.
 
     Raises:
         DataError: `run` is not a folder.
@@ -50,10 +50,10 @@ def write_report(run: Path) -> Path:
     page = render(
         "page",
         **facts,
-        measured=side_by_side(facts["metrics"]),
-        round_plots=figures.of_rounds(facts["rounds"]),
-        text_plots=figures.of_texts(gathered),
-        vote_plots=figures.of_votes(facts["votes"]) if facts["votes"] else [],
+        metric_tables=side_by_side(facts["metrics"]),
+        round_plots=run_plots.of_rounds(facts["rounds"]),
+        text_plots=run_plots.of_texts(gathered),
+        vote_plots=run_plots.of_votes(facts["votes"]) if facts["votes"] else [],
         samples=_columns(gathered.texts),
         examples=_examples(gathered.texts),
     )
@@ -62,7 +62,7 @@ def write_report(run: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> Path:
-    """Write a file in one step."""
+    """Write a file atomically."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         # A model may return half of a surrogate pair, which no encoding holds.
@@ -74,7 +74,7 @@ def replace(path: Path, text: str) -> Path:
 
 
 def render(template: str, **view: object) -> str:
-    """A page from one of the templates."""
+    """Render one of the templates."""
     environment = jinja2.Environment(
         loader=jinja2.DictLoader({"page": PAGE, "comparison": COMPARISON, "pieces": PIECES}),
         autoescape=True,
@@ -95,10 +95,10 @@ def render(template: str, **view: object) -> str:
     return environment.get_template(template).render(view).lstrip()
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, Any]:
-    """Every text once; labels and models as positions in a list, which halves the page for short texts."""
+def _columns(rows: Sequence[JsonObject]) -> dict[str, Any]:
+    """All texts, with labels and models as indices into lists, which halves the page for short texts."""
     names = {part: list(dict.fromkeys(str(row[part]) for row in rows)) for part in ("label", "model", "round")}
-    places = {part: {name: at for at, name in enumerate(known)} for part, known in names.items()}
+    places = {part: {name: at for at, name in enumerate(values)} for part, values in names.items()}
     return {
         "labels": names["label"],
         "models": names["model"],
@@ -108,16 +108,16 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _examples(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
-    """For each label the number of its texts and a few of them, spread evenly over the run."""
-    by_label: dict[str, list[Row]] = {}
+def _examples(rows: Sequence[JsonObject]) -> dict[str, dict[str, Any]]:
+    """For each label, the number of its texts and a few of them, at even distances over the run."""
+    by_label: dict[str, list[JsonObject]] = {}
     for row in rows:
         by_label.setdefault(str(row["label"]), []).append(row)
-    return {label: {"total": len(some), "rows": evenly(some, EXAMPLES)} for label, some in by_label.items()}
+    return {label: {"total": len(texts), "rows": evenly(texts, EXAMPLES)} for label, texts in by_label.items()}
 
 
 def show_number(value: object) -> str:
-    """Whole numbers with separators, others with four digits; what is no number as it is."""
+    """Integers with separators, floats with four digits, anything else unchanged."""
     match value:
         case None:
             return "–"

@@ -1,4 +1,4 @@
-"""What a task brings to a run: its public description, public text, and held-out texts for evaluation.
+"""Sources of a task: its public description, public texts, and held-out texts for evaluation.
 
 Private records are not here: a party reads its own file (`client/records.py`), and a simulation deals them out
 (`simulations/parties.py`).
@@ -20,18 +20,18 @@ class Source(Protocol):
     """One task."""
 
     def task(self) -> Task:
-        """What is public about the data."""
+        """Public description of the data."""
 
     def public_texts(self) -> list[str]:
-        """What the built-in models may learn from."""
+        """Texts from which the built-in models may learn."""
 
     def held_out(self) -> list[Record]:
-        """Real texts that are no party's records; empty where there are none."""
+        """Real texts that are no party's records; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoNotes:
-    """The demo: hospital-like notes written by a grammar of ours. No real patient.
+    """The demo: artificial hospital notes from a grammar of our own. No real patient.
 
     Attributes:
         records_per_party: Private notes of each hospital.

@@ -1,0 +1,1 @@
+"""Audit of the noise in the answers of the real pipeline."""

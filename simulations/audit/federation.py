@@ -48,7 +48,7 @@ class Axes(Encoder):
 
 
 class Share(NamedTuple):
-    """A call of a sampler: which, the scale asked for, for how many shares, how many draws, under which key."""
+    """A call of a sampler: its name, scale, number of shares, number of draws, and key."""
 
     sampler: str
     scale: float
@@ -67,7 +67,7 @@ def plan_of(
     max_dropouts: int = 0,
     colluders: int = 0,
 ) -> Plan:
-    """A plan of these queries: with the scales that they have, or else calibrated."""
+    """A plan of these queries, calibrated unless they have scales."""
     draft = Plan(
         method="audit",
         labels=labels,
@@ -120,7 +120,7 @@ def ask(
 
 @contextmanager
 def half_of_the_noise() -> Iterator[None]:
-    """A fault to find: each party's Gaussian share at half of its scale."""
+    """A fault for the audit to find: each party draws its Gaussian share at half of the scale."""
     with mock.patch.object(
         answer, "discrete_gaussian", lambda sigma, size, key: discrete_gaussian(sigma / 2, size, key)
     ):
@@ -128,14 +128,14 @@ def half_of_the_noise() -> Iterator[None]:
 
 
 @contextmanager
-def noted() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """All shares asked for, of which each is made 1 a coordinate, and all entropy that answers took."""
-    drawn: list[Share] = []
+def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
+    """Record all calls of samplers, each of which returns 1 for each coordinate, and all entropy that answers took."""
+    calls: list[Share] = []
     entropy: list[bytes] = []
 
     def sampler(name: str) -> Any:  # noqa: ANN401
         def draw(scale: float, size: int, key: bytes, *, shares: int = 1) -> NDArray[np.int64]:
-            drawn.append(Share(name, scale, shares, size, key))
+            calls.append(Share(name, scale, shares, size, key))
             return np.ones(size, dtype=np.int64)
 
         return draw
@@ -146,4 +146,4 @@ def noted() -> Iterator[tuple[list[Share], list[bytes]]]:
 
     samplers = {name: sampler(name) for name in ("discrete_gaussian", "discrete_laplace")}
     with mock.patch.multiple(answer, secure_bytes=secure_bytes, **samplers):
-        yield drawn, entropy
+        yield calls, entropy

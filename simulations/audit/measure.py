@@ -35,12 +35,12 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.length_range import LengthRangeSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
-from simulations.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, noted, plan_of
+from simulations.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, plan_of, recorded_noise
 
 Z = 5.0
-"""Standard deviations that a statistic may be away from what is planned."""
+"""Largest distance of a statistic from its planned value, in standard deviations."""
 ALARM = 2 * float(stats.norm.sf(Z))
-"""How likely a sound statistic is further away: 5.7e-7."""
+"""Probability of a false alarm for each statistic: 5.7e-7."""
 
 _TOP = 4
 
@@ -50,11 +50,11 @@ class Finding:
     """One line of the audit.
 
     Attributes:
-        check: What was looked at.
-        figure: What was found.
-        limit: What was to be found.
-        passed: Whether it was.
-        unseen: How likely which fault would pass.
+        check: Name of the check.
+        figure: Measured value.
+        limit: Expected value.
+        passed: Whether the check passed.
+        unseen: A fault, and the probability that it would pass.
     """
 
     check: str
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
     findings = _repeated(options.repeat) if options.repeat else _all(quick=options.quick)
-    if not all(list(map(_said, findings))):  # all of them are said first
+    if not all(list(map(_printed, findings))):  # all of them are said first
         sys.exit(1)
 
 
@@ -122,7 +122,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
         *[("terms", vocabulary)] * 2,
         ("lengths", length_range.LengthRange(spec=cap)),
     ]
-    with noted() as (drawn, entropy):
+    with recorded_noise() as (drawn, entropy):
         answers = ask(plan, questions, [[] for _ in range(5)])
     unknown = 5 - 1 - 1 if secure else 1
     of_a_party = [("discrete_gaussian", 40.5 / math.sqrt(unknown), 1, 2 * len(_candidates()))] * 2
@@ -147,7 +147,7 @@ def subsamples() -> Iterator[Finding]:
     spec = LabelHistogramSpec(labels=64)
     for redraw in (False, True):
         query = PlannedQuery(name="labels", spec=spec, times=2, mechanism="laplace", rate=0.5, redraw=redraw)
-        with noted():
+        with recorded_noise():
             one, other = ask(
                 plan_of(1.0, (query,), labels=labels, parties=2),
                 [("labels", histograms.LabelHistogram(spec=spec))] * 2,
@@ -278,11 +278,11 @@ def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int
     )
 
 
-def _exactly(check: str, found: int, expected: int) -> Finding:
-    return Finding(check=check, figure=str(found), limit=str(expected), passed=found == expected)
+def _exactly(check: str, count: int, expected: int) -> Finding:
+    return Finding(check=check, figure=str(count), limit=str(expected), passed=count == expected)
 
 
-def _said(finding: Finding) -> bool:
+def _printed(finding: Finding) -> bool:
     verdict = "passed" if finding.passed else "FAILED"
     _say(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")
     return finding.passed

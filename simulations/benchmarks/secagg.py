@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def groups(parties: int) -> list[Group]:
-    """The graphs on which so many parties are timed."""
+    """The graphs on which n parties are timed."""
     usual = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
     if parties == 50:
         return [usual, Group(parties=50, degree=12, threshold=8)]
@@ -94,7 +94,7 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
         sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
         federation, index = (more, place - 1) if place else (one, 0)
         ours = federation.round(index, length, gone, sample=sample)
-        case = Case(
+        timed_round = TimedRound(
             group=group,
             length=length,
             gone=gone,
@@ -104,8 +104,8 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
             predicted=limits.predicted(group, length),
             flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
         )
-        _say(case.line())
-        targets += case.targets()
+        _say(timed_round.line())
+        targets += timed_round.targets()
     _say(
         f"{group.name:22} set-up for 1 round: party {one.party_ms:.2f}, coordinator {one.coordinator_ms:.1f}; "
         f"for {len(cases) - 1}: {more.party_ms:.2f}, {more.coordinator_ms:.1f}"
@@ -116,18 +116,18 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class TimedRound:
     """What one round cost, in CPU milliseconds.
 
     Attributes:
         group: Who took part.
         length: Words in each vector.
-        gone: How many dropped out.
-        ours: Each step.
-        total: Of a party, its set-up for one round included.
-        limit: Of its masks.
-        predicted: Of the party in total.
-        flower: Of Flower's, on the same graph.
+        gone: Number of parties that dropped out.
+        ours: CPU milliseconds of each step here.
+        total: Sum of a party, including its set-up for one round.
+        limit: Lower bound of the time for its masks.
+        predicted: Predicted sum of a party.
+        flower: The same steps of Flower's SecAgg+ on the same graph.
     """
 
     group: Group
@@ -173,7 +173,7 @@ class Case:
 
 @dataclass(slots=True)
 class Limits:
-    """What the machine can do, measured in this run: CPU milliseconds.
+    """Lower bounds of this machine, measured in this run, in CPU milliseconds.
 
     Attributes:
         agree: One key agreement.
@@ -191,12 +191,12 @@ class Limits:
         binding = bytes(32)
         one, other = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
         agreed = one.agree(other.public, where="benchmark")
-        self.agree = _each(lambda: one.agree(other.public, where="benchmark"))
-        self.derive = _each(lambda: agreed.derive("mask", binding, 0, 1))
-        self.seal = _each(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
+        self.agree = _fastest_call(lambda: one.agree(other.public, where="benchmark"))
+        self.derive = _fastest_call(lambda: agreed.derive("mask", binding, 0, 1))
+        self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
 
     def masks(self, count: int, length: int) -> float:
-        """Keystream and addition of so many masks of so many words."""
+        """Time for keystream and addition of `count` masks of `length` words."""
         if length not in self._mask:
             vector = np.zeros(length, dtype=np.uint64)
             zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
@@ -237,7 +237,7 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
             np.add(part, words[: part.size], out=part)
 
 
-def _each(action: Callable[[], object]) -> float:
+def _fastest_call(action: Callable[[], object]) -> float:
     """CPU milliseconds of the fastest of 5 times 200."""
     return fastest(5, lambda: [action() for _ in range(200)]) / 200
 

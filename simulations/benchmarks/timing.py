@@ -1,4 +1,4 @@
-"""How long something takes."""
+"""CPU time of a call."""
 
 import time
 from collections.abc import Callable
@@ -11,12 +11,12 @@ Result = TypeVar("Result")
 def timed(
     action: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> tuple[Result, float]:
-    """What `action` returns, and the CPU time of this process meanwhile, in milliseconds."""
+    """Result of `action`, and the CPU time that this process spent on it, in milliseconds."""
     start = time.process_time()
     result = action(*arguments, **named)
     return result, 1000 * (time.process_time() - start)
 
 
 def fastest(times: int, action: Callable[[], object]) -> float:
-    """CPU milliseconds of the fastest of several runs: what others take from a shared machine only adds to it."""
+    """CPU milliseconds of the fastest of several runs; load by others on a shared machine can only add to it."""
     return min(timed(action)[1] for _ in range(times))

@@ -1,4 +1,4 @@
-"""What synthetic texts give away about the records behind them.
+"""Membership inference and other attacks on synthetic texts: what they reveal about the records behind them.
 
 Attacks and distances look at private records outside any query: they are for simulations alone.
 
@@ -49,7 +49,7 @@ _ROWS = 1024
 
 
 class Likelihood(Protocol):
-    """What finds texts likely or not, as `LanguageModel` does."""
+    """A model that gives texts a likelihood, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(texts,) mean negative log likelihood of a token, in nats."""
@@ -57,11 +57,11 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """How well one attack tells members from others.
+    """How well one attack separates members from others.
 
     Attributes:
         auc: Area under its ROC curve, 0 to 1.
-        interval: Of the area, 95 %.
+        interval: 95 % interval of the area.
     """
 
     auc: float
@@ -70,13 +70,13 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
-    """How near real texts are to synthetic ones; cosine distances, 0 to 2.
+    """Cosine distances, 0 to 2, of real texts to the nearest synthetic ones.
 
     Attributes:
         members: Median distance of a record to the nearest synthetic text.
         others: The same for held-out texts.
         closer: Share of records nearer than the nearest 5 % of held-out texts.
-        rows: Of each kind.
+        rows: Number of members, and of others.
     """
 
     members: float
@@ -86,7 +86,7 @@ class Distances:
 
     @property
     def ratio(self) -> float:
-        """Of the medians, members over others; NaN where both are 0."""
+        """Ratio of the medians, members over others; NaN if both are 0."""
         if self.others == 0:
             return math.nan if self.members == 0 else math.inf
         return self.members / self.others
@@ -105,11 +105,11 @@ def attacks(
     """PPL, REFER and LIRA against the synthetic texts.
 
     Args:
-        synthetic: At least one text; what the attacked model is trained on.
-        members: At least two records that the parties had.
-        others: At least two of the same source that they had not.
-        reference: At least two more of those; what reference and shadow models are trained on.
-        shadows: How many shadow models, each on a half of `reference`.
+        synthetic: At least one text; the training texts of the attacked model.
+        members: At least two records of the parties.
+        others: At least two texts of the same source that no party had.
+        reference: At least two more such texts, to train reference and shadow models.
+        shadows: Number of shadow models, each trained on a half of `reference`.
         seed: Experiment seed.
         training: Settings of `LanguageModel.train`, for all models.
 
@@ -125,8 +125,8 @@ def attacks(
     target = LanguageModel.train(synthetic, seed=seed, **settings)
     beside = LanguageModel.train(reference, seed=seed + 1, **settings)
     shadow_models = [
-        LanguageModel.train([reference[one] for one in each], seed=seed + 2 + at, **settings)
-        for at, each in enumerate(halves)
+        LanguageModel.train([reference[row] for row in rows], seed=seed + 2 + at, **settings)
+        for at, rows in enumerate(halves)
     ]
     return scored(target, beside, shadow_models, members, others)
 
@@ -138,7 +138,7 @@ def scored(
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Attack]:
-    """The attacks with models that there are."""
+    """The attacks, with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
     scores = {
@@ -190,6 +190,6 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
 
 def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
     """(n,) cosine distance of each row to the nearest of `to`."""
-    found = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
-    # Rounding would make duplicates differ.
-    return np.where((joined := np.concatenate(found)) < 1e-6, 0.0, joined)
+    pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
+    # Without this, rounding would give duplicates a distance.
+    return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

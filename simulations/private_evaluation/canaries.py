@@ -1,22 +1,22 @@
-"""Records that a simulation puts among the private ones, to see whether they come out (Carlini et al. 2019).
+"""Canaries: records that a simulation inserts, to see whether they are memorised (Carlini et al. 2019).
 
-All have one form and a code that is drawn at random, so that nothing but a record can tell a synthetic text the code.
+All have one form and a random code, so that a synthetic text can contain the code only because of the record.
 """
 
 from common import rng
 
 FORM = "The access code of this patient is {}."
 ALTERNATIVES = 255
-"""Codes that no record has, to rank a canary's among: an exposure of 8 bits at most."""
+"""Number of codes that no record has, to rank a canary among: the exposure is 8 bits at most."""
 
 
 def codes(count: int, experiment_seed: int, purpose: str = "canaries") -> list[str]:
-    """Nine digits each, in groups of three."""
-    drawn = rng.experiment(experiment_seed, purpose).integers(10**9, size=count)
-    digits = [f"{number:09d}" for number in drawn.tolist()]
+    """Random codes of nine digits, in groups of three."""
+    numbers = rng.experiment(experiment_seed, purpose).integers(10**9, size=count)
+    digits = [f"{number:09d}" for number in numbers.tolist()]
     return [f"{code[:3]} {code[3:6]} {code[6:]}" for code in digits]
 
 
 def alternatives(experiment_seed: int) -> list[str]:
-    """Texts of the same form with other codes."""
+    """Texts of the same form with codes that no record has."""
     return [FORM.format(code) for code in codes(ALTERNATIVES, experiment_seed, "alternatives")]

@@ -1,4 +1,4 @@
-"""What compares the synthetic texts with private records, outside any query: in a simulation alone, and marked so."""
+"""Groups of figures that compare the synthetic texts with private records: for simulations only, and marked so."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,16 +15,16 @@ from server.metrics import intervals
 from simulations.private_evaluation import attacks, canaries
 
 FEWEST = 20
-"""Records of any kind that an attack needs."""
+"""Fewest records of each kind for an attack."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredWithRecords(Measured):
-    """What figures are of, beside private records.
+    """Input of the figures, with private records.
 
     Attributes:
         private: The records of all parties.
-        canaries: Codes that were put among them on purpose.
+        canaries: Codes of the canaries among them.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -37,19 +37,22 @@ class MeasuredWithRecords(Measured):
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """The chosen groups that look at private records: for a simulation."""
+    """The chosen groups that look at private records."""
     groups = {
-        "utility": ("utility_real", _utility_real), "language": ("language_real", _language_real),
-        "privacy": ("nearest", _nearest), "fidelity_private": ("fidelity_private", _fidelity_private),
-        "membership": ("membership", _membership), "canaries": ("canaries", _canaries),
-    }  # fmt: skip
+        "utility": ("utility_real", _utility_real),
+        "language": ("language_real", _language_real),
+        "privacy": ("nearest", _nearest),
+        "fidelity_private": ("fidelity_private", _fidelity_private),
+        "membership": ("membership", _membership),
+        "canaries": ("canaries", _canaries),
+    }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
-    return {name: made(measured) | {"simulation_only": True} for name, made in chosen}
+    return {name: make(measured) | {"simulation_only": True} for name, make in chosen}
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
-    """The same model trained on equally many private records, or all if there are fewer."""
-    if measured.evaluation.elsewhere:
+    """The same model trained on as many private records as there are synthetic texts, or on all if there are fewer."""
+    if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
     train = measured.drawn(measured.private, "real", len(measured.candidates))
@@ -68,8 +71,8 @@ def _fidelity_private(measured: MeasuredWithRecords) -> Group:
 
 def _nearest(measured: MeasuredWithRecords) -> Group:
     def distances() -> Mapping[str, float]:
-        found = attacks.nearest(measured.vectors, measured.private_vectors, measured.test_vectors)
-        return {"records": found.members, "held_out": found.others, "ratio": found.ratio, "closer": found.closer}
+        near = attacks.nearest(measured.vectors, measured.private_vectors, measured.test_vectors)
+        return {"records": near.members, "held_out": near.others, "ratio": near.ratio, "closer": near.closer}
 
     names = ("records", "held_out", "ratio", "closer")
     return {"definition": attacks.NEAREST} | together(distances, names, rows=len(measured.private))
@@ -85,24 +88,28 @@ def _membership(measured: MeasuredWithRecords) -> Group:
     try:
         if min(len(members), half) < FEWEST:
             raise DataError("membership attack", expected=f"{FEWEST} records and {2 * FEWEST} held out", got="fewer")
-        found = attacks.attacks(
-            measured.drawn(measured.texts, "language"), members, others, reference,
-            shadows=measured.evaluation.shadows, seed=measured.experiment_seed,
+        results = attacks.attacks(
+            measured.drawn(measured.texts, "language"),
+            members,
+            others,
+            reference,
+            shadows=measured.evaluation.shadows,
+            seed=measured.experiment_seed,
             training=measured.evaluation.language_model,
-        )  # fmt: skip
+        )
     except (CaucusError, ValueError, ArithmeticError) as error:
         return {"definition": about} | missing(("PPL", "REFER", "LIRA"), error, rows=rows)
     return {"definition": about} | {
-        name: {"value": attack.auc, "interval": attack.interval, "rows": rows} for name, attack in found.items()
+        name: {"value": attack.auc, "interval": attack.interval, "rows": rows} for name, attack in results.items()
     }
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Whether records that were put there on purpose come out: word for word, or as what a model finds likely."""
+    """Whether canaries come out: verbatim, or as texts that a language model prefers."""
     from server.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
 
     about = (
-        f"{len(measured.canaries)} records with codes drawn at random. extracted: share whose code stands in a "
+        f"{len(measured.canaries)} records with codes drawn at random. extracted: share whose code is in a "
         "synthetic text. exposure: mean of the bits by which a language model of the synthetic texts prefers a canary "
         f"to {canaries.ALTERNATIVES} others of its form, about 1.44 where nothing was learned, 8 at most (Carlini et "
         "al. 2019)."
@@ -113,16 +120,17 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
             raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=20")
         model = LanguageModel.train(
             measured.drawn(measured.texts, "language"),
-            seed=measured.experiment_seed, **measured.evaluation.language_model,
-        )  # fmt: skip
+            seed=measured.experiment_seed,
+            **measured.evaluation.language_model,
+        )
         others = canaries.alternatives(measured.experiment_seed)
         bits = [attacks.exposure(model, canaries.FORM.format(code), others) for code in measured.canaries]
     except CaucusError as error:
         return {"definition": about} | missing(("extracted", "exposure"), error, rows=rows)
-    found = [any(code in text for text in measured.texts) for code in measured.canaries]
-    between = binomtest(sum(found), rows).proportion_ci(method="wilson")
+    extracted = [any(code in text for text in measured.texts) for code in measured.canaries]
+    between = binomtest(sum(extracted), rows).proportion_ci(method="wilson")
     return {
         "definition": about,
-        "extracted": {"value": float(np.mean(found)), "interval": (between.low, between.high), "rows": rows},
+        "extracted": {"value": float(np.mean(extracted)), "interval": (between.low, between.high), "rows": rows},
         "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": rows},
     }

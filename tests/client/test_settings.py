@@ -14,7 +14,7 @@ from client.writers.rewriting import Instructed, Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import ConfigError
 from simulations.parties import party_settings
-from tests.support.tiny_checkpoints import tiny_summariser
+from tests.support.tiny_models import tiny_summariser
 
 EXTRACTS = {"kind": "extracts", "longest": 7}
 SECTIONS = {

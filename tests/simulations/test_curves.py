@@ -23,8 +23,11 @@ def test_means_by_row_and_round_of_runs_that_got_there(tmp_path, capsys):
     assert curves(tmp_path, "fid") == {"on": [1.0, 3.0]}
     main([str(tmp_path)])
     assert capsys.readouterr().out.splitlines() == [
-        "| self_similarity | 1 | 2 |", "| --- | --- | --- |", "| on | 0.300 | 0.400 |", "| method.tau=0.5 | 0.500 |  |"
-    ]  # fmt: skip
+        "| self_similarity | 1 | 2 |",
+        "| --- | --- | --- |",
+        "| on | 0.300 | 0.400 |",
+        "| method.tau=0.5 | 0.500 |  |",
+    ]
     assert as_markdown({"a": [0.5]}, "fid") == "| fid | 1 |\n| --- | --- |\n| a | 0.500 |\n"
 
 

@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.app import composed
-from simulations.sweep import as_markdown, as_text, failed, in_row, table, write_table
+from simulations.sweep import as_markdown, as_text, failed, in_row, read_table, write_table
 from tests.support.runs import command, read
 
 EXPERIMENT = {
@@ -60,7 +60,7 @@ def test_any_figure_can_be_a_column(tmp_path):
         path = run(tmp_path, number, "ours", 0.7, experiment=experiment)
         figures = {"fidelity": {"mean_distance": {"value": distance}}, "membership": {"PPL": {"reason": "too few"}}}
         (path / "metrics.json").write_text(json.dumps({"synthetic": {"accuracy": 0.7}, **figures}))
-    text = as_markdown(table(tmp_path))
+    text = as_markdown(read_table(tmp_path))
     assert "| accuracy | ε | fidelity: mean distance | membership: PPL | paper: IMDb |" in text
     assert "| ours | 2 | 70.0 ± 0.0 | 4 | 0.5 ± 0.35 | – |" in text
 
@@ -70,7 +70,7 @@ def test_failed_runs_are_shown_not_left_out(tmp_path):
     run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")
     path = run(tmp_path, 2, "theirs", experiment=EXPERIMENT, status="partial")
     failed(OmegaConf.create({}), path, "no model answered")
-    made = table(tmp_path)
+    made = read_table(tmp_path)
     assert made.failures == {"1": "it did not reach its end", "2": "no model answered"}
     text = as_markdown(made)
     assert "| ours | 1, 1 failed | 70.0 | 4 |" in text
@@ -80,18 +80,18 @@ def test_failed_runs_are_shown_not_left_out(tmp_path):
 
 def test_a_run_that_was_resumed_to_its_end_counts_whatever_it_said_before(tmp_path):
     failed(OmegaConf.create({}), run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
-    assert not table(tmp_path).failures
+    assert not read_table(tmp_path).failures
 
 
 def test_a_run_that_fails_at_once_leaves_its_configuration(tmp_path):
     failed(OmegaConf.create({"row": ["a=1"]}), tmp_path / "0", "wrong")
-    assert table(tmp_path).failures == {"0": "wrong"}
+    assert read_table(tmp_path).failures == {"0": "wrong"}
 
 
 def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varies(tmp_path):
     for number in range(12):
         run(tmp_path, number, ["task=csv", f"a={number % 2}", f"b={number // 2 % 2}"], 0.5, epsilon=number % 2 + 1)
-    made = table(tmp_path)
+    made = read_table(tmp_path)
     assert [row.row for row in made.rows] == ["a=0, b=0", "a=1, b=0", "a=0, b=1", "a=1, b=1"]
     assert [len(row.runs) for row in made.rows] == [3, 3, 3, 3]
     assert [row.epsilons for row in made.rows] == [(1.0,), (2.0,), (1.0,), (2.0,)]
@@ -101,12 +101,12 @@ def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varie
 def test_a_sweep_over_seeds_alone_has_one_row(tmp_path):
     for number in range(2):
         run(tmp_path, number, ["task=csv"], 0.5)
-    assert [row.row for row in table(tmp_path).rows] == ["all runs"]
+    assert [row.row for row in read_table(tmp_path).rows] == ["all runs"]
 
 
 def test_without_held_out_records_a_run_counts_and_measures_nothing(tmp_path):
     run(tmp_path, 0, ["a=1"])
-    assert "| all runs | 1 | – | 4 |" in as_markdown(table(tmp_path))
+    assert "| all runs | 1 | – | 4 |" in as_markdown(read_table(tmp_path))
 
 
 def test_only_private_counts_by_its_private_records(tmp_path):
@@ -120,14 +120,14 @@ def test_only_private_counts_by_its_private_records(tmp_path):
 def test_traffic_is_for_one_party_and_one_answer(tmp_path):
     traffic = {"parties": 10, "bytes_to_parties": 40 * 2048, "bytes_from_parties": 40 * 512}
     run(tmp_path, 0, "ours", 0.5, experiment=EXPERIMENT | {"traffic": True}, traffic=traffic)
-    text = as_markdown(table(tmp_path))
+    text = as_markdown(read_table(tmp_path))
     assert "| KiB to a party | KiB from a party |" in text
     assert "| ours | 1 | 50.0 | 4 | 2.0 | 0.5 |" in text
 
 
 def test_a_folder_without_runs_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="folders of runs"):
-        table(tmp_path)
+        read_table(tmp_path)
 
 
 def test_a_row_sets_its_overrides_below_the_command_line():
@@ -149,7 +149,7 @@ def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
         tmp_path, "--multirun", "method.samples=24,1", "method.shots=4", *small, f"hydra.sweep.dir={tmp_path}/sweep"
     )
     text = (tmp_path / "sweep" / "table.md").read_text("utf-8")
-    assert as_text(table(tmp_path / "sweep")) in said
+    assert as_text(read_table(tmp_path / "sweep")) in said
     assert code == 1
     assert "| method.samples=24 | 1 |" in text
     assert "| method.samples=1 | 0, 1 failed | failed | – |" in text

@@ -50,9 +50,15 @@ def data(records, seed=0):
 def scale(spec, mechanism):
     """Of the noise, in grid units."""
     return accountant.calibrate(
-        mechanism=mechanism, sensitivity=spec.sensitivity, times=1, shares=1, rate=1.0, redraw=False, epsilon=EPSILON,
+        mechanism=mechanism,
+        sensitivity=spec.sensitivity,
+        times=1,
+        shares=1,
+        rate=1.0,
+        redraw=False,
+        epsilon=EPSILON,
         delta=DELTA,
-    )  # fmt: skip
+    )
 
 
 def errors(way, records, features, draws, noises, *, from_plain=False):
@@ -132,9 +138,15 @@ RUNS = 12
 def outcomes(folder, vocabulary, parties):
     """Of runs over these records, dealt out: noise of all sketches' coordinates, and how often phrases were drawn."""
     method = DpKps(
-        samples=200, vocabulary=str(vocabulary), kept_terms=6, first_terms=3, features=40, mechanism="laplace",
-        length=3, ablation="no_llm",
-    )  # fmt: skip
+        samples=200,
+        vocabulary=str(vocabulary),
+        kept_terms=6,
+        first_terms=3,
+        features=40,
+        mechanism="laplace",
+        length=3,
+        ablation="no_llm",
+    )
     agreed = plan(parties, epsilon=8.0, queries=plan_of(method, task=_TASK, epsilon=8.0))
     noises, drawn = [], []
     for number in range(RUNS):
@@ -159,8 +171,10 @@ def outcomes(folder, vocabulary, parties):
         )
         state = method.step(method.start(tools), tools)
         ours.close()
-        words = [[word for row in state.candidates if row.label == label for word in row.text.split("; ")]
-                 for label in LABELS]  # fmt: skip
+        words = [
+            [word for row in state.candidates if row.label == label for word in row.text.split("; ")]
+            for label in LABELS
+        ]
         drawn.append([own.count(term) / len(own) for own in words for term in TERMS[:8]])
     return np.concatenate(noises), np.array(drawn)
 

@@ -116,7 +116,7 @@ computed from private records without noise and must not leave with the texts.</
 <section id="utility">
 <h2>Utility against real data</h2>
 <div class="groups">
-{% for groups in measured %}
+{% for groups in metric_tables %}
 {% set group = groups[0] %}
 {% set words = group.figures | selectattr("definition") | list + group.figures | selectattr("reason") | list %}
 {% set rows = group.figures | selectattr("rows") | list %}
@@ -147,7 +147,7 @@ computed from private records without noise and must not leave with the texts.</
 <p>Not measured in this run.</p>
 {% endfor %}
 </div>
-{% if measured | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
+{% if metric_tables | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
 <p class="soft">Below a figure: its 95 % interval, as the definition says.</p>
 {% endif %}
 </section>

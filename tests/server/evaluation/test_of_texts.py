@@ -6,77 +6,29 @@ import pytest
 from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Candidate
-from server.evaluation.figures import figure
+from server.evaluation.figures import Measured, figure
 from server.evaluation.of_texts import of_texts, without_records
-from server.evaluation.small_model import METRICS, Evaluation
+from server.evaluation.small_model import Evaluation
 from server.run_folder import for_json
-from simulations.private_evaluation.canaries import FORM, codes
-from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
-from tests.support.federations import ENCODER
-
-FAST = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "length": 16}
-WORDS = ("harbour", "lantern", "meadow", "copper", "violin", "thunder", "pebble", "orchard", "saddle", "window")
-
-
-def text(label, i):
-    return f"{'apple' if label == 'a' else 'berry'} {WORDS[i % 10]} by the {WORDS[(3 * i + 1) % 7]} {i}"
-
-
-def candidates(count=40):
-    return [Candidate(text=text("ab"[i % 2], i), label="ab"[i % 2], model="m", round=0) for i in range(count)]
-
-
-def records(start, count=40):
-    return [Record(text("ab"[i % 2], i + start), "ab"[i % 2]) for i in range(count)]
+from tests.support.measured_texts import FAST, assert_whole, candidates, figures, measured_parts, records
 
 
 def measured(**changes):
-    settings = {"metrics": METRICS, "language_model": FAST, "texts": 40, "shadows": 1}
-    parts = {"candidates": candidates(), "test": records(104), "private": records(208), "encoder": ENCODER} | changes
-    return MeasuredWithRecords(evaluation=Evaluation(**settings | parts.pop("settings", {})), **parts)
-
-
-def figures(group):
-    return {name: value for name, value in group.items() if isinstance(value, dict)}
+    return Measured(**measured_parts(**changes))
 
 
 def test_every_figure_has_a_value_rows_and_a_definition():
-    made = of_texts(measured()) | of_records(measured(canaries=codes(4, 0)))
-    assert list(made) == [
-        *("utility", "language", "fidelity", "diversity", "privacy"),
-        *("utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries"),
-    ]
-    for group in made.values():
-        assert group["definition"]
-        for name, each in figures(group).items():
-            if name != "of_a_kind":
-                assert np.isfinite(each["value"]), (name, each)
-                assert each["rows"] > 0
-                low, high = each.get("interval") or (each["value"], each["value"])
-                assert low <= each["value"] <= high
-    private = {name for name, group in made.items() if group.get("simulation_only")}
-    assert private == {"utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries"}
-    assert made["utility"]["accuracy"]["value"] == 1.0
-    assert made["language"]["perplexity"]["value"] > 1
-    json.dumps(for_json(made), allow_nan=False)
-
-
-def test_canaries_that_came_out_are_found_and_others_are_not():
-    known = codes(4, 0)
-    settings = {"metrics": ["canaries"], "language_model": FAST | {"epochs": 12, "length": 32}}
-    parrots = [Candidate(text=FORM.format(known[i % 2]), label="a", model="m", round=0) for i in range(40)]
-    for some, extracted in ((parrots, 1.0), (candidates(), 0.0)):
-        found = of_records(measured(candidates=some, canaries=known[:2], settings=settings))["canaries"]
-        assert found["extracted"]["value"] == extracted
-        assert (found["exposure"]["value"] > 7) is bool(extracted)
-    reason = of_records(measured(settings=settings))["canaries"]["extracted"]["reason"]
-    assert "federation.canaries" in reason
+    groups = of_texts(measured())
+    assert list(groups) == ["utility", "language", "fidelity", "diversity", "privacy"]
+    assert_whole(groups)
+    assert not any(group.get("simulation_only") for group in groups.values())
+    assert groups["utility"]["accuracy"]["value"] == 1.0
+    assert groups["language"]["perplexity"]["value"] > 1
+    json.dumps(for_json(groups), allow_nan=False)
 
 
 def test_nothing_that_was_not_chosen_is_measured():
-    chosen = measured(settings={"metrics": ["diversity"]})
-    assert list(of_texts(chosen)) == ["diversity"]
-    assert of_records(chosen) == {}
+    assert list(of_texts(measured(settings={"metrics": ["diversity"]}))) == ["diversity"]
 
 
 def test_without_real_texts_the_set_itself_is_measured():
@@ -144,15 +96,6 @@ def test_one_class_and_labels_never_seen_are_results_that_say_so():
     assert made["accuracy"]["value"] == pytest.approx(4 / 9)
     assert "all training texts have one label" in made["note"]
     assert "5 of 9 test texts have labels never learned" in made["note"]
-
-
-def test_too_few_records_for_an_attack(caplog):
-    caplog.set_level("INFO", "caucus.measures")
-    made = of_records(measured(private=records(208, 5), settings={"metrics": ["membership"]}))["membership"]
-    assert made["simulation_only"]
-    assert [made[name]["value"] for name in ("PPL", "REFER", "LIRA")] == [None] * 3
-    assert "20 records and 40 held out" in made["PPL"]["reason"]
-    assert made["PPL"]["reason"] in caplog.text
 
 
 def test_a_language_model_that_is_none_is_refused_before_the_run(tmp_path):

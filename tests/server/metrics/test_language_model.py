@@ -24,9 +24,13 @@ def checkpoints(tmp_path_factory):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(" ".join(TEXTS).replace(",", " ,").split()))]
     BertTokenizer(vocab={word: at for at, word in enumerate(words)}).save_pretrained(folder / "bert")
     config = BertConfig(
-        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=1, intermediate_size=32,
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=32,
         max_position_embeddings=24,
-    )  # fmt: skip
+    )
     BertForMaskedLM(config).save_pretrained(folder / "bert")
     signs = {"bos_token_id": 0, "eos_token_id": 0}
     GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=16, n_layer=1, n_head=1, **signs)).save_pretrained(folder / "bare")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
-from server.report import measured, plots, write_report
+from server.report import metric_groups, plots, write_report
 from server.report.facts import gather
 from server.report.votes import distributions, histogram
 from server.run_folder import for_json
@@ -41,19 +41,21 @@ def run(tmp_path):
 
 
 def test_figures_of_any_kind_are_grouped():
-    found = {group["title"]: group for group in measured.groups(METRICS)}
+    found = {group["title"]: group for group in metric_groups.groups(METRICS)}
     assert list(found) == ["in general", "utility", "utility real", "membership"]
     names = [(figure["name"], figure["value"]) for figure in found["utility"]["figures"]]
     assert names == [("accuracy", 0.5), ("perplexity", math.inf), ("of a kind: email", 2.0)]
     assert found["utility"]["note"] == "one label was never learned"
     assert [figure["private"] for figure in found["utility real"]["figures"]] == [True] * 3
     assert found["in general"]["figures"][1]["reason"] == "there is no record"
-    assert measured.by_name(METRICS)["utility real: of a kind: email"] == 0
-    assert "utility: perplexity" not in measured.by_name(METRICS)
+    assert metric_groups.by_name(METRICS)["utility real: of a kind: email"] == 0
+    assert "utility: perplexity" not in metric_groups.by_name(METRICS)
 
 
 def test_the_same_figures_of_private_records_stand_beside():
-    tables = [[group["title"] for group in table] for table in measured.side_by_side(measured.groups(METRICS))]
+    tables = [
+        [group["title"] for group in table] for table in metric_groups.side_by_side(metric_groups.groups(METRICS))
+    ]
     assert tables == [["in general"], ["utility", "utility real"], ["membership"]]
 
 
@@ -174,7 +176,7 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
         crosses = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
         assert len(crosses) == simulation
         assert ("map_private.json was not read" in page.text) != simulation
-        assert (gather(run).private == {}) != simulation
+        assert (gather(run).simulated == {}) != simulation
 
 
 def test_a_map_of_other_texts_is_not_drawn(run):

@@ -6,7 +6,7 @@ from server.federation import secagg as coordinator_side
 from simulations.benchmarks import flower_secagg, secagg
 from simulations.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
 from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
-from simulations.benchmarks.secagg import Case, Limits, groups, main
+from simulations.benchmarks.secagg import Limits, TimedRound, groups, main
 from simulations.benchmarks.timing import fastest, timed
 
 GROUP = Group(parties=10, degree=4, threshold=3)
@@ -81,19 +81,21 @@ def test_flower_s_failure_is_told():
         parties.round(20, 0)
 
 
-def case(group, length, *, mask=1.0, combine=1.0, flower=None, total=1.0):
+def timed_round(group, length, *, mask=1.0, combine=1.0, flower=None, total=1.0):
     ours = RoundCost(mask=mask, unmask=1.0, add=1.0, combine=combine)
-    return Case(group=group, length=length, gone=0, ours=ours, total=total, limit=1.0, predicted=1.0, flower=flower)
+    return TimedRound(
+        group=group, length=length, gone=0, ours=ours, total=total, limit=1.0, predicted=1.0, flower=flower
+    )
 
 
 def test_targets_are_hit_or_missed():
-    assert case(GROUP, 1000).targets() == []
-    assert [case(GROUP, 10**6, mask=mask).targets()[0][:4] for mask in (1.4, 1.6)] == ["hit ", "MISS"]
+    assert timed_round(GROUP, 1000).targets() == []
+    assert [timed_round(GROUP, 10**6, mask=mask).targets()[0][:4] for mask in (1.4, 1.6)] == ["hit ", "MISS"]
     hundred = Group(parties=100, degree=99, threshold=60)
-    assert [case(hundred, 10**5, total=total).targets()[0][:4] for total in (1.9, 2.1)] == ["hit ", "MISS"]
+    assert [timed_round(hundred, 10**5, total=total).targets()[0][:4] for total in (1.9, 2.1)] == ["hit ", "MISS"]
     fifty = Group(parties=50, degree=49, threshold=30)
     flower = FlowerCost(mask=1.0, combine=100.0)
-    found = [case(fifty, 1000, combine=combine, flower=flower).targets()[0][:4] for combine in (4.9, 5.1)]
+    found = [timed_round(fifty, 1000, combine=combine, flower=flower).targets()[0][:4] for combine in (4.9, 5.1)]
     assert found == ["hit ", "MISS"]
 
 

@@ -1,4 +1,4 @@
-"""Downstream utility: train a small classifier on one set of texts, test it on another."""
+"""Accuracy and macro-F1 of a small text classifier: trained on one set of texts, tested on another."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ DEFINITION = (
     "(L2, C = 10), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes "
     "present in the test texts, where one never predicted counts 0."
 )
-"""What the default figures mean, for reports."""
+"""Definition of the default figures, for reports."""
 
 BY_ENCODER = (
     "Logistic regression (L2, C = 10) on the encoder's vectors, by the weights of the texts where the method gives "
     "any; accuracy, and macro-F1 over the classes present in the test texts, where one never predicted counts 0."
 )
-"""What they mean where an encoder takes the place of TF-IDF."""
+"""Definition of the figures with an encoder in place of TF-IDF."""
 
 
 class TextEncoder(Protocol):
@@ -35,14 +35,14 @@ class TextEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How well a classifier does on the test texts.
+    """Performance of a classifier on the test texts.
 
     Attributes:
         accuracy: Share of test texts with the right label, 0 to 1.
         macro_f1: Mean F1 over the classes present in the test texts, 0 to 1.
-        train_records: How many texts it was trained on.
-        test_records: How many it was tested on.
-        note: Why there was nothing to fit, if there was not; the figures are then those of one constant answer.
+        train_records: Number of training texts.
+        test_records: Number of test texts.
+        note: Reason if there was nothing to fit; the figures are then those of one constant answer.
     """
 
     accuracy: float
@@ -61,15 +61,15 @@ def train_and_test(
     train_weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> Score:
-    """Fits `DEFINITION`'s pipeline and scores it; deterministic.
+    """Fit the pipeline of `DEFINITION` and score it; deterministic.
 
     Args:
         train_texts: At least one text.
-        train_labels: One a text. If all are the same, the score is that of always answering it, and its note says so.
+        train_labels: One for each text. If all are the same, that label is the constant answer, and the note says so.
         test_texts: At least one text.
-        test_labels: One a text.
-        train_weights: How much each training text counts, at least 0; None weighs them equally.
-        encoder: Take its vectors in place of TF-IDF.
+        test_labels: One for each text.
+        train_weights: Weight of each training text, at least 0; None weights all equally.
+        encoder: Its vectors replace TF-IDF.
 
     Raises:
         DataError: A set is empty, or texts and labels (or weights) differ in number.
@@ -91,21 +91,23 @@ def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 
 
 def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Mean F1 over the classes among the right answers, 0 to 1; 0 for one that is never predicted.
+    """Mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts 0.
 
-    scikit-learn's, without its checks: an interval needs hundreds of them.
+    Equal to scikit-learn's, without its checks: an interval calls it hundreds of times.
     """
     names, codes = np.unique(np.concatenate([np.asarray(predicted), np.asarray(right)]), return_inverse=True)
-    said, true = codes[: len(right)], codes[len(right) :]
-    hits, given, wanted = (np.bincount(each, minlength=len(names)) for each in (true[said == true], said, true))
-    present = wanted > 0
-    return float((2 * hits[present] / (given + wanted)[present]).mean())
+    predictions, truth = codes[: len(right)], codes[len(right) :]
+    hits, predicted_counts, true_counts = (
+        np.bincount(labels, minlength=len(names)) for labels in (truth[predictions == truth], predictions, truth)
+    )
+    present = true_counts > 0
+    return float((2 * hits[present] / (predicted_counts + true_counts)[present]).mean())
 
 
-def _check(what: str, texts: Sequence[str], one_each: Sequence[object]) -> None:
+def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
     if len(texts) == 0:
         raise DataError(what, expected="at least one text", got="none")
-    if len(texts) != len(one_each):
+    if len(texts) != len(values):
         raise DataError(what, expected="one for each text", got="another number of them")
 
 
@@ -117,7 +119,7 @@ def predict(
     train_weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> tuple[list[str], str | None]:
-    """Labels of the test texts by `DEFINITION`'s pipeline, and why there was nothing to fit, if there was not.
+    """Labels of the test texts by the pipeline of `DEFINITION`, and the reason if there was nothing to fit.
 
     Raises:
         DataError: As `train_and_test`.

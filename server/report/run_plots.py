@@ -1,4 +1,4 @@
-"""Which plots a run has."""
+"""The plots of one run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from server.report import plots
 from server.report.facts import Gathered, Places
 
 MOST_POINTS = 2000
-"""Of one source on the map; more would only cover one another."""
+"""Most points of one source on the map; more would only cover one another."""
 
 _KNOWN = {
     "weights": (
@@ -30,38 +30,38 @@ _KNOWN = {
     ),
     "tau": ("Suppression threshold τ", "Texts more similar than this to a better one were dropped."),
 }
-"""Title and note of figures that rounds have; any other number is drawn under its own name."""
+"""Title and note of known figures of a round; any other number is plotted under its own name."""
 
 _BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens", "paid", "queries", "notes"}
 _BOOKKEEPING |= {"requested", "generated", "lost", "losses", "cleaned", "metadata"}
 
 
 def of_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
-    """A plot for every figure that rounds have: known ones first, in one line or one for each model."""
+    """One plot for each figure of the rounds, known ones first, with one line or one line for each model."""
     names = [name for name in dict.fromkeys(name for entry in rounds for name in entry) if name not in _BOOKKEEPING]
-    drawn, places = [], [entry["round"] for entry in rounds]
+    drawings, places = [], [entry["round"] for entry in rounds]
     for name in sorted(names, key=lambda name: list(_KNOWN).index(name) if name in _KNOWN else len(_KNOWN)):
         title, note = _KNOWN.get(name, (name.replace("_", " "), ""))
-        drawn.append(
+        drawings.append(
             plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=_values(rounds, name))
         )
-    return [plot for plot in drawn if plot is not None]
+    return [plot for plot in drawings if plot is not None]
 
 
 def _values(rounds: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[float | None]]:
-    """By line, a value for each round; a figure that is a number in some round and a mapping in none is one line."""
-    held = [entry.get(name) for entry in rounds]
-    inner = dict.fromkeys(key for value in held if isinstance(value, Mapping) for key in value)
+    """Values by round for each line; a figure that is never a mapping has one line."""
+    values = [entry.get(name) for entry in rounds]
+    inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
-        return {name.replace("_", " "): [plots.finite(value) for value in held]}
+        return {name.replace("_", " "): [plots.finite(value) for value in values]}
     return {
-        str(key): [plots.finite(value.get(key)) if isinstance(value, Mapping) else None for value in held]
+        str(key): [plots.finite(value.get(key)) if isinstance(value, Mapping) else None for value in values]
         for key in inner
     }
 
 
 def of_texts(gathered: Gathered) -> list[plots.Plot]:
-    """The map, and how long the texts are."""
+    """The map of the texts and the histogram of their lengths."""
     words = gathered.facts["released"]["words"]
     lengths = words and plots.bars(
         "lengths",
@@ -81,8 +81,8 @@ def _map(gathered: Gathered) -> plots.Dots | None:
         "Each text by the two directions in which the embeddings of the synthetic texts differ most (principal "
         "components). Near means similar."
     )
-    if gathered.private:
-        sources["private (simulation only)"] = gathered.private
+    if gathered.simulated:
+        sources["private (simulation only)"] = gathered.simulated
         note += " Private records, drawn as crosses, are on the same axes: simulation only, without noise."
     if any(_count(places) > MOST_POINTS for places in sources.values()):
         note += f" At most {MOST_POINTS:,} of a kind are drawn, evenly taken."
@@ -100,7 +100,7 @@ def _thinned(places: Places) -> Places:
 
 
 def of_votes(votes: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
-    """The votes of the last query, in each direction."""
+    """Histograms of the votes of the last query, one for each direction."""
     last = [each for each in votes if each["round"] == votes[-1]["round"]]
     return [
         plots.bars(

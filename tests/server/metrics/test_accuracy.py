@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from common.errors import DataError
 from common.labelled_files import read_records
 from common.models.encoder import Encoder
-from server.metrics.utility import accuracy, macro_f1, train_and_test
+from server.metrics.accuracy import accuracy, macro_f1, train_and_test
 
 TRAIN = (["wet cough fever", "fever and cough", "card lost", "my card is lost"], ["lung", "lung", "bank", "bank"])
 

@@ -1,0 +1,73 @@
+"""What a simulation adds to a finished run folder: the figures and the map that need the private records.
+
+All of it is without noise, marked "simulation_only", and must not leave: `metrics.json` gets the same small model
+trained on the private records and the groups of `of_records`, `map_private.json` the places of the records.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from common.domain import Record
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from server.evaluation import projection, small_model
+from server.evaluation.small_model import Evaluation
+from server.report import write_report
+from server.run_folder import write_json
+from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
+
+log = logging.getLogger("caucus.simulation")
+
+MOST_MAPPED = 2000
+"""Records on the map at most, at even distances in their order."""
+
+
+def compare(folder: Path, measured: MeasuredWithRecords) -> None:
+    """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    metrics["real_private"] = (
+        None
+        if measured.evaluation.uses_endpoint
+        else real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
+    )
+    metrics |= of_records(measured)
+    write_json(folder / "metrics.json", metrics)
+    _map(folder, measured.private, measured.encoder)
+    write_report(folder)
+    log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
+
+
+def real_private(
+    private: Sequence[Record], test: Sequence[Record], evaluation: Evaluation, encoder: Encoder | None
+) -> dict[str, Any]:
+    """Accuracy and macro-F1 of the run's small model trained on the private records, without adaptation.
+
+    Raises:
+        ConfigError: The model would send them to an endpoint.
+    """
+    if evaluation.uses_endpoint:
+        raise ConfigError(
+            "evaluation.embedding",
+            expected="an encoder that runs here: private text is never sent anywhere",
+            got="an endpoint",
+            do="Leave it out, or choose an encoder that is computed locally",
+        )
+    plain = replace(evaluation, domain_adaptation="none", target=None)
+    return small_model.score(private, test, evaluation=plain, encoder=encoder) | {"simulation_only": True}
+
+
+def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
+    """Project private records onto the axes of the synthetic texts; nothing without such axes."""
+    fitted = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
+    if not fitted["points"]:
+        return
+    shown = projection.evenly(private, MOST_MAPPED)
+    places = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in shown]))
+    points: dict[str, list[list[float]]] = {}
+    for record, place in zip(shown, places, strict=True):
+        points.setdefault(record.label, []).append(place)
+    write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})

@@ -1,0 +1,89 @@
+import json
+from functools import partial
+
+import pytest
+
+from common.domain import Record
+from common.errors import ConfigError
+from server.app import composed
+from server.domain import Candidate
+from server.evaluation.of_texts import of_texts
+from server.evaluation.small_model import Evaluation
+from server.run_folder import for_json
+from simulations import only_private
+from simulations.private_evaluation.canaries import FORM, codes
+from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
+from tests.support.embedding_endpoint import remote_encoder
+from tests.support.federations import ENCODER
+from tests.support.measured_texts import FAST, assert_whole, candidates, measured_parts, records
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    return partial(remote_encoder, monkeypatch)
+
+
+def measured(private=None, canaries=(), **changes):
+    return MeasuredWithRecords(private=private or records(208), canaries=canaries, **measured_parts(**changes))
+
+
+def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
+    groups = of_records(measured(canaries=codes(4, 0)))
+    names = ["utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries"]
+    assert list(groups) == names
+    assert_whole(groups)
+    assert [name for name, group in groups.items() if group["simulation_only"]] == names
+    json.dumps(for_json(groups), allow_nan=False)
+
+
+def test_nothing_that_was_not_chosen_is_measured():
+    assert of_records(measured(settings={"metrics": ["diversity"]})) == {}
+
+
+def test_canaries_that_came_out_are_found_and_others_are_not():
+    known = codes(4, 0)
+    settings = {"metrics": ["canaries"], "language_model": FAST | {"epochs": 12, "length": 32}}
+    parrots = [Candidate(text=FORM.format(known[i % 2]), label="a", model="m", round=0) for i in range(40)]
+    for texts, extracted in ((parrots, 1.0), (candidates(), 0.0)):
+        group = of_records(measured(candidates=texts, canaries=known[:2], settings=settings))["canaries"]
+        assert group["extracted"]["value"] == extracted
+        assert (group["exposure"]["value"] > 7) is bool(extracted)
+    reason = of_records(measured(settings=settings))["canaries"]["extracted"]["reason"]
+    assert "federation.canaries" in reason
+
+
+def test_too_few_records_for_an_attack(caplog):
+    caplog.set_level("INFO", "caucus.measures")
+    group = of_records(measured(private=records(208, 5), settings={"metrics": ["membership"]}))["membership"]
+    assert group["simulation_only"]
+    assert [group[name]["value"] for name in ("PPL", "REFER", "LIRA")] == [None] * 3
+    assert "20 records and 40 held out" in group["PPL"]["reason"]
+    assert group["PPL"]["reason"] in caplog.text
+
+
+def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpoint):
+    encoder, sent = endpoint(lambda texts: ([[len(text), 1.0] for text in texts], 200))
+    evaluation = Evaluation(model="encoder", embedding=encoder, metrics=["utility"])
+    held_out, private = [Record("held out", "a"), Record("so is this", "b")], [Record("zyxcanary", "a")]
+    measured = MeasuredWithRecords(
+        candidates=[Candidate(text=text, label=label, model="m", round=0) for text, label in (("x", "a"), ("yy", "b"))],
+        test=held_out,
+        evaluation=evaluation,
+        encoder=ENCODER,
+        private=private,
+    )
+    assert of_texts(measured)["utility"]["accuracy"]["value"] is not None
+    assert sent
+    group = of_records(measured)["utility_real"]
+    assert group["value"] is None
+    assert "private text is never sent anywhere" in group["reason"]
+    assert "zyxcanary" not in str(sent)
+
+
+def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a word")
+    chosen = ["+embedding@evaluation.embedding=openai_compatible", "task.public_notes=60"]
+    private = [Record("zyxcanary", "a"), Record("b", "b")]
+    with pytest.raises(ConfigError, match=r"evaluation\.embedding; expected an encoder that runs here"):
+        only_private.score(composed([*chosen, "evaluation.model=encoder"]), private, private)
+    assert only_private.score(composed(chosen), private, private)["records"] == 2  # TF-IDF asks no encoder
