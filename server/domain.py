@@ -68,7 +68,7 @@ class PrivacyTarget:
         delta: A public constant.
         unit: "sample" or "user": whose presence is hidden.
         max_records: m, records of one unit that count.
-        calibration: "tight" or "paper"; see `common.plan.calibration`.
+        calibration: "tight" or "paper"; see `server.planning.calibration`.
     """
 
     epsilon: float = math.inf

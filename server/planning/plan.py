@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import validate
-from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.secagg.graph import parameters as graph_parameters
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
 from server.method import Method
+from server.planning.calibration import calibrate
 
 log = logging.getLogger("caucus.planning")
 

@@ -20,7 +20,6 @@ from common import rng
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
@@ -28,6 +27,7 @@ from common.queries import closed_set
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
+from server.planning.calibration import calibrate
 from simulations.local_grid import LocalGrid
 
 DELTA = 1e-5

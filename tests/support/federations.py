@@ -12,7 +12,6 @@ from client.service import PartyService
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
-from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import make_query
@@ -28,6 +27,7 @@ from common.secagg.identity import Identity, Roster
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
+from server.planning.calibration import calibrate
 from simulations.local_grid import LocalGrid
 
 LABELS = ("a", "b")

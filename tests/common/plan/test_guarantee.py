@@ -4,7 +4,6 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
-from common.plan.calibration import calibrate
 from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -12,6 +11,7 @@ from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.votes import VotesSpec
+from server.planning.calibration import calibrate
 
 SMALL = VotesSpec(top=5)
 VOTES = PlannedQuery(name="votes", spec=SMALL, times=4)

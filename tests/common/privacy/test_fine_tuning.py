@@ -8,13 +8,13 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from common.errors import ConfigError
-from common.plan.calibration import calibrate
 from common.plan.guarantee import epsilon_released, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.sensitivity import Sensitivity
 from common.queries.texts import MOST_TRAINABLE, FineTunedSpec
+from server.planning.calibration import calibrate
 
 DELTA = 1e-5
 INFINITE = math.inf

@@ -5,12 +5,12 @@ import math
 import pytest
 
 from common.errors import ConfigError
-from common.plan.calibration import calibrate
 from common.plan.guarantee import epsilon_pure, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec, VocabularySpec
 from common.queries.sketch import SketchSpec
+from server.planning.calibration import calibrate
 
 COUNTS = VocabularySpec(first=10)
 SKETCH = SketchSpec(labels=2, features=50, paired=False, grid=16)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError, ProviderError
-from common.plan.calibration import calibrate
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
@@ -13,6 +12,7 @@ from common.queries.length_range import LengthRangeSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES, Dpga
+from server.planning.calibration import calibrate
 from tests.support.method_contract import TASK, World, plan_of, run, steps
 
 

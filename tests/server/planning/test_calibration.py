@@ -4,8 +4,6 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
-from common.plan import calibration as budget
-from common.plan.calibration import calibrate
 from common.plan.guarantee import verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -16,6 +14,8 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
+from server.planning import calibration as budget
+from server.planning.calibration import calibrate
 from tests.support.federations import plan
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
