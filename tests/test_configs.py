@@ -18,6 +18,7 @@ from server.app import SETTINGS, Parts, composed
 from server.methods.wasp import Wasp
 from simulations.parties import party_settings
 from simulations.sweep import in_row
+from tests.support.method_contract import plan_of
 
 ROOT = Path(configs.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if path.parent.name != "deployment")
@@ -87,7 +88,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
         if chosen_row.method.name == "only_private":
             continue
         method = instantiate(chosen_row.method, _convert_="all")
-        queries = method.plan(instantiate(chosen_row.task).task(), chosen_row.privacy.max_records)
+        queries = plan_of(method, chosen_row.privacy.max_records, task=instantiate(chosen_row.task).task())
         instantiate(chosen_row.evaluation, _convert_="all")
         assert bool(queries) == (method.name != "fusegen" and "Only LLM" not in name)
         if path.stem.startswith("wasp"):

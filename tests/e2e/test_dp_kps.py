@@ -53,11 +53,11 @@ def test_a_whole_run(settings, sketches, parties, vocabulary, tmp_path):
     assert privacy["spent"]["queries_asked"] == 1 + sketches
     if "mechanism=laplace" in settings:
         assert privacy["pure_epsilon"] == pytest.approx(4.0, rel=1e-6)
-        assert "It is pure: the same holds with ε = 4 and no δ" in privacy["statement"]
+        assert "The guarantee is pure: it also holds with ε = 4 and no δ" in privacy["statement"]
     else:
         assert privacy["spent"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
         assert privacy["pure_epsilon"] is None
-        assert "It is pure" not in privacy["statement"]
+        assert "The guarantee is pure" not in privacy["statement"]
 
 
 def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, tmp_path):

@@ -47,11 +47,11 @@ def test_a_whole_run(candidates, name, summed, parties, tmp_path):
         assert (
             "The released texts have no end-to-end guarantee (ε is infinite): abstracted seeds" in privacy["statement"]
         )
-        assert "It is pure" not in privacy["statement"]
+        assert "The guarantee is pure" not in privacy["statement"]
     else:
         assert privacy["spent"]["epsilon"] == pytest.approx(4.0, rel=1e-3)
         assert privacy["pure_epsilon"] == pytest.approx(4.0, rel=1e-6)
-        assert "It is pure: the same holds with ε = 4 and no δ" in privacy["statement"]
+        assert "The guarantee is pure: it also holds with ε = 4 and no δ" in privacy["statement"]
     assert read(run, "run.json")["status"] == "complete"
 
 

@@ -135,7 +135,7 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     assert facts["statement"].startswith("The released texts have no end-to-end guarantee (ε is infinite): one ")
     assert facts["unproven"] == ["one"]
     assert facts["proven_epsilon"] == pytest.approx(2.0, rel=1e-3)
-    assert "What holds beside it: votes" in facts["statement"]
+    assert "What is still guaranteed: votes" in facts["statement"]
     choice, told = facts["queries"][0]["choice"], facts["queries"][1]
     assert choice["claimed_epsilon"] == pytest.approx(2.0)
     assert choice["epsilon_among_public_candidates"] < 2

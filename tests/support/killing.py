@@ -43,7 +43,7 @@ POINTS = (
     "server.federation.ask.Federation.close",
     "server.evaluation.small_model.metrics",
     "server.run.write_report",
-    "simulations.run._compare_with_real",
+    "simulations.run._compare",
 )
 
 

@@ -87,7 +87,7 @@ class World:
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
         query = closed_set.make_query(planned.spec, arrays)
-        query.check(labels=len(TASK.labels), dimensions=embed(["any"]).shape[1])
+        query.check(labels=len(TASK.labels), dimensions=self.embed(["any"]).shape[1])
         self.asked.append((name, nth, query))
         given = self.answers(name, nth, query)
         if given is not None:
