@@ -199,7 +199,7 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, each: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """(rows, each) positions drawn in proportion to the positive weights of each row, and how many of them uniformly."""
+    """(rows, each) positions drawn in proportion to the positive weights of each row, and how many uniformly."""
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0
     sums[empty] = np.arange(1, weights.shape[1] + 1)
