@@ -1,8 +1,8 @@
-"""Vectors on disk: no text is embedded twice by the same encoder.
+"""Cache of vectors on disk: no text is embedded twice by the same encoder.
 
-Meant for the coordinator's candidates, which are synthetic. At a party the file holds vectors of private records, from
-which much of a text can be guessed: none is kept there unless the party's own configuration names a file, which only
-its owner can read and which needs the same care as the records. Never share one file between the two.
+The cache is meant for the coordinator's candidates, which are synthetic. At a party the file has vectors of private
+records, from which much of a text can be guessed: nothing is cached there unless the party's own configuration names a
+file, which only its owner can read and which needs the same care as the records. Never share one file between the two.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 
-_WAIT_S = 60.0  # for another process to finish its write
-_AT_ONCE = 500
+_WAIT_S = 60.0  # time for another process to finish its write
+_KEYS_PER_QUERY = 500
 _SCHEMA = """
 create table if not exists width (dimensions integer primary key);
 create table if not exists vectors (key blob primary key, vector blob not null) without rowid;
@@ -26,17 +26,17 @@ create table if not exists vectors (key blob primary key, vector blob not null) 
 
 
 class Remembered(Encoder):
-    """An encoder that asks the one inside only for texts whose vectors are not in its file.
+    """An encoder that calls the encoder inside only for texts whose vectors are not in its file.
 
-    Vectors come back to the last bit as they were stored. Those of a transformer move by about 1e-6 with the batch that
-    they were computed in, so whoever needs them alone (a party) keeps a file of its own.
+    Cached vectors are bit-identical to the stored ones. The vectors of a transformer vary by about 1e-6 with the batch
+    they were computed in, so a party, which needs the vectors of its records alone, uses a separate file.
 
     Args:
-        encoder: The encoder to ask.
-        path: The SQLite file; made at once, readable by its owner alone.
+        encoder: The encoder inside.
+        path: The SQLite file; created at once, readable by its owner alone.
 
     Raises:
-        ConfigError: The file holds vectors of another width, or is no such file.
+        ConfigError: The file has vectors of another width, or is not a readable cache.
     """
 
     def __init__(self, encoder: Encoder, path: str | Path) -> None:
@@ -48,12 +48,15 @@ class Remembered(Encoder):
         with self._database() as database:
             database.executescript(_SCHEMA)
             database.execute("insert into width select ? where not exists (select * from width)", (encoder.dimensions,))
-            ((held,),) = database.execute("select dimensions from width").fetchall()
-        if held != encoder.dimensions:
+            ((cached_dimensions,),) = database.execute("select dimensions from width").fetchall()
+        if cached_dimensions != encoder.dimensions:
             raise ConfigError(
-                "cache of vectors", expected=f"vectors of {encoder.dimensions} dimensions", got=f"some of {held}",
-                where=self._path, do="Choose another file for this encoder, or the encoder that the file was made with",
-            )  # fmt: skip
+                "cache of vectors",
+                expected=f"vectors of {encoder.dimensions} dimensions",
+                got=f"some of {cached_dimensions}",
+                where=self._path,
+                do="Choose another file for this encoder, or the encoder that the file was made with",
+            )
 
     @property
     def dimensions(self) -> int:
@@ -73,25 +76,25 @@ class Remembered(Encoder):
         """See `Encoder.encode`. Equal texts of one call are embedded once."""
         keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
         with self._database() as database:
-            known = self._read(database, list(set(keys)))
-            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+            cached = self._read(database, list(set(keys)))
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}
             fresh = dict(zip(missing, self._inside.encode(list(missing.values())), strict=True))
             rows = [(key, vector.tobytes()) for key, vector in fresh.items()]
             database.execute("begin")
             database.executemany("insert or ignore into vectors values (?, ?)", rows)
             database.execute("commit")
-        found = known | fresh
-        return np.array([found[key] for key in keys], np.float32).reshape(len(keys), self.dimensions)
+        vectors = cached | fresh
+        return np.array([vectors[key] for key in keys], np.float32).reshape(len(keys), self.dimensions)
 
     def _read(self, database: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        found = {}
-        for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            rows = database.execute(f"select key, vector from vectors where key in ({marks})", some)  # noqa: S608 marks
+        vectors = {}
+        for start in range(0, len(keys), _KEYS_PER_QUERY):
+            batch = keys[start : start + _KEYS_PER_QUERY]
+            marks = ",".join("?" * len(batch))
+            rows = database.execute(f"select key, vector from vectors where key in ({marks})", batch)  # noqa: S608 marks
             for key, vector in rows:
-                found[key] = np.frombuffer(vector, np.float32)
-        return found
+                vectors[key] = np.frombuffer(vector, np.float32)
+        return vectors
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -100,9 +103,12 @@ class Remembered(Encoder):
                 yield database
         except sqlite3.Error as error:
             raise ConfigError(
-                "cache of vectors", expected="a file that can be read and written", got=type(error).__name__,
-                where=self._path, do="Free the disk, or move the file away and start a new one",
-            ) from error  # fmt: skip
+                "cache of vectors",
+                expected="a file that can be read and written",
+                got=type(error).__name__,
+                where=self._path,
+                do="Free the disk, or move the file away and start a new one",
+            ) from error
 
 
 def _bytes(text: str) -> bytes:

@@ -1,9 +1,9 @@
 """Accuracy of a classifier on the parties' own records, by two noised counts.
 
 After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
-the parties, each of which counts on how many of its records it is right
+the parties, each of which counts its records that the classifier labels right
 (`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is part of the plan and
-costs its share of epsilon, which the method's queries then lack; with public test texts it is unnecessary.
+its share of epsilon is taken from the method's queries; with public test texts it is unnecessary.
 """
 
 import math
@@ -26,7 +26,7 @@ DEFINITION = (
     "Logistic regression (L2, C = 10) over the encoder's vectors of the synthetic texts; of all parties' records it is "
     "right on a noised number of a noised number. The interval is of the noise alone (95 %, delta method)."
 )
-"""What the figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 _NEVER = -1e6
 """Intercept of a label without texts: the lowest value that the query allows."""
@@ -80,7 +80,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
 def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
     """Group of `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy from them."""
     (query,) = (query for query in plan.queries if query.name == NAME)
-    # The scale b is that of U shares; every survivor has added one share.
+    # The scale b belongs to U shares; every survivor has added one share.
     sigma = math.sqrt(2 * answered.survivors / plan.shares(query)) * query.scale
     right, records = (float(value) for value in answered.values)
     return {

@@ -34,8 +34,8 @@ class Measured:
     Attributes:
         candidates: The synthetic texts.
         test: Real texts that are no party's records.
-        evaluation: The small model, and the sizes of others.
-        encoder: The agreed one.
+        evaluation: Settings of the small model and of all other figures.
+        encoder: The agreed encoder.
         experiment_seed: Seed of all sampling.
         embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
     """

@@ -1,7 +1,7 @@
 """Embeddings from an endpoint with OpenAI's protocol: for figures on texts that may be sent there, never for votes.
 
-Votes need the same encoder at every party, and a private text is sent nowhere, so no party runs this: it is no
-`Encoder`, has no digest that a plan could name, and a party refuses it. It serves the models of the evaluation
+Votes need the same encoder at every party, and private text is never sent anywhere, so no party runs this class: it is
+not an `Encoder`, has no digest that a plan could name, and a party refuses it. It serves the models of the evaluation
 (`evaluation.embedding`), which see synthetic and held-out texts; both then leave this machine.
 """
 

@@ -9,12 +9,12 @@
 2. Share. Collect the ciphertexts that each party made for each neighbour (U2 of U1); hand each receiver its own, and
    the list of U2, with the first round's query. The shares stay sealed, and this side stores none of them.
 3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3); a later vector is refused, and
-   would be useless: its self-mask stays on. A party that missed one round can take part in the next.
+   would be useless: its self-mask is never removed. A party that missed one round can take part in the next.
 4. Agree. In malicious mode collect the survivors' signatures over U2 and U3 and hand out enough of them; in semi-honest
    mode there is nothing to collect and no exchange.
 5. Unmask. From shares of t of its holders recover each survivor's self-mask seed and each dropped party's mask key
-   (dropped: in U2, not in U3). Take each survivor's PRG(b), and each mask between a survivor and a dropped neighbour,
-   off the total: what is left is Σ x over U3 modulo 2^64, read as signed.
+   (dropped: in U2, not in U3). Subtract each survivor's PRG(b), and each mask between a survivor and a dropped
+   neighbour, from the total: the result is Σ x over U3 modulo 2^64, read as signed.
 
 A party may drop at any step. Too few left for the threshold, the planned noise or the signatures is a DropoutError;
 nothing ever returns the sum of fewer parties. Damaged shares cannot make a wrong sum: recovered seeds carry a checksum
@@ -24,7 +24,7 @@ This side learns who took part, who dropped when, and Σ x over the survivors. I
 serve the coordinator itself, to name and exclude offenders; the checks that protect a party are in the party's code.
 
 A transition that raises leaves its state unchanged, so that the coordinator can exclude the offender and try again; one
-that succeeds spends it. After a restart the coordinator sets up the remaining rounds anew, with the next attempt.
+that succeeds spends it. After a restart the coordinator sets up the remaining rounds again, with the next attempt.
 """
 
 from collections import defaultdict
@@ -64,8 +64,8 @@ def collect_adverts(
     """Step 1: the keys of the parties that answered.
 
     Args:
-        setup: As every party makes it for itself.
-        adverts: Party to its keys.
+        setup: The same set-up that every party derives for itself.
+        adverts: Keys by party.
         roster: The parties' identities; None in semi-honest mode.
 
     Returns:
@@ -87,26 +87,26 @@ def collect_adverts(
 class Sharing:
     """After step 1: waits for the sealed shares of the parties that advertised."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_state",)
 
     def __init__(self, common: "_Common") -> None:
-        self._held = Once(common, step="share")
+        self._state = Once(common, step="share")
 
     def collect(self, shares: Mapping[PartyId, SealedShares]) -> tuple["Ready", dict[PartyId, dict[PartyId, bytes]]]:
         """Step 2: sort the ciphertexts by receiver.
 
         Args:
-            shares: Sender to receiver to ciphertext.
+            shares: Ciphertexts by sender and receiver.
 
         Returns:
-            The next state; and receiver to sender to ciphertext, among the parties that shared.
+            The next state; and the ciphertexts by receiver and sender, among the parties that shared.
 
         Raises:
             MembershipError: If a sender did not advertise, or its receivers are not just its neighbours.
-            SealError: If it sent what cannot be a ciphertext.
-            DropoutError: If too few shared, in all or around one of them.
+            SealError: If a sender sent something that cannot be a ciphertext.
+            DropoutError: If too few parties shared, overall or among the neighbours of one of them.
         """
-        common = self._held.get()
+        common = self._state.get()
         setup, graph = common.setup, common.graph
         check_members("share", shares, graph)
         for sender, sealed in shares.items():
@@ -118,7 +118,7 @@ class Sharing:
         for party in sharers:
             check_enough(f"party {party}, share, neighbours", len(graph[party] & sharers) + 1, setup.threshold)
 
-        self._held.take()
+        self._state.take()
         inboxes = {
             receiver: {sender: shares[sender][receiver] for sender in sorted(graph[receiver] & sharers)}
             for receiver in sorted(sharers)
@@ -166,34 +166,34 @@ class Ready:
 
 
 class Masking:
-    """A round has begun: masked vectors are added as they arrive, so that one vector's memory serves any number."""
+    """A round has begun: masked vectors are added as they arrive, in the memory of one vector."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_state",)
 
-    def __init__(self, held: "_Total") -> None:
-        self._held = Once(held, step="mask")
+    def __init__(self, total: "_Total") -> None:
+        self._state = Once(total, step="mask")
 
     def add(self, party: PartyId, vector: NDArray[np.uint64]) -> None:
         """Step 3: one party's masked vector, (length,) uint64.
 
         Raises:
             MembershipError: If the party never shared.
-            ReplayError: If it was counted already, or comes after the close.
-            ProtocolError: If the vector has another shape or type. The total is then as it was.
+            ReplayError: If it was counted already, or arrives after the close.
+            ProtocolError: If the vector has another shape or type. The total is unchanged.
         """
-        held = self._held.get()
-        check_members("mask", {party}, held.publics)
+        total = self._state.get()
+        check_members("mask", {party}, total.publics)
         where = f"party {party}, mask"
-        if party in held.survivors:
+        if party in total.survivors:
             raise ReplayError("masked vector", expected="one", got="a second one", where=where)
-        if not isinstance(vector, np.ndarray) or vector.dtype != np.uint64 or vector.shape != held.words.shape:
+        if not isinstance(vector, np.ndarray) or vector.dtype != np.uint64 or vector.shape != total.words.shape:
             got = (vector.dtype, vector.shape) if isinstance(vector, np.ndarray) else type(vector).__name__
-            raise ProtocolError("masked vector", expected=f"uint64 of {held.words.shape}", got=got, where=where)
-        ring.add_into(held.words, vector)
-        held.survivors.add(party)
+            raise ProtocolError("masked vector", expected=f"uint64 of {total.words.shape}", got=got, where=where)
+        ring.add_into(total.words, vector)
+        total.survivors.add(party)
 
     def close(self) -> tuple["Agreeing", frozenset[PartyId]]:
-        """End of step 3: who survived.
+        """End of step 3: fix the survivors.
 
         Returns:
             The next state; and the survivors, to be sent to each of them.
@@ -201,55 +201,55 @@ class Masking:
         Raises:
             DropoutError: If too few vectors arrived. More can still be added.
         """
-        held = self._held.get()
-        check_enough("mask", len(held.survivors), held.common.setup.quorum)
-        self._held.take()
-        return Agreeing(held), frozenset(held.survivors)
+        total = self._state.get()
+        check_enough("mask", len(total.survivors), total.common.setup.quorum)
+        self._state.take()
+        return Agreeing(total), frozenset(total.survivors)
 
 
 class Agreeing:
     """After step 3: the survivors are known to the coordinator."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_state",)
 
-    def __init__(self, held: "_Total") -> None:
-        self._held = Once(held, step="agree")
+    def __init__(self, total: "_Total") -> None:
+        self._state = Once(total, step="agree")
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
         """Step 4: the signatures over the survivors that a party requires.
 
         Args:
-            signatures: Survivor to its signature; empty in semi-honest mode.
+            signatures: Signatures by survivor; empty in semi-honest mode.
 
         Returns:
             The next state; and the signatures to be sent to each survivor.
 
         Raises:
             MembershipError: If a signer did not survive.
-            SignatureError: If a signature does not hold.
+            SignatureError: If a signature is invalid.
             DropoutError: If too few signed.
         """
-        held = self._held.get()
-        setup = held.common.setup
-        statement = survivors_statement(held.asked, held.publics.keys(), held.survivors)
-        check_signatures(setup, held.common.roster, statement, held.survivors, signatures)
-        self._held.take()
-        return Unmasking(held), dict(sorted(signatures.items())[: setup.signers])
+        total = self._state.get()
+        setup = total.common.setup
+        statement = survivors_statement(total.asked, total.publics.keys(), total.survivors)
+        check_signatures(setup, total.common.roster, statement, total.survivors, signatures)
+        self._state.take()
+        return Unmasking(total), dict(sorted(signatures.items())[: setup.signers])
 
 
 class Unmasking:
     """After step 4: the total is complete and still masked."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_state",)
 
-    def __init__(self, held: "_Total") -> None:
-        self._held = Once(held, step="unmask")
+    def __init__(self, total: "_Total") -> None:
+        self._state = Once(total, step="unmask")
 
     def combine(self, shares: Mapping[PartyId, UnmaskShares]) -> NDArray[np.int64]:
         """Step 5: remove the masks.
 
         Args:
-            shares: Survivor to the shares that it revealed.
+            shares: Revealed shares by survivor.
 
         Returns:
             (length,) int64, the exact sum of the survivors' vectors.
@@ -260,29 +260,29 @@ class Unmasking:
             PublicKeyError: If a recovered mask key is not the advertised one.
             DropoutError: If fewer than threshold of a party's holders answered.
         """
-        held = self._held.get()
-        graph, survivors = held.common.graph, frozenset(held.survivors)
-        dropped = held.publics.keys() - survivors
+        total = self._state.get()
+        graph, survivors = total.common.graph, frozenset(total.survivors)
+        dropped = total.publics.keys() - survivors
         check_members("unmask", shares, survivors)
-        for party, given in shares.items():
+        for party, party_shares in shares.items():
             where = f"party {party}, unmask"
             owners = graph[party] | {party}
-            check_exactly(f"{where}, seeds of survivors", given.self_seeds, owners & survivors)
-            check_exactly(f"{where}, mask keys of the dropped", given.mask_keys, owners & dropped)
-            shamir.check_shares([*given.self_seeds.values(), *given.mask_keys.values()], where=where)
-        seeds = _recover(held, {party: given.self_seeds for party, given in shares.items()}, survivors)
-        keys = _recover(held, {party: given.mask_keys for party, given in shares.items()}, dropped)
+            check_exactly(f"{where}, seeds of survivors", party_shares.self_seeds, owners & survivors)
+            check_exactly(f"{where}, mask keys of the dropped", party_shares.mask_keys, owners & dropped)
+            shamir.check_shares([*party_shares.self_seeds.values(), *party_shares.mask_keys.values()], where=where)
+        seeds = _recover(total, {party: party_shares.self_seeds for party, party_shares in shares.items()}, survivors)
+        keys = _recover(total, {party: party_shares.mask_keys for party, party_shares in shares.items()}, dropped)
         pairs = {party: KeyPair(secret) for party, secret in keys.items()}
         for party, pair in pairs.items():
-            if pair.public != held.publics[party]:
+            if pair.public != total.publics[party]:
                 raise PublicKeyError(
                     "mask key", expected="the advertised one", got="another", where=f"party {party}, unmask"
                 )
 
-        self._held.take()
-        add_masks(held.words, ((seed.reveal(), -1) for seed in seeds.values()))
-        add_masks(held.words, _left_over(held, pairs))
-        return ring.decode(held.words)
+        self._state.take()
+        add_masks(total.words, ((seed.reveal(), -1) for seed in seeds.values()))
+        add_masks(total.words, _uncancelled_masks(total, pairs))
+        return ring.decode(total.words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -298,7 +298,7 @@ class _Common:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Total:
-    """One round: the mask keys of U2, the sum so far, and who is in it."""
+    """One round: the mask keys of U2, the sum so far, and the parties in it."""
 
     common: _Common
     binding: bytes
@@ -308,29 +308,29 @@ class _Total:
     survivors: set[PartyId] = field(default_factory=set)
 
 
-def _left_over(held: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
+def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
     """Key and sign of each mask that a dropped party would have added; it cancels the mask of its surviving peer."""
     for party, pair in pairs.items():
-        for peer in held.common.graph[party] & held.survivors:
-            key = mask_key(pair, held.publics[peer], held.asked, party, peer)
+        for peer in total.common.graph[party] & total.survivors:
+            key = mask_key(pair, total.publics[peer], total.asked, party, peer)
             yield key.reveal(), sign_of_mask(party, peer)
 
 
 def _recover(
-    held: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
+    total: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Owner to its secret, recovered from its holders' shares (holder to owner to share)."""
-    threshold = held.common.setup.threshold
-    # Owners whose shares lie with the same parties have one Lagrange basis: on the full graph, all of them.
+    """Secrets by owner, recovered from the shares of its holders (`shares` is by holder and owner)."""
+    threshold = total.common.setup.threshold
+    # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
     groups: defaultdict[tuple[PartyId, ...], dict[str, dict[int, bytes]]] = defaultdict(dict)
     names = {f"party {owner}, unmask": owner for owner in sorted(owners)}
     for name, owner in names.items():
-        holders = sorted((held.common.graph[owner] | {owner}) & shares.keys())
+        holders = sorted((total.common.graph[owner] | {owner}) & shares.keys())
         check_enough(f"{name}, holders of its shares", len(holders), threshold)
-        used = tuple(holders[:threshold])
-        groups[used][name] = {point_of(holder): shares[holder][owner] for holder in used}
+        quorum = tuple(holders[:threshold])
+        groups[quorum][name] = {point_of(holder): shares[holder][owner] for holder in quorum}
     return {
         names[name]: Secret(secret)
         for group in groups.values()
-        for name, secret in shamir.combine_many(group, threshold, label=held.binding).items()
+        for name, secret in shamir.combine_many(group, threshold, label=total.binding).items()
     }

@@ -1,1 +1,1 @@
-"""Pure measures of texts, vectors and predictions: arrays in, numbers out; `accuracy.py` scores a classifier."""
+"""Pure functions from texts, vectors or predictions to figures; `accuracy.py` trains and scores a classifier."""

@@ -1,6 +1,6 @@
-"""Deep CORAL: a classifier that learns from labelled texts and is pulled toward unlabelled ones of the kind it is for.
+"""Deep CORAL: unsupervised domain adaptation of a classifier, from labelled source texts to unlabelled target texts.
 
-Synthetic texts and a recipient's own differ in style. Deep CORAL (Sun and Saenko 2016; DP-KPS, section B.1.2) adds to
+Synthetic texts and a recipient's texts differ in style. Deep CORAL (Sun and Saenko 2016; DP-KPS, section B.1.2) adds to
 the classification loss on source texts
 
     lambda ||cov(source outputs) - cov(target outputs)||_F^2 / (4 d^2),
@@ -26,7 +26,7 @@ DEFINITION = (
     "more), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes present in "
     "the test texts, where one never predicted counts 0."
 )
-"""What a network's figures mean, for reports."""
+"""Definition of a network's figures, for reports."""
 
 _HIDDEN = (256, 64)
 _BATCH = 64
@@ -50,17 +50,17 @@ def train_and_predict(
     epochs: int = 50,
     experiment_seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Fit on the CPU and predict; the same numbers for the same arguments on one machine.
+    """Fit on the CPU and predict; deterministic on one machine.
 
     Args:
-        vectors: (n, dim) of the source texts, n at least 2.
+        vectors: (n, dim), source texts, n at least 2.
         labels: (n,) from 0.
-        test: (m, dim).
-        target: (t, dim) of unlabelled texts, t at least 2, to adapt to; None trains without.
-        weight: lambda. Both losses should be of one order at the end (Sun and Saenko, section 4.1).
-        weights: (n,) how much each source text counts; None weighs them equally.
-        epochs: Over the source texts.
-        experiment_seed: Of first weights and batches.
+        test: (m, dim), test texts.
+        target: (t, dim), unlabelled target texts, t at least 2; None trains without adaptation.
+        weight: lambda. Both losses should end at the same order of magnitude (Sun and Saenko, section 4.1).
+        weights: (n,) weight of each source text; None weighs all equally.
+        epochs: Number of passes over the source texts.
+        experiment_seed: Seed of the initial weights and the batches.
 
     Returns:
         (m,) predicted labels.
@@ -77,15 +77,15 @@ def train_and_predict(
     network = _network(vectors.shape[1], int(labels.max()) + 1, generator)
     optimizer = torch.optim.Adam(network.parameters(), lr=_RATE)
     x, y = torch.from_numpy(vectors), torch.from_numpy(labels.astype(np.int64))
-    each = torch.ones(len(x)) if weights is None else torch.from_numpy(weights.astype(np.float32))
-    wanted = _batches(len(target), generator) if target is not None else None
-    other = torch.from_numpy(target) if target is not None else None
+    text_weights = torch.ones(len(x)) if weights is None else torch.from_numpy(weights.astype(np.float32))
+    target_batches = _batches(len(target), generator) if target is not None else None
+    targets = torch.from_numpy(target) if target is not None else None
     steps = epochs * max(1, len(x) // _BATCH)
     for _, at in zip(range(steps), _batches(len(x), generator), strict=False):
         outputs = network(x[at])
-        loss = (each[at] * nn.functional.cross_entropy(outputs, y[at], reduction="none")).mean()
-        if wanted is not None and other is not None:
-            loss = loss + weight * coral(outputs, network(other[next(wanted)]))
+        loss = (text_weights[at] * nn.functional.cross_entropy(outputs, y[at], reduction="none")).mean()
+        if target_batches is not None and targets is not None:
+            loss = loss + weight * coral(outputs, network(targets[next(target_batches)]))
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -95,7 +95,7 @@ def train_and_predict(
 
 
 def _covariance(outputs: Tensor) -> Tensor:
-    """(d, d), unbiased: divided by n - 1, as in the paper."""
+    """(d, d) covariance, unbiased: divided by n - 1, as in the paper."""
     centred = outputs - outputs.mean(dim=0)
     return centred.T @ centred / (len(outputs) - 1)
 
@@ -113,7 +113,7 @@ def _network(dim: int, labels: int, generator: torch.Generator) -> nn.Sequential
 
 
 def _batches(count: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Positions, all of them once before any again, in batches of at least two: a covariance needs them."""
+    """Endless epochs of shuffled positions, in batches of at least two, which a covariance needs."""
     pieces = max(1, count // _BATCH)
     while True:
         yield from torch.randperm(count, generator=generator).tensor_split(pieces)

@@ -1,9 +1,9 @@
 """Two sets of vectors as histograms over clusters: MAUVE, Kullback-Leibler divergence, total variation.
 
-All vectors together are scaled to norm 1, projected onto the principal components that hold 90 % of their variance and
-clustered by k-means; a set's histogram is the share of its vectors in each cluster. MAUVE is the area under the curve
-of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and total variation are of the very
-same histograms, as in Aug-PE's program, which puts 1e-8 where a share is 0.
+All vectors together are scaled to norm 1, projected onto the principal components that explain 90 % of their variance
+and clustered by k-means; a set's histogram is the share of its vectors in each cluster. MAUVE is the area under the
+curve of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and total variation use the same
+histograms, as in Aug-PE's program, which replaces a share of 0 by 1e-8.
 """
 
 import logging
@@ -21,18 +21,18 @@ DEFINITION = (
     "MAUVE with scaling 5 (Pillutla et al. 2021; one run of k-means, at most 50 iterations); KL of the synthetic from "
     "the real histogram in nats, after adding half a vector to each cluster; total variation, half the L1 distance."
 )
-"""What the figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergences:
-    """How far apart two histograms are.
+    """Divergences of two histograms.
 
     Attributes:
-        mauve: 0 to 1, 1 for equal ones.
+        mauve: MAUVE, 0 to 1, 1 for equal histograms.
         kl: KL(synthetic || real) in nats, smoothed, at least 0.
-        total_variation: 0 to 1, 0 for equal ones.
-        clusters: Of the histograms.
+        total_variation: Total variation distance, 0 to 1, 0 for equal histograms.
+        clusters: Number of clusters.
     """
 
     mauve: float
@@ -42,7 +42,7 @@ class Divergences:
 
 
 def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, seed: int = 0) -> Divergences:
-    """All three, of (n, d) and (m, d) vectors, n and m at least 20, so that there are two clusters.
+    """MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m at least 20, for two clusters.
 
     Raises:
         DataError: Shapes do not fit, there are too few rows, a value is not finite, or all vectors are the same.
@@ -52,7 +52,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     # mauve-text's principal components divide by the variance.
     if not np.ptp(np.concatenate([synthetic, real]), axis=0).any():
         raise DataError("vectors for MAUVE", expected="different ones", got="one and the same")
-    # On its way in faiss tells, with errors, which builds of it are not for this machine.
+    # On import faiss logs an error for each of its builds that this machine does not support.
     logging.getLogger("faiss.loader").setLevel(logging.WARNING)
     try:
         from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
@@ -65,17 +65,17 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
         ) from error
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
-    found = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)
-    smooth_p, smooth_q = (_smoothed(shares, len(rows)) for shares, rows in ((found.p_hist, p), (found.q_hist, q)))
+    result = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)
+    smooth_p, smooth_q = (_smoothed(shares, len(rows)) for shares, rows in ((result.p_hist, p), (result.q_hist, q)))
     return Divergences(
-        mauve=float(found.mauve),
+        mauve=float(result.mauve),
         kl=float((smooth_p * np.log(smooth_p / smooth_q)).sum()),
-        total_variation=float(np.abs(found.p_hist - found.q_hist).sum() / 2),
-        clusters=len(found.p_hist),
+        total_variation=float(np.abs(result.p_hist - result.q_hist).sum() / 2),
+        clusters=len(result.p_hist),
     )
 
 
 def _smoothed(shares: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Shares after half a vector more in each cluster (Krichevsky and Trofimov), none 0."""
+    """Positive shares: half a vector is added to each cluster (Krichevsky and Trofimov)."""
     counts = shares * rows + 0.5
     return np.asarray(counts / counts.sum())

@@ -1,4 +1,4 @@
-"""How different the texts of one set are from each other."""
+"""Diversity of one set of texts."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ DEFINITION = (
     "stand earlier in the set, white space and case apart; near duplicates: share with a cosine of at least 0.95 to "
     "an earlier text."
 )
-"""What the figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 SAMPLE = 100
 NEAR = 0.95
@@ -30,8 +30,8 @@ class Duplicates:
     """Shares of the texts, 0 to 1.
 
     Attributes:
-        exact: Stand there already.
-        near: Have a cosine of at least `NEAR` to an earlier one, exact duplicates among them.
+        exact: Share of texts equal to an earlier text.
+        near: Share of texts with a cosine of at least `NEAR` to an earlier text, including exact duplicates.
     """
 
     exact: float
@@ -39,17 +39,17 @@ class Duplicates:
 
 
 def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> float:
-    """Mean BLEU of each text against all others in a sample, 0 to 1; 1 where all are the same.
+    """Mean BLEU of each text against all others in a sample, 0 to 1; 1 if all are the same.
 
     Raises:
         DataError: There are fewer than two texts.
     """
-    _two(texts)
+    _check_two(texts)
     from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 — a second to import
 
-    # A sample of one size, because more references alone raise the figure.
+    # The size of the sample is fixed, because more references alone raise the figure.
     at = np.sort(np.random.default_rng(seed).choice(len(texts), min(sample, len(texts)), replace=False))
-    chosen = [texts[one] for one in at]
+    chosen = [texts[position] for position in at]
     bleu = BLEU(effective_order=True)
     scores = [
         bleu.sentence_score(text, chosen[:place] + chosen[place + 1 :]).score for place, text in enumerate(chosen)
@@ -73,10 +73,10 @@ def distinct(texts: Sequence[str], n: int) -> float:
 def self_similarity(vectors: NDArray[np.floating]) -> float:
     """Mean cosine of all pairs of different rows of (n, d) unit vectors, n at least 2.
 
-    The pairs' sum is |sum of rows|^2 without the rows' own cosines, so no pair is looked at.
+    The sum over pairs is |sum of rows|^2 minus the squared norms, so no pair is computed.
 
     Raises:
-        DataError: There are fewer rows, or a value is not finite.
+        DataError: There are fewer than two rows, or a value is not finite.
     """
     comparable("self-similarity", vectors)
     rows = vectors.astype(np.float64)
@@ -85,20 +85,20 @@ def self_similarity(vectors: NDArray[np.floating]) -> float:
 
 
 def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicates:
-    """Shares of texts that repeat an earlier one.
+    """Shares of texts that repeat an earlier text.
 
     Args:
-        texts: At least two.
+        texts: At least two texts.
         vectors: (texts, d), unit norm.
 
     Raises:
-        DataError: There are fewer, or a value is not finite.
+        DataError: There are fewer than two texts, or a value is not finite.
     """
-    _two(texts)
+    _check_two(texts)
     comparable("near duplicates", vectors)
-    plain = [" ".join(text.lower().split()) for text in texts]
-    exact = np.ones(len(plain), dtype=bool)
-    exact[np.unique(plain, return_index=True)[1]] = False
+    normalised = [" ".join(text.lower().split()) for text in texts]
+    exact = np.ones(len(normalised), dtype=bool)
+    exact[np.unique(normalised, return_index=True)[1]] = False
     near = exact.copy()
     for first in range(0, len(vectors), _ROWS):
         last = min(first + _ROWS, len(vectors))
@@ -111,6 +111,6 @@ def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
 
 
-def _two(texts: Sequence[str]) -> None:
+def _check_two(texts: Sequence[str]) -> None:
     if len(texts) < 2:
         raise DataError("texts to compare with each other", expected="at least two", got=len(texts))

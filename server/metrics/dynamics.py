@@ -1,9 +1,9 @@
-"""Training dynamics: how well small models learn each text while they train (FuseGen, Zou et al. 2024).
+"""Training dynamics: how well small models learn each text during training (FuseGen, Zou et al. 2024).
 
-A small model here is a linear classifier over the encoder's vectors, trained by a few epochs of gradient descent. What
-it believes of each text after each epoch tells easy texts, on which models agree, from ambiguous ones, on which models
-that learned from different sets differ (after the data maps of Swayamdipta et al. 2020). Texts are synthetic: nothing
-here can cost privacy.
+A small model here is a linear classifier over the encoder's vectors, trained by a few epochs of gradient descent. Its
+predictions after each epoch separate easy texts, on which models trained on different sets agree, from ambiguous texts,
+on which they differ (as in the data maps of Swayamdipta et al. 2020). The texts are synthetic: nothing here can cost
+privacy.
 """
 
 import math
@@ -18,7 +18,7 @@ from common.errors import DataError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dynamics:
-    """How each of n texts is learned.
+    """Training dynamics of n texts.
 
     Attributes:
         confidence: (n,) float64, 0 to 1: probability of the text's own label, mean over models and epochs.
@@ -32,16 +32,16 @@ class Dynamics:
 def cross_model_dynamics(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], models: NDArray[np.integer], *, epochs: int
 ) -> Dynamics:
-    """Train one small model on each language model's own texts, and watch all of them on all texts.
+    """Train one small model on the texts of each language model, and evaluate each small model on all texts.
 
     Args:
         vectors: (n, dimensions), unit norm.
         labels: (n,) at least 0.
-        models: (n,) which language model wrote each text; at most K different numbers.
-        epochs: Over each model's own texts.
+        models: (n,) number of the language model that wrote each text.
+        epochs: Number of passes of each small model over its training texts.
 
     Returns:
-        Deterministic; with one language model variability is 0 everywhere.
+        The dynamics, deterministic; variability is 0 with one language model.
 
     Raises:
         DataError: There is no text, or the arrays differ in length.
@@ -58,18 +58,18 @@ def self_boosted_weights(
     """Weights of texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
 
     In each round a small model is trained with the weights so far; e_i being one minus its probability of text i's
-    label, the weight of a text that it labels right is multiplied by β^e_i, of another by β^-e_i, and all are scaled
-    back to their sum. What is learned but not yet surely counts more, what cannot be learned counts less.
-    β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors' program.
+    label, the weight of a text that it labels right is multiplied by β^e_i and that of any other text by β^-e_i, and
+    all are rescaled to the same sum. Texts that are learned with low confidence gain weight; texts that are not
+    learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors' program.
 
     Args:
         vectors: (n, dimensions), unit norm.
         labels: (n,) at least 0.
-        rounds: How often weights are adjusted; 0 leaves them equal.
-        epochs: Of each training.
+        rounds: Number of adjustments; 0 leaves the weights equal.
+        epochs: Number of epochs of each training.
 
     Returns:
-        (n,) float64 above 0, mean 1.
+        (n,) float64 weights above 0, mean 1.
     """
     weights = np.ones(len(labels))
     if len(set(labels.tolist())) < 2:
@@ -80,7 +80,7 @@ def self_boosted_weights(
         for _ in range(epochs):
             model.partial_fit(vectors, labels, classes=np.unique(labels), sample_weight=weights)
         right = model.predict(vectors) == labels
-        missing = 1 - _own(model, vectors, labels)
+        missing = 1 - _label_probabilities(model, vectors, labels)
         weights *= beta ** np.where(right, missing, -missing)
         weights *= len(weights) / weights.sum()
     return weights
@@ -97,7 +97,7 @@ def _beliefs(
     total = np.zeros(len(labels))
     for _ in range(epochs):
         model.partial_fit(vectors[part], labels[part], classes=classes)
-        total += _own(model, vectors, labels)
+        total += _label_probabilities(model, vectors, labels)
     return total / epochs
 
 
@@ -106,6 +106,8 @@ def _untrained() -> SGDClassifier:
     return SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.5, random_state=0)
 
 
-def _own(model: SGDClassifier, vectors: NDArray[np.floating], labels: NDArray[np.integer]) -> NDArray[np.float64]:
+def _label_probabilities(
+    model: SGDClassifier, vectors: NDArray[np.floating], labels: NDArray[np.integer]
+) -> NDArray[np.float64]:
     columns = np.searchsorted(model.classes_, labels)
     return np.asarray(model.predict_proba(vectors)[np.arange(len(labels)), columns])

@@ -1,4 +1,4 @@
-"""How close two sets of embeddings are."""
+"""Fréchet distance of two sets of embeddings, and checks and samples for all metrics that compare two sets."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
         |μ_a − μ_b|² + tr(Σ_a) + tr(Σ_b) − 2 tr((Σ_a Σ_b)^½)
 
     With centred rows A and B scaled so that Σ_a = AᵀA and Σ_b = BᵀB, the eigenvalues of Σ_a Σ_b are the squared
-    singular values of ABᵀ, so the last trace is the nuclear norm of ABᵀ. It needs no matrix root, and is exact also
-    where the covariances are singular, as with fewer rows than dimensions. A and B enter through their triangular
-    factors, which are no larger than (d, d).
+    singular values of ABᵀ, so the last trace is the nuclear norm of ABᵀ. It needs no matrix root, and is exact
+    even for singular covariances, as with fewer rows than dimensions. A and B are replaced by their triangular factors,
+    which are at most (d, d).
 
     Args:
         a: (n, d), n >= 2.
@@ -22,7 +22,7 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
 
     Returns:
         The squared distance, as FID is usually stated; 0 for equal sets. Covariances divide by n − 1. The figure is
-        biased upward for small n and m, so compare it at equal sizes only.
+        biased upward for small n and m: compare it at equal sizes only.
 
     Raises:
         DataError: Shapes do not fit, a set has fewer than 2 rows, or a value is not finite.
@@ -37,28 +37,28 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
 
 
 def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:
-    """Sets of vectors that a metric can compare.
+    """Check that a metric can compare these sets of vectors.
 
     Raises:
         DataError: Shapes do not fit, a set has fewer than `least` rows, or a value is not finite.
     """
-    if any(one.ndim != 2 or one.shape[1:] != sets[0].shape[1:] for one in sets):
+    if any(vectors.ndim != 2 or vectors.shape[1:] != sets[0].shape[1:] for vectors in sets):
         raise DataError(f"vectors for {what}", expected="two matrices of one width", got="other shapes")
     if min(map(len, sets)) < least:
         raise DataError(f"vectors for {what}", expected=f"at least {least} rows in each set", got="fewer")
-    if not all(np.isfinite(one).all() for one in sets):
+    if not all(np.isfinite(vectors).all() for vectors in sets):
         raise DataError(f"vectors for {what}", expected="finite values", got="a value that is not")
 
 
 def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray[np.floating]:
-    """All rows, or `most` of them drawn without replacement, the same ones for the same experiment seed."""
+    """All rows, or a random sample of `most` of them without replacement, fixed by the experiment seed."""
     if len(vectors) <= most:
         return vectors
     return vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), most, replace=False))]
 
 
 def _gaussian(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean (d,), and R (min(n, d), d) with RᵀR the covariance."""
+    """Mean (d,), and R (min(n, d), d) such that RᵀR is the covariance."""
     rows = vectors.astype(np.float64)
     mean = rows.mean(axis=0)
     rows -= mean

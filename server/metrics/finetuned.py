@@ -1,9 +1,9 @@
-"""A transformer fine-tuned to classify: what the synthetic texts teach a model that has read before.
+"""Accuracy of a pretrained transformer that is fine-tuned as a classifier on the synthetic texts.
 
 The checkpoint gets a new classification head and all its weights are trained: AdamW, learning rate warmed up over a
 tenth of the steps and then lowered in proportion, as BERT was fine-tuned (Devlin et al. 2019, appendix A.3). A share of
-the training texts, which are synthetic, is set aside; after each epoch the loss on it is measured, and training stops
-when it has not fallen for `patience` epochs. The weights of the best epoch predict. No test text has a say in that.
+the training texts, which are synthetic, is set aside as a validation set; training stops when the loss on it has not
+fallen for `patience` epochs. The weights of the best epoch predict. No test text affects this choice.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ DEFINITION = (
     "of the same texts that was set aside; accuracy, and macro-F1 over the classes present in the test texts, where "
     "one never predicted counts 0."
 )
-"""What a fine-tuned model's figures mean, for reports."""
+"""Definition of a fine-tuned model's figures, for reports."""
 
 _WARM_UP = 0.1
 _TEST_TOKENS = 8192
@@ -35,19 +35,19 @@ _TEST_TOKENS = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """How a checkpoint is fine-tuned.
+    """Settings of fine-tuning.
 
     Attributes:
         checkpoint: Folder, or name in the local cache, such as "bert-base-uncased" or "roberta-base".
-        epochs: At most.
-        patience: Epochs without a lower loss on the texts set aside after which training stops.
-        validation: Share of the training texts that is set aside, of each class alike.
-        rate: Largest learning rate.
-        batch: Texts of one step.
-        longest: Tokens of a text that are read.
-        device: Where to compute, as torch names it.
-        balanced: Whether each class counts alike, whatever its number of texts.
-        local_files_only: False downloads what the cache lacks.
+        epochs: Maximum number of epochs.
+        patience: Number of epochs without a lower validation loss after which training stops.
+        validation: Share of the training texts of each class in the validation set.
+        rate: Peak learning rate.
+        batch: Texts per step.
+        longest: Maximum number of tokens read per text.
+        device: Device, as torch names it.
+        balanced: Whether classes have equal total weight.
+        local_files_only: False downloads files that are not in the cache.
     """
 
     checkpoint: str
@@ -68,10 +68,10 @@ class Training:
         positive(rate=self.rate)
 
     def look(self) -> Path:
-        """The checkpoint's folder, seen to hold what is needed; loads no weights.
+        """The checkpoint's folder, after checks that load no weights.
 
         Raises:
-            ConfigError: There is none, it lacks a tokenizer, or its network bears no classification head.
+            ConfigError: The folder or its tokenizer is missing, or the network supports no classification head.
         """
         folder = checkpoints.found(self.checkpoint, local_files_only=self.local_files_only)
         checkpoints.configuration(checkpoints.with_tokenizer(folder), "classification")
@@ -87,15 +87,15 @@ def train_and_predict(
     weights: NDArray[np.float64] | None = None,
     experiment_seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Fine-tune and predict; on one machine and device the same for the same arguments.
+    """Fine-tune and predict; deterministic on one machine and device.
 
     Args:
-        texts: To learn from, n at least 2.
+        texts: n training texts, n at least 2.
         labels: (n,) from 0, each number up to the largest at least once.
-        test: To predict, m of them.
-        training: The checkpoint and how.
-        weights: (n,) how much each text counts; None weighs them equally.
-        experiment_seed: Of the head's first weights, the part set aside, the batches and dropout.
+        test: m test texts.
+        training: Checkpoint and settings.
+        weights: (n,) weight of each text; None weighs all equally.
+        experiment_seed: Seed of the head's initial weights, the validation set, the batches and dropout.
 
     Returns:
         (m,) predicted labels.
@@ -108,21 +108,21 @@ def train_and_predict(
         raise DataError("texts to fine-tune on", expected="at least two", got=len(texts))
     folder = training.look()
     devices = [torch.device(training.device)] if training.device.startswith("cuda") else []
-    with torch.random.fork_rng(devices):  # Transformers draw first weights and dropout from the global generator.
+    with torch.random.fork_rng(devices):  # Transformers draw initial weights and dropout from the global generator.
         torch.manual_seed(experiment_seed % 2**63)
         model = _model(folder, int(labels.max()) + 1, training.device)
         ids = _Ids(folder, training.longest, training.device)
-        model.config.pad_token_id = ids.filler  # causal networks look for the last token before it
-        own, aside = _set_aside(labels, training.validation)
+        model.config.pad_token_id = ids.filler  # causal networks classify at the last token before padding
+        training_set, validation_set = _set_aside(labels, training.validation)
         counts = np.bincount(labels, minlength=int(labels.max()) + 1)
-        each = np.ones(len(texts)) if weights is None else weights
-        each = each * (len(labels) / (len(counts) * counts[labels]) if training.balanced else 1.0)
+        text_weights = np.ones(len(texts)) if weights is None else weights
+        text_weights = text_weights * (len(labels) / (len(counts) * counts[labels]) if training.balanced else 1.0)
         y, w = (
             torch.from_numpy(labels.astype(np.int64)).to(training.device),
-            torch.from_numpy(each.astype(np.float32)).to(training.device),
+            torch.from_numpy(text_weights.astype(np.float32)).to(training.device),
         )
         tokens = ids.of(texts)
-        _fit(model, ids, tokens, y, w, own=own, aside=aside, training=training)
+        _fit(model, ids, tokens, y, w, training_set=training_set, validation_set=validation_set, training=training)
         predicted: NDArray[np.int64] = _outputs(model, ids, ids.of(test)).argmax(dim=1).cpu().numpy()
     return predicted
 
@@ -134,12 +134,12 @@ def _fit(
     y: Tensor,
     w: Tensor,
     *,
-    own: Tensor,
-    aside: Tensor,
+    training_set: Tensor,
+    validation_set: Tensor,
     training: Training,
 ) -> None:
-    """Trains `model` in place and leaves it with the weights of its best epoch."""
-    steps = training.epochs * -(-len(own) // training.batch)
+    """Train `model` in place, ending with the weights of its best epoch."""
+    steps = training.epochs * -(-len(training_set) // training.batch)
     warm = max(1, round(_WARM_UP * steps))
     optimizer = torch.optim.AdamW(model.parameters(), lr=training.rate, weight_decay=0.01)
     rate = torch.optim.lr_scheduler.LambdaLR(
@@ -148,20 +148,23 @@ def _fit(
     best, state, since = float("inf"), None, 0
     for _ in range(training.epochs):
         model.train()
-        for some in own[torch.randperm(len(own))].split(training.batch):  # type: ignore[no-untyped-call]
-            at = some.to(y.device)
-            outputs = model(**ids.padded([tokens[place] for place in some.tolist()])).logits
+        for batch in training_set[torch.randperm(len(training_set))].split(training.batch):  # type: ignore[no-untyped-call]
+            at = batch.to(y.device)
+            outputs = model(**ids.padded([tokens[place] for place in batch.tolist()])).logits
             loss = (w[at] * nn.functional.cross_entropy(outputs.float(), y[at], reduction="none")).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             rate.step()
-        outputs, at = _outputs(model, ids, [tokens[place] for place in aside.tolist()]), aside.to(y.device)
-        missed = float((w[at] * nn.functional.cross_entropy(outputs, y[at], reduction="none")).sum() / w[at].sum())
+        outputs = _outputs(model, ids, [tokens[place] for place in validation_set.tolist()])
+        at = validation_set.to(y.device)
+        validation_loss = float(
+            (w[at] * nn.functional.cross_entropy(outputs, y[at], reduction="none")).sum() / w[at].sum()
+        )
         since += 1
-        if missed < best:
-            best, since = missed, 0
+        if validation_loss < best:
+            best, since = validation_loss, 0
             state = {name: value.detach().clone() for name, value in model.state_dict().items()}
         if since >= training.patience:
             break
@@ -170,21 +173,24 @@ def _fit(
 
 
 def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tensor]:
-    """Positions to train on and to stop by: at least one text of each class that has two, none of one that has one."""
-    aside: list[int] = []
+    """Positions of the training and validation set; of each class at least one text stays in the training set.
+
+    The validation set has at least one text of each class with two or more; if it is empty, it is the training set.
+    """
+    validation_set: list[int] = []
     for label in np.unique(labels):
         places = torch.from_numpy(np.flatnonzero(labels == label))
         count = min(max(1, round(share * len(places))), len(places) - 1)
-        aside += places[torch.randperm(len(places))[:count]].tolist()
-    own = sorted(set(range(len(labels))) - set(aside))
-    return torch.tensor(own), torch.tensor(sorted(aside) or own)
+        validation_set += places[torch.randperm(len(places))[:count]].tolist()
+    training_set = sorted(set(range(len(labels))) - set(validation_set))
+    return torch.tensor(training_set), torch.tensor(sorted(validation_set) or training_set)
 
 
 def _model(folder: Path, labels: int, device: str) -> Any:  # noqa: ANN401
     def configure(config: Any) -> None:  # noqa: ANN401 — transformers
         config.num_labels = labels
 
-    # A head that the checkpoint brings is for other labels: it goes.
+    # A classification head in the checkpoint is for other labels, so it is replaced.
     return checkpoints.network(
         folder,
         "AutoModelForSequenceClassification",
@@ -199,14 +205,14 @@ def _model(folder: Path, labels: int, device: str) -> Any:  # noqa: ANN401
 def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:  # noqa: ANN401
     """(texts, labels) float32 logits, without dropout."""
     model.eval()
-    found = torch.empty((len(tokens), model.config.num_labels), device=model.device)
-    for batch in by_tokens([len(one) for one in tokens], _TEST_TOKENS):
-        found[batch] = model(**ids.padded([tokens[place] for place in batch])).logits.float()
-    return found
+    logits = torch.empty((len(tokens), model.config.num_labels), device=model.device)
+    for batch in by_tokens([len(ids_of_text) for ids_of_text in tokens], _TEST_TOKENS):
+        logits[batch] = model(**ids.padded([tokens[place] for place in batch])).logits.float()
+    return logits
 
 
 class _Ids:
-    """Texts to padded tensors."""
+    """Tokenizer of a checkpoint, and padding to tensors."""
 
     def __init__(self, folder: Path, longest: int, device: str) -> None:
         self._tokenizer: Any = checkpoints.tokenizer(folder)
@@ -217,14 +223,14 @@ class _Ids:
     def of(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
             return []
-        read = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
-        return [ids or [self.filler] for ids in read]
+        tokens = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
+        return [ids or [self.filler] for ids in tokens]
 
     def padded(self, tokens: list[list[int]]) -> dict[str, Tensor]:
         width = max(map(len, tokens))
         rows = [ids + [self.filler] * (width - len(ids)) for ids in tokens]
-        seen = [[1] * len(ids) + [0] * (width - len(ids)) for ids in tokens]
+        mask = [[1] * len(ids) + [0] * (width - len(ids)) for ids in tokens]
         return {
             "input_ids": torch.tensor(rows, device=self._device),
-            "attention_mask": torch.tensor(seen, device=self._device),
+            "attention_mask": torch.tensor(mask, device=self._device),
         }

@@ -1,4 +1,4 @@
-"""How sure a figure is: 95 % intervals over test rows, over training seeds, and of an area under the curve."""
+"""95 % intervals of a figure over test rows or training seeds, and of an area under the ROC curve."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: 
     """Percentile bootstrap (Efron 1979): `figure` of rows drawn with replacement.
 
     Args:
-        figure: From positions (rows,) to the figure of those rows.
-        rows: How many there are, at least 1.
-        draws: How often to draw.
+        figure: Function from positions (rows,) to the figure of those rows.
+        rows: Number of rows, at least 1.
+        draws: Number of resamples.
         seed: Experiment seed.
     """
     generator = np.random.default_rng(seed)
-    found = [figure(generator.integers(rows, size=rows)) for _ in range(draws)]
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    resampled = [figure(generator.integers(rows, size=rows)) for _ in range(draws)]
+    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
@@ -40,23 +40,23 @@ def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]
     """Probability that a member scores higher than another, ties half, and its interval by DeLong et al. (1988).
 
     The variance is that of the two samples' placements: for each member the share of others below it, and for each
-    other the share of members above it. By midranks (Sun and Xu 2014) it needs no comparison of pairs. Where a sample's
-    placements do not vary at all, an area of 0 or 1, the variance is 0 and so is the interval's width.
+    other the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the placements do not
+    vary, for an area of 0 or 1, the variance and the width of the interval are 0.
 
     Args:
         members: (m,) scores, m at least 2.
         others: (n,) scores, n at least 2.
 
     Raises:
-        DataError: There are fewer, or a score is not finite.
+        DataError: There are fewer scores, or a score is not finite.
     """
     m, n = len(members), len(others)
     if m < 2 or n < 2:
         raise DataError("area under the curve", expected="at least 2 members and 2 others", got="fewer")
-    together = np.concatenate([members, others])
-    if not np.isfinite(together).all():
+    scores = np.concatenate([members, others])
+    if not np.isfinite(scores).all():
         raise DataError("area under the curve", expected="finite scores", got="one that is not")
-    ranks = stats.rankdata(together)
+    ranks = stats.rankdata(scores)
     above = (ranks[:m] - stats.rankdata(members)) / n
     below = 1 - (ranks[m:] - stats.rankdata(others)) / m
     area = float(above.mean())

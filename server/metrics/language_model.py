@@ -1,9 +1,9 @@
-"""A small causal language model, trained on one set of texts and asked how likely it finds others.
+"""A small causal language model, trained on one set of texts and evaluated on others.
 
-The papers fine-tune BERT-small with a causal mask on synthetic texts and read three things off it: next-token accuracy
-and perplexity on real texts (Aug-PE, DPGA-TextSyn, RPSG), how likely each text is for a membership attack, and which
-synthetic texts are memorised (RPSG, section 3.4, equation 3). Without weights at hand the model is a small transformer
-of its own, trained from nothing: figures of two starts cannot be compared.
+The papers fine-tune BERT-small with a causal mask on synthetic texts and use it in three ways: next-token accuracy
+and perplexity on real texts (Aug-PE, DPGA-TextSyn, RPSG), likelihoods for membership attacks, and detection of
+memorised synthetic texts (RPSG, section 3.4, equation 3). Without a checkpoint the model is a small transformer,
+trained from scratch: its figures cannot be compared with those of a checkpoint.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,21 +27,21 @@ DEFINITION = (
     "Perplexity is exp of the mean negative log likelihood of all tokens, accuracy the share of tokens that are the "
     "model's first guess; both depend on the tokenizer."
 )
-"""What its figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 _END = "<|end|>"
 _HEAD = 16
-"""Width of an attention head of a model from nothing."""
+"""Width of an attention head of a model from scratch."""
 
 
 class LanguageModel:
-    """What `train` gives: a model, its tokenizer, and how both are used.
+    """A model that `train` returns, with its tokenizer.
 
     Args:
         model: A causal language model of transformers, on its device.
-        tokenizer: Its tokenizer, with a sign to start with and one to end with.
-        length: Tokens of a text that are read, its start and end signs counted.
-        batch: Texts at a time.
+        tokenizer: Its tokenizer, with a start token and an end token.
+        length: Maximum number of tokens read per text, including its start and end tokens.
+        batch: Texts per batch.
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, length: int, batch: int) -> None:  # noqa: ANN401 — transformers
@@ -72,23 +72,23 @@ class LanguageModel:
         """Train on `texts`; on the CPU the same arguments give the same model.
 
         Args:
-            texts: At least one.
-            start: A causal language model to go on from: a folder, or a name in the local cache; nothing is
-                downloaded. BERT's kind gets a causal mask. None starts from random weights, GPT-2's architecture and
-                a byte-level tokenizer, for which nothing is unknown.
-            epochs: Over the texts.
-            learning_rate: Of AdamW at its start. None: 4e-4, as in the papers' evaluations, for a checkpoint, and ten
-                times as much for a model from nothing, which would not learn in so few steps.
-            weight_decay: Of AdamW.
-            batch: Texts at a time.
-            length: Tokens of a text that are read, at least 2.
-            seed: Experiment seed: of first weights, order and dropout.
-            device: As torch names it.
-            width: Of a model from nothing, a multiple of 16.
-            layers: Of a model from nothing.
-            vocabulary: Tokens of a model from nothing, at most; 257 are bytes and the end sign.
-            tokens_of: Texts that the tokenizer of a model from nothing is made of; None: `texts`. Figures of models
-                with different tokenizers cannot be compared.
+            texts: At least one training text.
+            start: Checkpoint of a causal language model: a folder, or a name in the local cache; nothing is downloaded.
+                Models such as BERT get a causal mask. None starts from random weights, with GPT-2's architecture and a
+                byte-level tokenizer, which has no unknown tokens.
+            epochs: Number of passes over the texts.
+            learning_rate: Initial learning rate of AdamW. None: 4e-4 for a checkpoint, as in the papers' evaluations,
+                and ten times as much from scratch, where 4e-4 would not learn in so few steps.
+            weight_decay: Weight decay of AdamW.
+            batch: Texts per batch.
+            length: Maximum number of tokens read per text, at least 2.
+            seed: Experiment seed of the initial weights, the order and dropout.
+            device: Device, as torch names it.
+            width: Width of a model from scratch, a multiple of 16.
+            layers: Number of layers of a model from scratch.
+            vocabulary: Maximum number of tokens of a model from scratch; 257 are bytes and the end token.
+            tokens_of: Training texts of the tokenizer of a model from scratch; None: `texts`. Figures of models with
+                different tokenizers cannot be compared.
 
         Raises:
             DataError: There is no text.
@@ -106,18 +106,20 @@ class LanguageModel:
         positive(learning_rate=rate)
         with _seeded(seed, device):
             if start is None:
-                made_of = tokens_of or texts
-                model, tokenizer = _untrained(made_of, width=width, layers=layers, vocabulary=vocabulary, length=length)
+                tokenizer_texts = tokens_of or texts
+                model, tokenizer = _untrained(
+                    tokenizer_texts, width=width, layers=layers, vocabulary=vocabulary, length=length
+                )
             else:
                 model, tokenizer = _loaded(start)
                 positions = getattr(model.config, "max_position_embeddings", length)
                 length = min(length, positions, tokenizer.model_max_length)
-            made = cls(model.to(device), tokenizer, length=length, batch=batch)
-            made._fit(texts, epochs=epochs, rate=rate, weight_decay=weight_decay, seed=seed)
-        return made
+            trained = cls(model.to(device), tokenizer, length=length, batch=batch)
+            trained._fit(texts, epochs=epochs, rate=rate, weight_decay=weight_decay, seed=seed)
+        return trained
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts,) mean negative log likelihood of each text's tokens, in nats a token (RPSG, equation 3)."""
+        """(texts,) mean negative log likelihood of each text's tokens, in nats per token (RPSG, equation 3)."""
         losses, tokens, _ = self.totals(texts)
         return losses / tokens
 
@@ -132,10 +134,10 @@ class LanguageModel:
         return float(right.sum() / tokens.sum())
 
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(texts,) each: negative log likelihood in nats, tokens, and how many of them are the first guess.
+        """(texts,) each: negative log likelihood in nats, number of tokens, and number of correct first guesses.
 
         Raises:
-            DataError: There is no text; so for all figures above.
+            DataError: There is no text; the same holds for the figures above.
         """
         if not texts:
             raise DataError("texts to ask a language model about", expected="at least one", got="none")
@@ -143,12 +145,12 @@ class LanguageModel:
 
         ids = self._ids(texts)
         sums = np.zeros((3, len(ids)))
-        # Texts of one length together need little padding.
+        # Batches of texts of similar length need little padding.
         by_length = sorted(range(len(ids)), key=lambda at: len(ids[at]))
         with torch.no_grad():
             for first in range(0, len(ids), self._batch):
                 at = by_length[first : first + self._batch]
-                sums[:, at] = [each.sum(dim=1).cpu().numpy() for each in self._read([ids[one] for one in at])]
+                sums[:, at] = [values.sum(dim=1).cpu().numpy() for values in self._read([ids[row] for row in at])]
         return sums[0], sums[1], sums[2]
 
     def _fit(self, texts: Sequence[str], *, epochs: int, rate: float, weight_decay: float, seed: int) -> None:
@@ -177,18 +179,18 @@ class LanguageModel:
 
         longest = max(map(len, ids))
         device = self._model.device
-        # Padding stands on the right, after all that is counted; which token fills it decides nothing.
-        padded = torch.tensor([[*one, *[self._end] * (longest - len(one))] for one in ids], device=device)
-        mask = torch.tensor([[1] * len(one) + [0] * (longest - len(one)) for one in ids], device=device)
+        # Padding is on the right, after all tokens that count; the choice of its token has no effect.
+        padded = torch.tensor([[*text, *[self._end] * (longest - len(text))] for text in ids], device=device)
+        mask = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in ids], device=device)
         logits = self._model(input_ids=padded, attention_mask=mask).logits[:, :-1].float()
-        wanted, counted = padded[:, 1:], mask[:, 1:].to(logits.dtype)
-        losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
-        return losses * counted, counted, (logits.argmax(dim=2) == wanted) * counted
+        targets, counted = padded[:, 1:], mask[:, 1:].to(logits.dtype)
+        losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+        return losses * counted, counted, (logits.argmax(dim=2) == targets) * counted
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        asked = {"add_special_tokens": False, "truncation": True, "max_length": self._length}
-        plain = self._tokenizer(list(texts), **asked)["input_ids"]
-        return [[self._start, *one, self._end][: self._length] for one in plain]
+        options = {"add_special_tokens": False, "truncation": True, "max_length": self._length}
+        token_ids = self._tokenizer(list(texts), **options)["input_ids"]
+        return [[self._start, *text, self._end][: self._length] for text in token_ids]
 
 
 def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int, length: int) -> tuple[Any, Any]:
@@ -225,13 +227,13 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
 def _loaded(start: str | Path) -> tuple[Any, Any]:
     def configure(config: Any) -> None:  # noqa: ANN401 — transformers
         if hasattr(config, "is_decoder"):
-            config.is_decoder = True  # BERT's kind reads both ways otherwise
+            config.is_decoder = True  # models such as BERT are bidirectional otherwise
 
     return checkpoints.load(start, "AutoModelForCausalLM", what="language model to start from", configure=configure)
 
 
 def _signs(tokenizer: Any) -> tuple[int, int]:  # noqa: ANN401
-    """What a text starts and ends with; a tokenizer without a sign to start with starts as it ends."""
+    """Start and end token of a text; the end token serves as both if the tokenizer has no start token."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
     if end is None:
         raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")
@@ -241,7 +243,7 @@ def _signs(tokenizer: Any) -> tuple[int, int]:  # noqa: ANN401
 
 @contextmanager
 def _seeded(seed: int, device: str) -> Iterator[None]:
-    """Torch's own generator seeded within, and as before after."""
+    """Seed torch's global generator within the block, and restore its state afterwards."""
     import torch  # noqa: PLC0415
 
     with torch.random.fork_rng([device] if device.startswith("cuda") else []):

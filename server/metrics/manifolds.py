@@ -1,10 +1,10 @@
 """Fidelity and diversity by nearest neighbours: precision and recall, density and coverage.
 
-Around each vector of a set lies a ball that reaches to its k-th nearest neighbour in that set; the balls together
-estimate where the set lies. Precision is the share of synthetic vectors within the real set's balls, recall the share
-of real vectors within the synthetic set's (Kynkäänniemi et al. 2019, equations 1 and 2). Density counts how many real
-balls a synthetic vector is in, which one outlier's large ball cannot inflate, and coverage the share of real balls that
-hold a synthetic vector (Naeem et al. 2020, equations 3 and 4).
+Each vector of a set is the centre of a ball that reaches to its k-th nearest neighbour in that set; the union of the
+balls estimates the support of the set. Precision is the share of synthetic vectors within the real set's balls, recall
+the share of real vectors within the synthetic set's (Kynkäänniemi et al. 2019, equations 1 and 2). Density is the
+number of real balls around a synthetic vector, which one outlier's large ball cannot inflate, and coverage the share of
+real balls that contain a synthetic vector (Naeem et al. 2020, equations 3 and 4).
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ DEFINITION = (
     "By k nearest neighbours, Euclidean, of at most 10,000 vectors of each set: precision and recall with k = 3 "
     "(Kynkäänniemi et al. 2019), F1 their harmonic mean; density and coverage with k = 5 (Naeem et al. 2020)."
 )
-"""What the figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 _ROWS = 1024
-"""Rows of a matrix of distances at a time: 40 MB for 10,000 columns."""
+"""Rows of a distance matrix computed at once: 40 MB for 10,000 columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """How two sets of vectors lie to each other.
+    """Overlap of two sets of vectors.
 
     Attributes:
         precision: Share of synthetic vectors within the real set's balls, 0 to 1.
@@ -52,21 +52,21 @@ class Overlap:
 def overlap(
     synthetic: NDArray[np.floating], real: NDArray[np.floating], *, k: int = 3, k_density: int = 5, seed: int = 0
 ) -> Overlap:
-    """All four figures.
+    """Precision, recall, density and coverage.
 
     Args:
         synthetic: (n, d), n above k.
         real: (m, d), m above both k.
-        k: Neighbours of precision and recall.
-        k_density: Neighbours of density and coverage.
-        seed: Experiment seed: which vectors are drawn where there are more.
+        k: Number of neighbours for precision and recall.
+        k_density: Number of neighbours for density and coverage.
+        seed: Experiment seed of the samples from larger sets.
 
     Raises:
         DataError: Shapes do not fit, there are fewer rows than neighbours, or a value is not finite.
     """
     integers(1, k=k, k_density=k_density)
     comparable("precision, recall, density and coverage", synthetic, real, least=max(k, k_density) + 1)
-    a, b = (drawn(each, LARGEST, seed=seed).astype(np.float32) for each in (synthetic, real))
+    a, b = (drawn(vectors, LARGEST, seed=seed).astype(np.float32) for vectors in (synthetic, real))
     radii_a = _radii(a, (k,))[0]
     radii_b, radii_density = _radii(b, (k, k_density))
     within_real = np.zeros(len(a), dtype=bool)
@@ -90,19 +90,19 @@ def overlap(
 
 
 def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[NDArray[np.float32]]:
-    """(n,) squared distance of each vector to its k-th nearest other one, for each k."""
-    found = np.empty((len(neighbours), len(vectors)), dtype=np.float32)
+    """(n,) squared distance of each vector to its k-th nearest neighbour, for each k."""
+    radii = np.empty((len(neighbours), len(vectors)), dtype=np.float32)
     for first in range(0, len(vectors), _ROWS):
         rows = np.arange(first, min(first + _ROWS, len(vectors)))
         distances = _squared(vectors[rows], vectors)
         distances[np.arange(len(rows)), rows] = np.inf
-        # The nearest is at position 0, as each vector itself was moved to the end.
-        found[:, rows] = np.partition(distances, [k - 1 for k in neighbours], axis=1)[:, [k - 1 for k in neighbours]].T
-    return list(found)
+        # The nearest is at position 0, as the distance to itself is infinite.
+        radii[:, rows] = np.partition(distances, [k - 1 for k in neighbours], axis=1)[:, [k - 1 for k in neighbours]].T
+    return list(radii)
 
 
 def _squared(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, m) squared distances; 0 where rounding would decide, so that duplicates are at distance 0."""
+    """(n, m) squared distances; values below the rounding error are 0, so that duplicates are at distance 0."""
     norms = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("nd,nd->n", b, b)
     distances: NDArray[np.float32] = a @ b.T
     distances *= -2

@@ -1,4 +1,4 @@
-"""Personal information that shows in texts, found by patterns."""
+"""Personal information in texts, detected by patterns."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ PERSONAL = (
     "Texts of 1,000 with at least one piece that looks like personal information, by patterns (presidio-analyzer's and "
     "our own); of at most 300 texts drawn with the experiment seed."
 )
-"""What their rate means, for reports."""
+"""Definition of the rate, for reports."""
 
 
 def personal_information(texts: Sequence[str]) -> tuple[NDArray[np.bool_], dict[str, int]]:
-    """Which texts hold anything that looks like personal information, and how many hold each kind.
+    """Flag the texts with anything that looks like personal information, and count the texts with each kind of it.
 
-    By the patterns of `common/redaction.py`: what is found is no proof of a leak, and what is missed none of its
-    absence (RPSG, appendix F).
+    Detection uses the patterns of `common/redaction.py`: a match does not prove a leak, and no match does not prove
+    that there is none (RPSG, appendix F).
 
     Returns:
         (texts,) bool, and the number of texts for each kind found, in the order of its name.
@@ -31,6 +31,5 @@ def personal_information(texts: Sequence[str]) -> tuple[NDArray[np.bool_], dict[
     if not texts:
         raise DataError("texts to search", expected="at least one", got="none")
     kinds = [set(entities(text)) for text in texts]
-    return np.array([bool(each) for each in kinds]), dict(
-        sorted(Counter(kind for each in kinds for kind in each).items())
-    )
+    counts = Counter(kind for text_kinds in kinds for kind in text_kinds)
+    return np.array([bool(text_kinds) for text_kinds in kinds]), dict(sorted(counts.items()))

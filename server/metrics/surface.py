@@ -1,4 +1,4 @@
-"""What two sets of texts are like on their surface: how long they are, and how they sound."""
+"""Surface similarity of two sets of texts: lengths and sentiment."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ DEFINITION = (
     "score, positive from 0.05, negative to -0.05, else neutral; its agreement is, label by label, the share of both "
     "sets' texts that have one sentiment in common (1 - total variation), weighted by the real texts of each label."
 )
-"""What the figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 SENTIMENTS = ("negative", "neutral", "positive")
 
 
 def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
-    """How many words a text must gain or lose, in the mean, for both sets to be equally long; words end at spaces.
+    """Wasserstein-1 distance of the length distributions, in words separated by white space.
 
     Raises:
         DataError: A set is empty.
     """
-    _some(texts, others)
-    lengths = [[len(text.split()) for text in each] for each in (texts, others)]
+    _check_not_empty(texts, others)
+    lengths = [[len(text.split()) for text in group] for group in (texts, others)]
     return float(wasserstein_distance(*lengths))
 
 
@@ -40,37 +40,37 @@ def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
 
 
 def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
-    """Share of texts whose rewriting has their sentiment, for methods that write one text for each (RPSG, 4.3.1).
+    """Share of texts with the same sentiment as their rewriting, for methods that rewrite each text (RPSG, 4.3.1).
 
     Raises:
-        DataError: There is none, or they do not go together.
+        DataError: There is no text, or the numbers of texts differ.
     """
-    _some(texts, rewritten)
+    _check_not_empty(texts, rewritten)
     if len(texts) != len(rewritten):
         raise DataError("rewritten texts", expected="one for each text", got="another number of them")
     return float((sentiments(texts) == sentiments(rewritten)).mean())
 
 
 def agreement(texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]) -> float:
-    """How far the sentiments of both sets agree within each label, 0 to 1; 0 for a label that `texts` lack.
+    """Agreement of the sentiments of both sets within each label, 0 to 1; 0 for a label without `texts`.
 
     Raises:
         DataError: A set is empty.
     """
-    _some(texts, real)
+    _check_not_empty(texts, real)
     ours, theirs = sentiments(texts), sentiments(real)
-    mine, other = np.array(labels), np.array(real_labels)
+    our_labels, their_labels = np.array(labels), np.array(real_labels)
     shared = 0.0
     for label, count in Counter(real_labels).items():
-        if (mine == label).any():
-            found = [
-                np.bincount(each, minlength=len(SENTIMENTS)) / len(each)
-                for each in (ours[mine == label], theirs[other == label])
+        if (our_labels == label).any():
+            shares = [
+                np.bincount(group, minlength=len(SENTIMENTS)) / len(group)
+                for group in (ours[our_labels == label], theirs[their_labels == label])
             ]
-            shared += count * float(np.minimum(*found).sum())
+            shared += count * float(np.minimum(*shares).sum())
     return shared / len(real)
 
 
-def _some(*sets: Sequence[str]) -> None:
+def _check_not_empty(*sets: Sequence[str]) -> None:
     if not all(sets):
         raise DataError("texts to compare", expected="at least one in each set", got="none")

@@ -1,4 +1,4 @@
-"""How far one set of vectors must be moved to become the other: Wasserstein distance and Sinkhorn divergence."""
+"""Optimal transport between two sets of vectors: Wasserstein distance and Sinkhorn divergence."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +14,24 @@ DEFINITION = (
     "Of at most 2,000 vectors of each set: Wasserstein-1 with Euclidean distances, exact (network simplex); Sinkhorn "
     "divergence with cost |x - y|^2 / 2 and entropy 0.05, debiased (Feydy et al. 2019)."
 )
-"""What the figures mean, for reports."""
+"""Definition of the figures, for reports."""
 
 _ITERATIONS = 2000
 _LARGEST_EXPONENT = 600
-"""exp(-600) is a double still; beyond, iterations run on logarithms."""
+"""exp(-600) still fits a double; with larger exponents the iterations use logarithms."""
 
 
 def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int = 0) -> float:
-    """Least mean distance over which the rows of a (n, d) are moved onto those of b (m, d).
+    """Wasserstein-1 distance between the rows of a (n, d) and of b (m, d): the minimum mean transport distance.
 
     Raises:
-        DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not end.
+        DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.
     """
     comparable("the Wasserstein distance", a, b, least=1)
     import ot  # noqa: PLC0415 — a second to import
 
     costs = cdist(drawn(a, LARGEST, seed=seed), drawn(b, LARGEST, seed=seed))
-    value, log = ot.emd2(_even(costs.shape[0]), _even(costs.shape[1]), costs, numItermax=10_000_000, log=True)
+    value, log = ot.emd2(_uniform(costs.shape[0]), _uniform(costs.shape[1]), costs, numItermax=10_000_000, log=True)
     if log["warning"]:
         raise DataError("Wasserstein distance", expected="an optimum", got="none", do="Use fewer vectors")
     return float(value)
@@ -40,7 +40,7 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
 def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float = 0.05, seed: int = 0) -> float:
     """Sinkhorn divergence S(a, b) = OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2, 0 for equal sets.
 
-    OT is the least sum of the mean cost |x - y|^2 / 2 and of `entropy` times the KL divergence of the transport from
+    OT is the minimum of the mean cost |x - y|^2 / 2 plus `entropy` times the KL divergence of the transport from
     independence (Feydy et al. 2019, equations 1 and 3): a blur of sqrt(entropy).
 
     Raises:
@@ -56,13 +56,13 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
     import ot  # noqa: PLC0415 — a second to import
 
     costs = cdist(x, y, "sqeuclidean") / 2
-    plain = costs.max() < _LARGEST_EXPONENT * entropy
+    fits_double = costs.max() < _LARGEST_EXPONENT * entropy
     plan = ot.sinkhorn(
-        _even(len(x)),
-        _even(len(y)),
+        _uniform(len(x)),
+        _uniform(len(y)),
         costs,
         entropy,
-        method="sinkhorn" if plain else "sinkhorn_log",
+        method="sinkhorn" if fits_double else "sinkhorn_log",
         numItermax=_ITERATIONS,
         stopThr=1e-5,
         warn=False,
@@ -70,5 +70,5 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
     return float((plan * costs).sum() + entropy * xlogy(plan, plan * plan.size).sum())
 
 
-def _even(count: int) -> NDArray[np.float64]:
+def _uniform(count: int) -> NDArray[np.float64]:
     return np.full(count, 1 / count)

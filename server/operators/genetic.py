@@ -1,7 +1,7 @@
-"""Texts that are to be written: DPGA-TextSyn's genetic operators as requests (section 3.4).
+"""DPGA-TextSyn's genetic operators, as requests for new texts (section 3.4).
 
-Each parent's own model writes its children, those of two parents the first one's. A child has the label of its parents
-and their length, of two the mean.
+A child is written by the model of its parent, or of the first of its two parents. It has their label and their mean
+length.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,18 +18,18 @@ from server.method import Tools
 from server.operators.metadata import Metadata
 
 Birth = tuple[Candidate, Request]
-"""A text without its words yet: label, model and round, and what to ask for."""
+"""A candidate without text yet (label, model and round), and the request for its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Births:
-    """Those of one generation.
+    """Requests for the new texts of one generation.
 
     Attributes:
         tools: Task, models and experiment seed.
-        genes: What new texts are drawn from.
-        number: Of the generation.
-        temperature: Of the language models.
+        genes: Labels, lengths and keywords from which prompts are drawn.
+        number: Number of the generation.
+        temperature: Sampling temperature of the language models.
     """
 
     tools: Tools
@@ -38,33 +38,43 @@ class Births:
     temperature: float
 
     def new(self, count: int) -> Iterator[Birth]:
-        """From the metadata alone, the models in turn."""
+        """`count` texts from the metadata alone, dealt to the models in turn."""
         for place, label in enumerate(self.genes.deal(count)):
             generator = self._generator("new", place)
             model = self.tools.models[place % len(self.tools.models)]
             request = prompts.by_example(
-                self.tools.task, label, texts=1, rng=generator, attribute=self.genes.draw_keyword(label, generator),
-                temperature=self.temperature, words=self.genes.draw_length(generator),
-            )  # fmt: skip
+                self.tools.task,
+                label,
+                texts=1,
+                rng=generator,
+                attribute=self.genes.draw_keyword(label, generator),
+                temperature=self.temperature,
+                words=self.genes.draw_length(generator),
+            )
             yield Candidate(text="", label=label, model=model, round=self.number), request
 
     def rewritten(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """Elites in other words, one after the other."""
+        """`count` paraphrases of the elites, in turn."""
         return self._varied("rewritten", prompts.paraphrase, elites, count)
 
     def filled(self, elites: Sequence[Candidate], count: int, *, mask: float) -> Iterator[Birth]:
-        """Elites with a share `mask` of their words filled in afresh, one after the other."""
+        """`count` copies of the elites, in turn, with a share `mask` of their words replaced."""
         return self._varied("filled in", partial(prompts.fill_in, blanks=mask), elites, count)
 
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """Out of two elites of one label, drawn at random, and a keyword; none if no label has two."""
+        """`count` crossovers of two random elites of one label, with a keyword; none if no label has two elites."""
         for place, (first, second) in enumerate(_pairs(elites, count, self._generator("pairs", 0))):
             generator = self._generator("crossed", place)
             request = prompts.crossover(
-                self.tools.task, first.label, (first.text, second.text), texts=1, rng=generator,
-                attribute=self.genes.draw_keyword(first.label, generator), temperature=self.temperature,
+                self.tools.task,
+                first.label,
+                (first.text, second.text),
+                texts=1,
+                rng=generator,
+                attribute=self.genes.draw_keyword(first.label, generator),
+                temperature=self.temperature,
                 words=round((_words(first) + _words(second)) / 2),
-            )  # fmt: skip
+            )
             yield self._child(first), request
 
     def _varied(
@@ -73,9 +83,14 @@ class Births:
         for place in range(count):
             parent = elites[place % len(elites)]
             request = ask(
-                self.tools.task, parent.label, parent.text, texts=1, rng=self._generator(operator, place),
-                temperature=self.temperature, words=_words(parent),
-            )  # fmt: skip
+                self.tools.task,
+                parent.label,
+                parent.text,
+                texts=1,
+                rng=self._generator(operator, place),
+                temperature=self.temperature,
+                words=_words(parent),
+            )
             yield self._child(parent), request
 
     def _child(self, parent: Candidate) -> Candidate:
@@ -90,11 +105,11 @@ def _words(parent: Candidate) -> int:
 
 
 def _pairs(elites: Sequence[Candidate], count: int, generator: np.random.Generator) -> Iterator[Sequence[Candidate]]:
-    """Two different elites of one label: a child of two labels would have neither."""
+    """`count` pairs of different elites of one label."""
     by_label: dict[str, list[Candidate]] = {}
     for elite in elites:
         by_label.setdefault(elite.label, []).append(elite)
-    firsts = [elite for some in by_label.values() for elite in some if len(some) > 1]
+    firsts = [elite for group in by_label.values() for elite in group if len(group) > 1]
     for _ in range(count if firsts else 0):
         first = firsts[generator.integers(len(firsts))]
         mates = by_label[first.label]

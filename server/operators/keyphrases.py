@@ -1,4 +1,4 @@
-"""Sequences of keyphrases out of a private density: what DP-KPS makes of noised answers (sections 2 and A.2).
+"""Sequences of keyphrases drawn from a private density, as DP-KPS does with noised answers (sections 2 and A.2).
 
     public vocabulary ── noised counts ──▶ private vocabulary V' ── embedded ──▶ points
     drawn frequencies ── noised sketch ──▶ densities of points ──▶ sequences
@@ -9,13 +9,13 @@ gives the density of any point as a sum over its rows,
     density(x) = 1/rows sum_i c_i cos(a_i) + s_i sin(a_i),    a_i = sqrt(2) w_i . x + b_i,
 
 where c and s are the noised sums of the records' cosines and sines (paired features), or sqrt(2) times the noised sum
-and 0 (single ones). It is the mean kernel times the number of records, which is private and which drawing in
-proportion never needs.
+and 0 (single ones). It is the mean kernel times the number of records; that number is private, and sampling in
+proportion to the density does not need it.
 
-A prefix of j phrases is j vectors side by side. In a sketch of more blocks it is asked for padded with zeros (theorem
-A.1), which is to leave their columns out: with |x - y|^2 over all blocks, the density of the padded prefix is that of
-the prefix, each record's part times exp(-squared norm of its own further blocks / h^2): one factor for all records that
-fill their blocks, and no matter to draws in proportion.
+A prefix of j phrases is the concatenation of j vectors. A sketch with more blocks is evaluated at the prefix padded
+with zeros (theorem A.1), that is, without the columns of the other blocks: with |x - y|^2 over all blocks, the density
+of the padded prefix is that of the prefix, with each record's term times exp(-squared norm of its other blocks / h^2).
+This factor is the same for all records that fill their blocks, so sampling in proportion is unchanged.
 """
 
 import math
@@ -31,17 +31,17 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import words
 
 _ROWS = 256
-"""Sequences that are extended at once: their scores for 10,000 phrases take 20 MB."""
+"""Number of sequences extended at once: their scores for 10,000 phrases take 20 MB."""
 
 Floats = NDArray[np.float32]
 
 
 def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
-    """The terms of a file, one a line: of those with the same words the first, none without words.
+    """The terms of a file, one per line, without terms that have no word or repeat the words of an earlier term.
 
     Raises:
         DataError: The file cannot be read, or is empty.
-        ConfigError: No line holds a word, or there are fewer terms than are to be kept.
+        ConfigError: No line holds a word, or there are fewer terms than `at_least`.
     """
     first: dict[tuple[str, ...], str] = {}
     for term in read_texts(path):
@@ -62,10 +62,10 @@ def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: 
 def draw_frequencies(
     spec: SketchSpec, dim: int, bandwidth: float, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Frequencies and phases of a sketch, as `common.queries.sketch.Sketch` wants them.
+    """Frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
 
-    Every block of j has squared norm 1/j in effect, so that one bandwidth does for sequences of all lengths (section
-    A.2, bandwidth selection): the frequencies carry that factor, as the vectors themselves have norm 1.
+    Each of j blocks has an effective squared norm of 1/j, so that one bandwidth serves sequences of any length (section
+    A.2, bandwidth selection). The vectors have norm 1, so the frequencies include that factor.
     """
     rows = spec.features // 2 if spec.paired else spec.features
     blocks = max(1, spec.prefix)
@@ -76,13 +76,13 @@ def draw_frequencies(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Density:
-    """A noised sketch that can be asked for densities.
+    """Densities from a noised sketch.
 
     Attributes:
         frequencies: (rows, blocks * dim) float32.
         phases: (rows,) float32, zeros for paired features.
-        cosines: (labels, rows) float32, c of the module's docstring.
-        sines: (labels, rows) float32, s.
+        cosines: (labels, rows) float32, c in the module's docstring.
+        sines: (labels, rows) float32, s in the module's docstring.
     """
 
     frequencies: Floats
@@ -92,7 +92,7 @@ class Density:
 
     @classmethod
     def of(cls, spec: SketchSpec, frequencies: Floats, phases: Floats, answer: NDArray[np.float64]) -> "Density":
-        """From a noised answer in features, (labels * features,)."""
+        """Convert a noised answer, (labels * features,), to sums of cosines and sines."""
         sums = answer.reshape(spec.labels, spec.features).astype(np.float32)
         if spec.paired:
             cosines, sines = np.split(sums, 2, axis=1)
@@ -104,21 +104,21 @@ class Density:
         )
 
     def at(self, points: Floats) -> Floats:
-        """(labels, n) densities of points (n, columns): of fewer columns than a frequency has, padded with zeros."""
+        """(labels, n) densities of points (n, columns), padded with zeros to the width of a frequency."""
         angles = self.phases + self.angles(points)
         sums: Floats = self.cosines @ np.cos(angles).T + self.sines @ np.sin(angles).T
         return sums / np.float32(len(self.phases))
 
     def of_extensions(self, label: int, prefixes: Floats, waves: Floats) -> Floats:
-        """(m, n) densities under a label of each of m prefixes with each of n phrases behind it.
+        """(m, n) densities under a label of each of m prefixes extended by each of n phrases.
 
-        cos(a + p) and sin(a + p) are sums of products of functions of a, the prefix's angle, and p, the phrase's: all
-        extensions are one product of matrices.
+        cos(a + p) and sin(a + p) are sums of products of functions of a, the angle of the prefix, and p, the angle of
+        the phrase, so one matrix product gives all extensions.
 
         Args:
             label: Position of the label.
-            prefixes: (m, j * dim), none of whose columns need be there.
-            waves: (n, 2 * rows) of the phrases, from `waves`, at place j.
+            prefixes: (m, j * dim), where j may be 0.
+            waves: (n, 2 * rows), from `waves` for the phrases at position j.
         """
         before = self.phases + self.angles(prefixes)
         cos, sin = np.cos(before), np.sin(before)
@@ -129,13 +129,13 @@ class Density:
         return scores
 
     def waves(self, vectors: Floats, place: int) -> Floats:
-        """(n, 2 * rows) cosines and sines of the angles that phrases (n, dim) add in a place, from 0."""
+        """(n, 2 * rows) cosines and sines of the angles that phrases (n, dim) add at a position, counted from 0."""
         dim = vectors.shape[1]
         angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
     def angles(self, points: Floats) -> Floats:
-        """(n, rows) without phases."""
+        """(n, rows) angles of points (n, columns), without phases."""
         columns = points.shape[1]
         angles: Floats = np.float32(math.sqrt(2)) * (points @ self.frequencies[:, :columns].T)
         return angles
@@ -143,11 +143,11 @@ class Density:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sequences:
-    """Of one label.
+    """Sequences of phrases of one label.
 
     Attributes:
         phrases: (sequences, length) int64, positions in V'.
-        uniform: How many phrases were drawn uniformly, as no noised density was above 0.
+        uniform: Number of phrases drawn uniformly because no noised density was positive.
     """
 
     phrases: NDArray[np.int64]
@@ -155,22 +155,22 @@ class Sequences:
 
 
 def independent(densities: Floats, count: int, length: int, generator: np.random.Generator) -> Sequences:
-    """Each phrase drawn by itself, in proportion to max(density, 0); `densities` (n,)."""
-    drawn, uniform = _draws(np.broadcast_to(densities, (1, len(densities))), count * length, generator)
-    return Sequences(phrases=drawn.reshape(count, length), uniform=uniform)
+    """Draw all phrases independently, in proportion to max(density, 0); `densities` is (n,)."""
+    positions, uniform = _draws(np.broadcast_to(densities, (1, len(densities))), count * length, generator)
+    return Sequences(phrases=positions.reshape(count, length), uniform=uniform)
 
 
 def iterative(
     ensemble: Sequence[Density], label: int, vectors: Floats, counts: int, generator: np.random.Generator
 ) -> Sequences:
-    """Each phrase drawn in proportion to the density of what it makes of the phrases before it, where that is above 0.
+    """Draw each phrase in proportion to the density of the prefix that it extends, if positive.
 
     Args:
-        ensemble: For each place of a sequence the density to ask.
+        ensemble: For each position in a sequence, the density to use.
         label: Position of the label.
-        vectors: (n, dim) of the phrases.
-        counts: Sequences to draw.
-        generator: For the draws.
+        vectors: (n, dim), vectors of the phrases.
+        counts: Number of sequences to draw.
+        generator: Source of randomness.
     """
     phrases = np.zeros((counts, len(ensemble)), dtype=np.int64)
     uniform = 0
@@ -181,17 +181,17 @@ def iterative(
             before = phrases[rows, :place]
             prefixes = vectors[before].reshape(len(before), -1)
             scores = density.of_extensions(label, prefixes, waves)
-            drawn, fallen_back = _draws(scores, 1, generator)
-            phrases[rows, place] = drawn[:, 0]
-            uniform += fallen_back
+            positions, fallbacks = _draws(scores, 1, generator)
+            phrases[rows, place] = positions[:, 0]
+            uniform += fallbacks
     return Sequences(phrases=phrases, uniform=uniform)
 
 
 def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
-    """Blocks of each sketch of an ensemble for sequences of that length (section A.2).
+    """Number of blocks of each sketch in an ensemble for sequences of `length` phrases (section A.2).
 
-    "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the next power of two from K, ceil(log2 K) of them, so that
-    no prefix is padded with more blocks than it has.
+    "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the smallest power of two that is at least K,
+    ceil(log2 K) sketches, so that no prefix is padded with more blocks than it has.
     """
     if ensemble == "linear":
         return tuple(range(1, length + 1))
@@ -199,12 +199,12 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, each: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """(rows, each) positions, in proportion to the positive weights of each row; and how many were drawn uniformly."""
+    """(rows, each) positions drawn in proportion to the positive weights of each row, and how many uniformly."""
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0
     sums[empty] = np.arange(1, weights.shape[1] + 1)
-    drawn = np.empty((len(sums), each), dtype=np.int64)
-    for row, uniform, to in zip(sums, generator.random((len(sums), each)), drawn, strict=True):
-        # u < 1, so that u times the total is below it but for rounding: the last position with a weight ends that.
-        np.minimum(np.searchsorted(row, uniform * row[-1], side="right"), np.searchsorted(row, row[-1]), out=to)
-    return drawn, int(empty.sum()) * each
+    positions = np.empty((len(sums), each), dtype=np.int64)
+    for row, uniform, output in zip(sums, generator.random((len(sums), each)), positions, strict=True):
+        # Rounding may bring u * total up to the total although u < 1: cap at the last position with a weight.
+        np.minimum(np.searchsorted(row, uniform * row[-1], side="right"), np.searchsorted(row, row[-1]), out=output)
+    return positions, int(empty.sum()) * each

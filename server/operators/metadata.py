@@ -1,8 +1,8 @@
-"""Metadata, the "genes" of DPGA-TextSyn: what it learns of the private records before the first text (section 3.2).
+"""Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records, asked first (section 3.2).
 
 Shares of labels, of lengths and of keywords, from answers that already carry their noise: nothing here can cost
-privacy. What noise pushed below zero counts as zero, and what is left with nothing falls back to equal shares. Each
-function returns, beside its result, what a reader of the run should know.
+privacy. Negative counts are set to zero, and if no count is positive, shares are equal. Each function also returns
+notes for the report.
 """
 
 import math
@@ -22,18 +22,18 @@ Counts = NDArray[np.float64]
 Shares = Mapping[str, float]
 """At least 0, sum 1."""
 Span = tuple[int, int]
-"""Shortest and longest length of a bin, in words, both in it."""
+"""Shortest and longest length of a bin, in words, inclusive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """All that prompts for new texts are drawn from, in JSON's types.
+    """Labels, lengths and keywords from which prompts for new texts are drawn, in JSON's types.
 
     Attributes:
-        labels: Share of new texts that each label gets.
-        lengths: Shortest and longest length of each bin, in words, and its share; empty leaves lengths open.
-        keywords: Of each label the keywords, with shares; none leaves it to the task's public attributes.
-        tau: Where the threshold of similarity suppression starts.
+        labels: Share of new texts with each label.
+        lengths: Shortest and longest length of each bin, in words, and its share; empty sets no length.
+        keywords: Share of each keyword of each label; without keywords, the task's public attributes are used.
+        tau: Initial threshold of similarity suppression.
     """
 
     labels: Shares
@@ -42,17 +42,17 @@ class Metadata:
     tau: float
 
     def deal(self, texts: int) -> list[str]:
-        """A label for each of so many new texts: to every label its share, within one text."""
+        """A label for each of n new texts, in proportion to the shares (+-1 text)."""
         counts = orders.allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
     def draw_keyword(self, label: str, generator: np.random.Generator) -> str | None:
-        """A keyword of the label, or None where it has none."""
+        """A random keyword of the label, or None if it has none."""
         keywords = self.keywords.get(label)
         return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
 
     def draw_length(self, generator: np.random.Generator) -> int | None:
-        """A length in words, at least 1: a bin by its share, within it any; None where lengths are open."""
+        """A length in words, at least 1, uniform in a bin drawn by its share; None if there are no bins."""
         if not self.lengths:
             return None
         first, last, _ = self.lengths[generator.choice(len(self.lengths), p=[share for *_, share in self.lengths])]
@@ -60,7 +60,7 @@ class Metadata:
 
 
 def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str]]:
-    """From the label histogram, (labels,)."""
+    """Share of each label, and notes, from the noised label histogram, (labels,)."""
     shares, empty = _shares(counts)
     if empty:
         return dict(zip(task.labels, shares, strict=True)), ["no label's noised count is above zero: equal shares"]
@@ -73,11 +73,12 @@ def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str
 
 
 def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
-    """One range out of the parties' own, (parties, 2): the median of the low ends and that of the high ends.
+    """One range from the parties' ranges, (parties, 2): the medians of the low and of the high ends.
 
-    Each end is a noised search of its own, which in a party of few records often stops too early, at any length: that
-    moves the extremes of all parties, not their medians, and neither does one party that lies. The price: lengths that
-    only a minority of the parties has may lie outside. Shorter ones count as the shortest, longer ones are left out.
+    Each end comes from a separate noised search, which often stops too early, at any length, in a party with few
+    records. This changes the extremes over all parties, but hardly their medians; the same holds for one dishonest
+    party. In return, lengths that occur in a minority of the parties may be outside the range. Shorter lengths count as
+    the shortest; longer ones are ignored.
     """
     low, high = (float(np.median(side)) for side in ends.T)
     low, high = sorted((min(max(0.0, low), cap), min(max(0.0, high), cap)))
@@ -87,14 +88,14 @@ def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
 
 
 def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
-    """Bins of whole words over a range, equally wide.
+    """Bins of equal width, in whole words, over a range.
 
     Returns:
-        (count - 1,) edges of all bins, and the spans of those that the range needs: at most all but the last, which is
-        for longer texts. In a range of fewer lengths than bins a bin is one word wide; those behind count for nothing.
+        (count - 1,) edges of all bins, and the spans of the bins within the range: at most all but the last, which is
+        for longer texts. If the range has fewer lengths than bins, a bin is one word wide and further bins are ignored.
     """
     low, high = span
-    # The last bin is for what is longer than the range.
+    # The last bin is for texts longer than the range.
     width = -(-(high - low + 1) // max(1, count - 1))
     starts = range(low, low + width * count, width)
     edges = np.array(starts[1:], dtype=np.int32)
@@ -102,7 +103,7 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
 
 
 def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int, int, float]], list[str]]:
-    """From the length histogram, (bins,), of which the first have these spans."""
+    """Share of each span, and notes, from the noised length histogram, (bins,), whose first bins have these spans."""
     shares, empty = _shares(counts[: len(spans)])
     notes = ["no length's noised count is above zero: all lengths of the range equally"] if empty else []
     return [(first, last, share) for (first, last), share in zip(spans, shares, strict=True)], notes
@@ -111,16 +112,16 @@ def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int
 def list_keywords(
     tools: Tools, labels: Sequence[str], count: int, *, temperature: float
 ) -> tuple[dict[str, list[str]], Written, list[str]]:
-    """Subtopics of each label, as the models name them, each model its part.
+    """Subtopics of each label, listed by the models in equal parts.
 
     Args:
-        tools: For the writing.
-        labels: To ask about.
-        count: Keywords wanted of each label.
-        temperature: Of the language models.
+        tools: Task, models and experiment seed.
+        labels: Labels that need keywords.
+        count: Number of keywords per label.
+        temperature: Sampling temperature of the language models.
 
     Returns:
-        Keywords by label, without repetitions, at most `count`; labels for which there are none are left out.
+        Keywords by label, without repetitions, at most `count`, omitting labels without any; the texts written; notes.
     """
     requests = []
     for label in labels:
@@ -137,29 +138,29 @@ def list_keywords(
         assert request.label is not None
         for phrase in phrases:
             listed[request.label].setdefault(phrase.casefold(), phrase)
-    found = {label: list(phrases.values()) for label, phrases in listed.items()}
+    keywords = {label: list(phrases.values()) for label, phrases in listed.items()}
     notes = [
         f"{label}: {len(phrases)} of {count} keywords listed"
-        for label, phrases in found.items()
+        for label, phrases in keywords.items()
         if len(phrases) < count
     ]
-    return {label: phrases for label, phrases in found.items() if phrases}, written, notes
+    return {label: phrases for label, phrases in keywords.items() if phrases}, written, notes
 
 
 def keyword_shares(
     votes: Counts, keywords: Mapping[str, Sequence[str]], *, softmax: float
 ) -> dict[str, dict[str, float]]:
-    """From the votes for all labels' keywords, in order: a softmax over those of each label (section 3.2.2).
+    """Share of each keyword: a softmax over the votes for the keywords of each label (section 3.2.2).
 
     Args:
-        votes: Noised.
-        keywords: By label.
-        softmax: Votes more that make a keyword e times as likely.
+        votes: Noised votes for the keywords of all labels, in order.
+        keywords: Keywords by label.
+        softmax: Temperature in votes: with this many more votes a keyword is e times as likely.
     """
     shares, start = {}, 0
     for label, phrases in keywords.items():
-        own = votes[start : start + len(phrases)] / softmax
-        weights = np.exp(own - own.max())
+        logits = votes[start : start + len(phrases)] / softmax
+        weights = np.exp(logits - logits.max())
         shares[label] = dict(zip(phrases, (weights / weights.sum()).tolist(), strict=True))
         start += len(phrases)
     return shares
@@ -168,7 +169,7 @@ def keyword_shares(
 def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
     """Mean cosine of pairs of private records, from the noised sum of cosines and the noised number of pairs.
 
-    Where noise leaves no mean between 0 and 1, the threshold starts at 0 and so ends as low as there are enough elites.
+    If noise leaves no mean between 0 and 1, the threshold starts at 0, and so ends at the lowest with enough elites.
     """
     total, pairs = answer
     if pairs >= 1 and 0 <= total / pairs <= 1:
@@ -177,7 +178,7 @@ def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
 
 
 def _shares(counts: Counts) -> tuple[list[float], bool]:
-    """Shares of what is above zero, and whether nothing is, which makes them equal."""
+    """Shares of the positive counts, and whether there are none; the shares are then equal."""
     above = np.maximum(0.0, counts)
     total = float(above.sum())
     if total > 0:

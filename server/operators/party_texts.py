@@ -14,10 +14,10 @@ from server.operators.round_report import make_report
 
 
 def check(samples: int, task: Task) -> None:
-    """Refuse fewer texts than labels.
+    """Check that there is at least one text for each label.
 
     Raises:
-        ConfigError: There are.
+        ConfigError: There are fewer texts than labels.
     """
     if samples < len(task.labels):
         expected = f"at least one text for each of {len(task.labels)} labels"
@@ -31,27 +31,25 @@ def state(
 
     Args:
         answers: (parties, coordinates).
-        spec: What was asked.
-        tools: For the labels and the experiment seed.
-        name: What stands in place of a model's.
-        samples: Texts that are released, drawn from all that the parties answered; fewer if there are fewer.
-        balanced: Whether of each label as many as of the next.
+        spec: Specification of the query.
+        tools: Labels and experiment seed.
+        name: Name that the texts carry instead of a model's.
+        samples: Maximum number of texts released, drawn from all texts in the answers.
+        balanced: Whether to balance the texts across labels (+-1).
     """
     labels = list(tools.task.labels)
-    read, odd = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
-    left = orders.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
+    texts, unreadable = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
+    remaining = orders.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
     candidates: list[Candidate] = []
-    for at in rng.experiment(tools.experiment_seed, "released").permutation(len(read)).tolist():
-        number, text = read[at]
-        if left[number] and len(candidates) < samples:
-            left[number] -= 1
+    for at in rng.experiment(tools.experiment_seed, "released").permutation(len(texts)).tolist():
+        number, text = texts[at]
+        if remaining[number] and len(candidates) < samples:
+            remaining[number] -= 1
             candidates.append(Candidate(text=text, label=labels[number], model=name, round=0))
     missing = samples - len(candidates)
     notes = [f"{missing} of {samples} texts are missing: the parties answered with fewer"] if missing else []
-    notes += odd + [
+    notes += unreadable + [
         f"{label}: no text" for label in labels if label not in {candidate.label for candidate in candidates}
     ]
-    report = make_report(
-        0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes
-    )  # fmt: skip
+    report = make_report(0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=notes)
     return State(round=1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())

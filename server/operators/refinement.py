@@ -1,15 +1,15 @@
-"""What RPSG keeps of the texts that models wrote (Ma and Rajtmajer, section 3.4 and appendix B.4), label by label.
+"""RPSG's filters of the texts that models wrote (Ma and Rajtmajer, section 3.4 and appendix B.4), for each label.
 
-1. Of the texts, the share `similarity` least like the variants that they rephrase, by cosine, stays.
-2. A surrogate language model learns the variants.
-3. Of what is left, the share `nll` with the highest mean negative log-likelihood a token under the surrogate (equation
-   3) stays: what it finds likely, it may have learnt by heart.
-4. What looks like personal information is masked.
+1. Keep the share `similarity` of the texts with the lowest cosine to the variants that they rephrase.
+2. Train a surrogate language model on the variants.
+3. Of the remaining texts, keep the share `nll` with the highest mean negative log-likelihood per token under the
+   surrogate (equation 3): a text that it finds likely may be memorised.
+4. Mask anything that looks like personal information.
 
-The paper's Table 7 gives both thresholds as shares that stay; a share of 1 switches a filter off. It has no labels.
-Filtering each by itself keeps as many texts of one as of the next, whatever a model finds likely.
+The paper's Table 7 gives both thresholds as shares to keep; a share of 1 switches a filter off. The paper has no
+labels. Here each label is filtered separately, so that the filters keep the balance between labels.
 
-All of it is post-processing of texts that are released anyway: it costs no privacy and proves none.
+All of this is post-processing of texts that are released anyway: it costs no privacy and proves none.
 """
 
 import math
@@ -33,10 +33,10 @@ class Refinement:
         similarity: Share of the texts that the cosine filter keeps, in (0, 1].
         nll: Share of these that the likelihood filter keeps, in (0, 1].
         start: Name or path of the checkpoint that the surrogate starts from; None: a small transformer from scratch.
-        epochs: Of the surrogate's training.
-        learning_rate: Likewise; None: the paper's usual 4e-4 for a checkpoint, more for a model from scratch.
-        weight_decay: Likewise.
-        device: Where it is trained.
+        epochs: Number of epochs of the surrogate's training.
+        learning_rate: Learning rate of the surrogate; None: the paper's 4e-4 for a checkpoint, more from scratch.
+        weight_decay: Weight decay of the surrogate's training.
+        device: Device of the surrogate's training, as torch names it.
     """
 
     similarity: float = 0.65
@@ -56,7 +56,7 @@ class Refinement:
             validate.positive(learning_rate=self.learning_rate)
 
     def needed(self, wanted: int) -> int:
-        """Texts of a label to write for so many to be left."""
+        """Number of texts of a label to write, so that `wanted` remain."""
         return _up(_up(wanted / self.nll) / self.similarity)
 
     def kept(
@@ -69,22 +69,22 @@ class Refinement:
         wanted: Mapping[str, int],
         experiment_seed: int,
     ) -> list[int]:
-        """Positions of the texts that stay, ascending.
+        """Positions of the texts to keep, ascending.
 
         Args:
-            texts: Each with its label.
-            variants: All that the surrogate learns.
+            texts: Texts with labels.
+            variants: Training texts of the surrogate.
             vectors: (texts, dimensions) float32, unit norm.
-            originals: (texts, dimensions) float32, unit norm: of the variant that each text rephrases.
-            wanted: How many of each label are to stay at most; the last filter leaves out what is over.
-            experiment_seed: For the surrogate.
+            originals: (texts, dimensions) float32, unit norm: vector of the variant that each text rephrases.
+            wanted: Maximum number of texts to keep per label; the last filter drops the surplus.
+            experiment_seed: Seed of the surrogate's training.
         """
         labels = [text.label for text in texts]
         everything = list(range(len(texts)))
         cosines = np.einsum("nd,nd->n", vectors, originals, dtype=np.float64)
         if self.nll == 1:
             return _lowest(cosines, labels, everything, self.similarity, wanted)
-        left = _lowest(cosines, labels, everything, self.similarity)
+        dissimilar = _lowest(cosines, labels, everything, self.similarity)
         surrogate = LanguageModel.train(
             [variant.text for variant in variants],
             start=self.start,
@@ -95,12 +95,12 @@ class Refinement:
             device=self.device,
         )
         likelihoods = np.zeros(len(texts))
-        likelihoods[left] = -surrogate.nll([texts[at].text for at in left])
-        return _lowest(likelihoods, labels, left, self.nll, wanted)
+        likelihoods[dissimilar] = -surrogate.nll([texts[at].text for at in dissimilar])
+        return _lowest(likelihoods, labels, dissimilar, self.nll, wanted)
 
 
 def redacted(texts: Sequence[Candidate]) -> list[Candidate]:
-    """The texts with what looks like personal information masked (the paper's last step)."""
+    """The texts, with anything that looks like personal information masked (the paper's last step)."""
     return [replace(text, text=redact(text.text)) for text in texts]
 
 
@@ -111,15 +111,15 @@ def _lowest(
     share: float,
     most: Mapping[str, int] | None = None,
 ) -> list[int]:
-    """Of each label's members that share with the lowest scores, at least one, of equals the first; ascending."""
+    """The `share` of each label's members with the lowest scores, at least one, ascending; ties go to the first."""
     chosen = []
     for label in dict.fromkeys(labels[at] for at in members):
-        own = [at for at in members if labels[at] == label]
-        count = _up(share * len(own))
-        chosen += sorted(own, key=scores.__getitem__)[: min(count, most[label]) if most else count]
+        positions = [at for at in members if labels[at] == label]
+        count = _up(share * len(positions))
+        chosen += sorted(positions, key=scores.__getitem__)[: min(count, most[label]) if most else count]
     return sorted(chosen)
 
 
 def _up(value: float) -> int:
-    """Rounded up, but for what is only the error of the arithmetic before."""
+    """Round up, with a tolerance for floating-point error."""
     return math.ceil(value - 1e-9)

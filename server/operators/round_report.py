@@ -23,17 +23,17 @@ def make_report(
     """The method's part of a round's report.
 
     Args:
-        number: The round.
+        number: Number of the round.
         models: Names of the language models.
-        requested: By model, the texts asked for that were to become candidates.
-        generated: Those that did.
-        candidates: How many there are now.
-        work: All that models wrote, also what is no candidate.
-        notes: What a reader should know.
-        figures: Figures of this method alone.
+        requested: Number of candidates requested from each model.
+        generated: New candidates.
+        candidates: Number of candidates after the round.
+        work: All output of the models, including texts that are not candidates.
+        notes: Remarks for readers of the report.
+        figures: Figures that only this method has.
     """
     written = Counter(candidate.model for candidate in generated)
-    uses = [each.use for each in work]
+    uses = [output.use for output in work]
     return RoundReport(
         round=number,
         requested={model: requested.get(model, 0) for model in models},
@@ -54,9 +54,9 @@ def make_report(
 
 
 def _merged(counts: Iterable[Mapping[str, Counter[str]]]) -> dict[str, dict[str, int]]:
-    """Counts by model and kind, added up; kinds that did not happen are left out."""
+    """Counts by model and kind, added up; kinds that did not occur are omitted."""
     merged: dict[str, Counter[str]] = {}
-    for one in counts:
-        for model, kinds in one.items():
+    for by_model in counts:
+        for model, kinds in by_model.items():
             merged.setdefault(model, Counter()).update(kinds)
     return {model: dict(sorted(kinds.items())) for model, kinds in sorted(merged.items())}

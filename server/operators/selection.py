@@ -1,4 +1,4 @@
-"""Pure choices of WASP (Zou et al. 2025): exemplars by votes, weights of models, texts to order from each.
+"""Selection in WASP (Zou et al. 2025): exemplars by votes, and weights of models.
 
 Everything here is a function of public texts and of votes that already carry their noise: nothing can cost privacy.
 """
@@ -13,11 +13,11 @@ from server.domain import Candidate, Task
 
 T = TypeVar("T")
 Votes = NDArray[np.integer] | NDArray[np.floating]
-"""One noisy figure a candidate, in any unit; may be negative."""
+"""One noisy score per candidate, in any unit; may be negative."""
 
 
 def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
-    """(candidates,) position of each one's label in the plan."""
+    """(candidates,) position of each candidate's label in the plan."""
     labels = list(task.labels)
     return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
 
@@ -28,11 +28,11 @@ def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_coun
     Args:
         scores: (n,) votes.
         labels: (n,) in [0, label_count).
-        k: How many to keep of each label.
-        label_count: C.
+        k: Number of candidates to keep per label.
+        label_count: C, the number of labels.
 
     Returns:
-        For each label, positions in `scores`, best first, of equals the lowest; fewer than k where a label has fewer.
+        For each label, up to k positions in `scores`, best first; ties go to the lower position.
     """
     chosen = []
     for label in range(label_count):
@@ -48,18 +48,17 @@ def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models:
 
         s_i = H[i] / Σ H,    w_k = (Σ over D_k of s_i) / (|D_k| / |D|)
 
-    Noise may bring a model's sum below zero, and it counts as zero then. ΣH cancels in normalising; it is left out, as
-    a negative one would turn the order round. A model without candidates has no votes to speak for or against it and
-    counts as one of average votes a text.
+    A negative sum, which noise may cause, counts as zero. ΣH cancels in normalising and is left out, because a negative
+    ΣH would reverse the order. A model without candidates counts as one with the average number of votes per text.
 
     Args:
         nearest_scores: (n,) noisy votes H.
-        model_ids: (n,) in [0, models): who wrote each candidate.
-        models: K.
+        model_ids: (n,) in [0, models): the model that wrote each candidate.
+        models: K, the number of models.
 
     Returns:
-        (K,) weights, at least 0, sum 1; None if no model has a sum above zero, where the caller falls back to equal
-        weights and says so.
+        (K,) weights, at least 0, sum 1; None if no model has a positive sum; the caller then uses equal weights
+        and adds a note.
     """
     sums = np.bincount(model_ids, weights=nearest_scores, minlength=models)
     sizes = np.bincount(model_ids, minlength=models)
@@ -78,12 +77,12 @@ def exemplars(
 
     Args:
         good_pool: Up to S candidates of one label; they may come from any model.
-        bad_pool: Likewise; empty without contrast, and the prompt then has good exemplars alone, as many as before.
+        bad_pool: The same for bad exemplars; empty without contrast, and the prompt then has S − ⌊S/2⌋ good ones alone.
         size: S.
-        rng: Draws, and so also shuffles: models lean on an exemplar's position.
+        rng: Source of randomness. The draws are also in random order, as models depend on an exemplar's position.
 
     Returns:
-        Good and bad ones; all of a pool that has fewer than its share.
+        Good and bad exemplars; a pool with fewer than its share is used in full.
     """
     return _draw(good_pool, size - size // 2, rng), _draw(bad_pool, size // 2, rng)
 

@@ -1,4 +1,4 @@
-"""Elites of a population: the most voted, less those too similar to a better one (DPGA-TextSyn, section 3.3.2).
+"""Elites of a population: most votes first, skipping those too similar to a better one (DPGA-TextSyn, section 3.3.2).
 
 A function of synthetic texts and of votes that already carry their noise: nothing here can cost privacy.
 """
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 128
-"""Rows of cosines computed at once: fewer leave the matrix product slow, more compute rows that no walk looks at."""
+"""Rows of cosines computed at once: fewer make the matrix product slow, more compute rows that no walk uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elites:
-    """Who was chosen.
+    """The chosen candidates.
 
     Attributes:
-        positions: In the population, most votes first.
-        tau: The threshold at which they were found.
+        positions: Positions in the population, most votes first.
+        tau: Final similarity threshold.
     """
 
     positions: NDArray[np.int64]
@@ -30,21 +30,21 @@ def suppress(
 ) -> Elites:
     """Walk candidates by votes, highest first: take one, drop every other whose cosine to it exceeds tau.
 
-    The walk ends with `count` elites. If it ends with fewer, it is done again with tau + step, tau + 2 step, and so on,
-    up to 1, where nothing is dropped. How many are found does not always grow with tau, so no step can be skipped. But
-    a walk is given up as soon as those taken and those left are too few together; and walks share the cosines of a
-    taken candidate to those behind it, computed once, when the first walk takes it, in float64, so that no order of
-    summation shows: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
+    The walk ends with `count` elites. If it ends with fewer, it is repeated with tau + step, tau + 2 step, and so on,
+    up to 1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However,
+    a walk is abandoned as soon as the taken and the remaining candidates together are too few. Walks share the cosines
+    of a taken candidate to those after it, computed once, when the first walk takes it, in float64, so that the order
+    of summation has no effect: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
 
     Args:
-        votes: (n,) noisy votes; of equals the first comes first.
+        votes: (n,) noisy votes; ties go to the lower position.
         vectors: (n, dim) float32, unit norm.
-        count: How many are wanted.
-        tau: Where the threshold starts.
-        step: What it grows by; 0: it does not, and there may be fewer elites.
+        count: Number of elites.
+        tau: Initial threshold.
+        step: Increment of the threshold; 0 keeps tau, and there may be fewer elites.
 
     Returns:
-        `count` elites, or all n if these are fewer; with step 0 those that one walk finds.
+        `count` elites, or all n candidates if n is smaller; with step 0, the elites that one walk finds.
     """
     order = np.argsort(-votes, kind="stable")
     rows = _Rows(vectors[order].astype(np.float64))
@@ -64,41 +64,41 @@ def self_similarity(vectors: NDArray[np.float32]) -> float | None:
     if n < 2:
         return None
     total = vectors.sum(axis=0, dtype=np.float64)
-    own = np.einsum("nd,nd->", vectors, vectors, dtype=np.float64)
-    return float((total @ total - own) / (n * (n - 1)))
+    diagonal = np.einsum("nd,nd->", vectors, vectors, dtype=np.float64)
+    return float((total @ total - diagonal) / (n * (n - 1)))
 
 
 class _Rows:
-    """Cosines of each candidate to all behind it, computed when first asked for, with those likely to be next."""
+    """Cosines of each candidate to all after it, computed on first use together with those likely to be used next."""
 
     def __init__(self, vectors: NDArray[np.float64]) -> None:
         self._vectors = vectors
-        self._known: dict[int, NDArray[np.float64]] = {}
+        self._cosines: dict[int, NDArray[np.float64]] = {}
 
     def __len__(self) -> int:
         return len(self._vectors)
 
-    def behind(self, place: int, left: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(n - place - 1,) cosines; `left` are the candidates that are not dropped."""
-        if place not in self._known:
-            ahead = (place + np.flatnonzero(left[place:])[: 2 * _BLOCK]).tolist()
-            block = [other for other in ahead if other not in self._known][:_BLOCK]
+    def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
+        if place not in self._cosines:
+            ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
+            block = [other for other in ahead if other not in self._cosines][:_BLOCK]
             cosines = self._vectors[block] @ self._vectors[place + 1 :].T
-            self._known |= {other: row[other - place :] for other, row in zip(block, cosines, strict=True)}
-        return self._known[place]
+            self._cosines |= {other: row[other - place :] for other, row in zip(block, cosines, strict=True)}
+        return self._cosines[place]
 
 
 def _walk(rows: _Rows, count: int, tau: float, *, least: int) -> list[int] | None:
-    """Places of the first `count` elites at this threshold; None if they are fewer than `least`."""
+    """Positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
     if tau >= 1:
         return list(range(count))
-    left = np.ones(len(rows), dtype=bool)
+    remaining = np.ones(len(rows), dtype=bool)
     chosen: list[int] = []
     place = 0
     while len(chosen) < count and place < len(rows):
         chosen.append(place)
-        left[place + 1 :] &= rows.behind(place, left) <= tau
-        behind = left[place + 1 :]
+        remaining[place + 1 :] &= rows.behind(place, remaining) <= tau
+        behind = remaining[place + 1 :]
         if len(chosen) + np.count_nonzero(behind) < least:
             return None
         place = place + 1 + int(behind.argmax()) if behind.any() else len(rows)

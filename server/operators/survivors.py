@@ -1,8 +1,8 @@
-"""Which candidates live on, and how many variations each is worth (Aug-PE; PrE-Text), label by label.
+"""Choice of the surviving candidates, and number of variations of each (Aug-PE; PrE-Text), for each label.
 
 Functions of votes that already carry their noise: nothing here can cost privacy. Only candidates whose votes exceed the
-threshold are parents. Noise alone lifts half of all candidates without any vote above zero; a threshold of about the
-noise's sigma leaves most of these out.
+threshold are parents. Noise alone lifts half of the candidates without any vote above zero; a threshold of about the
+noise's sigma excludes most of them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from server.domain import Task
 WAYS = ("rank", "sample")
 
 Parents = list[list[int]]
-"""For each label, positions of the parents; one that was drawn several times stands there as often."""
+"""For each label, positions of the parents; a parent drawn several times is repeated."""
 
 
 def choose(
@@ -28,18 +28,18 @@ def choose(
     rng: np.random.Generator,
     task: Task,
 ) -> tuple[Parents, list[str]]:
-    """Parents of each label, and what a reader should know of how they were chosen.
+    """Parents of each label, and notes for the report.
 
     Args:
         votes: (n,) noisy votes.
         labels: (n,) in [0, C).
-        counts: C numbers: how many parents of each label are wanted.
-        select: "rank": those with the most votes, fewer where fewer exceed the threshold. "sample": so many draws, with
-            replacement, in proportion to votes above the threshold. Where no votes exceed it, uniform draws without
-            replacement, and a note says so.
-        threshold: Votes that a parent exceeds.
-        rng: Draws.
-        task: Names the labels.
+        counts: C numbers: parents to choose for each label.
+        select: "rank": the candidates with the most votes, at most those that exceed the threshold. "sample": `counts`
+            draws with replacement, in proportion to the votes above the threshold. If no votes exceed the threshold,
+            uniform draws without replacement, with a note.
+        threshold: Number of votes that a parent must exceed.
+        rng: Source of randomness.
+        task: Task with the names of the labels.
     """
     parents: Parents = []
     notes = []
@@ -61,7 +61,8 @@ def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
     """Deals `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
 
     Returns:
-        (position, variations) of each different parent, in the parents' order; 0 for the last of more parents.
+        (position, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if
+        `count` is smaller than their number.
     """
     families = dict.fromkeys(parents, 0)
     for turn in range(count if parents else 0):

@@ -105,10 +105,10 @@ P / theatre in the morning / list for theatre / operative fixation
 )
 
 _SECTIONS = "HBETP"
-_KEPT = {"H": 5, "B": 2, "E": 3, "T": 2, "P": 2}  # findings of a section that one note mentions
+_MOST_FINDINGS = {"H": 5, "B": 2, "E": 3, "T": 2, "P": 2}  # maximum number of findings in each section of a note
 _ON_CONDITIONS = 0.12  # share of the public texts that are on the four conditions
-_BESIDES = 0.6  # share of other wards' patients who have one of the four conditions beside what brought them
-_ALLOWED_ABSENT = 0.3  # share of absent findings that are worth a mention
+_BESIDES = 0.6  # share of other wards' patients who also have one of the four conditions
+_ALLOWED_ABSENT = 0.3  # share of absent findings that are mentioned
 _HEADS = (
     ("History", "Background", "On examination", "Tests", "Plan"),
     ("PC", "PMH", "O/E", "Ix", "Rx"),
@@ -120,7 +120,7 @@ _CONDITIONS = (
     "a COPD exacerbation",
     "pulmonary embolism",
 )
-_COMMON, _RARE = 45, 8  # percent that public texts call usual and unusual
+_COMMON, _RARE = 45, 8  # frequencies in percent that public texts call usual and unusual
 _USUAL = (
     ("many a person with {1} {0}", "in {1} one may hear or see this: {0}", "{0}, and it was {1}"),
     ("{1}: {0}", "{0} = ?{1}", "typical of {1}: {0}"),
@@ -130,12 +130,12 @@ _UNUSUAL = ("hardly anyone with {1} {0}", "not {1} if {0}", "with {0}, think aga
 
 
 def private_notes(hospital: int, count: int, experiment_seed: int) -> list[Record]:
-    """`count` notes of one hospital, in its own style, all four diagnoses about equally often.
+    """`count` notes of one hospital, in its style, with all four diagnoses about equally often.
 
     Args:
-        hospital: From 0; the first three differ in wording and layout alike, and eighteen differ in some way.
-        count: How many.
-        experiment_seed: Hospitals of one seed are independent of each other and of the test notes.
+        hospital: Number from 0; the first three differ in both wording and layout, the first eighteen in some way.
+        count: Number of notes.
+        experiment_seed: Seed. The notes of each hospital and the test notes are independent samples.
     """
     rng = experiment(experiment_seed, "private notes", hospital)
     return [_record(rng, _style(hospital)) for _ in range(count)]
@@ -164,32 +164,36 @@ def _style(hospital: int) -> tuple[int, int, bool]:
 
 def _record(rng: np.random.Generator, style: tuple[int, int, bool]) -> Record:
     label = int(rng.integers(len(LABELS)))
-    return Record(_note(rng, style, _mentioned(rng, label, style[0]), "breathlessness"), LABELS[label])
+    return Record(_note(rng, style, _draw_findings(rng, label, style[0]), "breathlessness"), LABELS[label])
 
 
-def _mentioned(rng: np.random.Generator, column: int, wording: int) -> dict[str, list[str]]:
-    """Section to findings, present or absent, in one wording. Which are present depends on the column."""
-    found: dict[str, list[str]] = {section: [] for section in _SECTIONS}
+def _draw_findings(rng: np.random.Generator, column: int, wording: int) -> dict[str, list[str]]:
+    """Present and absent findings by section, in one wording; the column gives the frequencies."""
+    findings: dict[str, list[str]] = {section: [] for section in _SECTIONS}
     for place in rng.permutation(len(_FINDINGS)):
         section, percents, *ways = _FINDINGS[place]
         present = rng.random() < int(percents.split()[column]) / 100
-        if len(found[section]) < _KEPT[section] and (present or rng.random() < _ALLOWED_ABSENT):
-            found[section].append(ways[wording].split(" | ")[0 if present else 1])
-    return found
+        if len(findings[section]) < _MOST_FINDINGS[section] and (present or rng.random() < _ALLOWED_ABSENT):
+            findings[section].append(ways[wording].split(" | ")[0 if present else 1])
+    return findings
 
 
 def _elsewhere(rng: np.random.Generator) -> str:
-    """A note of another ward, in a style drawn at random. Its patients may have one of the four conditions besides."""
+    """A note of another ward, in a style drawn at random. The patient may also have one of the four conditions."""
     style = (int(rng.integers(3)), int(rng.integers(3)), bool(rng.integers(2)))
-    found = _mentioned(rng, int(rng.integers(len(LABELS))) if rng.random() < _BESIDES else len(LABELS), style[0])
-    for section, phrases in found.items():
-        own = [ways[style[0]] for at, *ways in _ELSEWHERE if at == section]
-        found[section] = [own[int(rng.integers(len(own)))], *phrases][: _KEPT[section]]
-    return _note(rng, style, found, str(rng.choice(("a fall", "stomach pain", "feeling unwell", "a rash", "headache"))))
+    findings = _draw_findings(rng, int(rng.integers(len(LABELS))) if rng.random() < _BESIDES else len(LABELS), style[0])
+    for section, phrases in findings.items():
+        ward_phrases = [ways[style[0]] for at, *ways in _ELSEWHERE if at == section]
+        findings[section] = [ward_phrases[int(rng.integers(len(ward_phrases)))], *phrases][: _MOST_FINDINGS[section]]
+    return _note(
+        rng, style, findings, str(rng.choice(("a fall", "stomach pain", "feeling unwell", "a rash", "headache")))
+    )
 
 
-def _note(rng: np.random.Generator, style: tuple[int, int, bool], found: dict[str, list[str]], complaint: str) -> str:
-    """One note: who, the measurements, then the sections in the style's wording, layout and order."""
+def _note(
+    rng: np.random.Generator, style: tuple[int, int, bool], findings: dict[str, list[str]], complaint: str
+) -> str:
+    """One note: patient, measurements, and the sections in the style's wording, layout and order."""
     wording, layout, examined_first = style
     order = "EHBTP" if examined_first else _SECTIONS
     age, woman, days = int(rng.integers(28, 94)), bool(rng.integers(2)), int(rng.integers(2, 9))
@@ -200,22 +204,24 @@ def _note(rng: np.random.Generator, style: tuple[int, int, bool], found: dict[st
         f"{age}{'F' if woman else 'M'}, {complaint} {days}/7",
         f"This {age}-year-old {'woman' if woman else 'man'} presents with {complaint} of {days} days' duration",
     )[wording]
-    measured = (
+    measurements = (
         f"oxygen level {saturation} percent, temperature {heat}",
         f"RR {rate}, sats {saturation}%, BP {pressure}, T {heat}",
         f"respiratory rate {rate}, saturation {saturation}%, temperature {heat}",
     )[wording]
-    parts = {section: list(phrases) for section, phrases in found.items()}
-    parts["E"].insert(int(rng.integers(len(parts["E"]) + 1)), measured)
-    kept = [section for section in order if parts[section]]
+    parts = {section: list(phrases) for section, phrases in findings.items()}
+    parts["E"].insert(int(rng.integers(len(parts["E"]) + 1)), measurements)
+    sections = [section for section in order if parts[section]]
     if layout == 0:
         return f"{opening}. " + " ".join(
-            _sentence(rng, section, parts[section], wording, woman=woman) for section in kept
+            _sentence(rng, section, parts[section], wording, woman=woman) for section in sections
         )
     heads = dict(zip(_SECTIONS, _HEADS[wording], strict=True))
     if layout == 1:
-        return f"{opening}. " + " ".join(f"{heads[section]}: {', '.join(parts[section])}." for section in kept)
-    return f"{opening}.\n" + "\n".join(f"{heads[section].upper()}: {'; '.join(parts[section])}." for section in kept)
+        return f"{opening}. " + " ".join(f"{heads[section]}: {', '.join(parts[section])}." for section in sections)
+    return f"{opening}.\n" + "\n".join(
+        f"{heads[section].upper()}: {'; '.join(parts[section])}." for section in sections
+    )
 
 
 def _sentence(rng: np.random.Generator, section: str, phrases: list[str], wording: int, *, woman: bool) -> str:

@@ -1,4 +1,4 @@
-"""Makes the public description of a task out of configuration."""
+"""Public description of a task, from its configuration."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def task_from(settings: Mapping[str, Any]) -> Task:
-    """Checks a task's settings and makes a `Task` of them.
+    """Check a task's settings and make a `Task` of them.
 
     Args:
-        settings: `name`, which must do as part of a file name; `kind`, what one text is; `labels`, a mapping of at
+        settings: `name`, which must be valid in a file name; `kind`, what one text is; `labels`, a mapping of at
             least two labels to public descriptions, or a list of labels; optionally `attributes`, a list, and
-            `wording`, a mapping with the fields of `Wording`. A label without description is described by itself,
-            underscores as spaces.
+            `wording`, a mapping with the fields of `Wording`. The default description of a label is its name,
+            with spaces for underscores.
 
     Raises:
-        ConfigError: Names the setting and what it should be.
+        ConfigError: A setting is missing, unknown or invalid.
     """
     for unknown in settings.keys() - set(_KEYS):
         raise ConfigError("task", expected=f"the keys {', '.join(_KEYS)}", got=repr(unknown))
@@ -65,7 +65,7 @@ def _wording(given: object) -> Wording:
 
 
 def _text(value: object, where: str) -> str:
-    # YAML reads an unquoted yes, no or 1 as something else than text.
+    # YAML does not read an unquoted yes, no or 1 as text.
     if not isinstance(value, str) or not value.strip():
         raise ConfigError(where, expected="a text that is not empty, in quotes if need be", got=repr(value))
     return value.strip()

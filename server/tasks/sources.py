@@ -17,7 +17,7 @@ from server.tasks.settings import task_from
 
 
 class Source(Protocol):
-    """One task."""
+    """Data of one task."""
 
     def task(self) -> Task:
         """Public description of the data."""
@@ -64,11 +64,11 @@ class LabelledFiles:
 
     Attributes:
         name: Short name of the task.
-        kind: What one text is, as prompts say it.
+        kind: Kind of text, as prompts call it, such as "discharge letter".
         labels: Label to public description; a simulation may take the labels from the training file instead.
-        train: Private records, dealt out to the simulated parties; a deployment has none here.
+        train: Private records, dealt out to the simulated parties; unset in a deployment.
         test: Held-out texts, or None.
-        public_text: One text a line, or a file with a `text` column; needed by the built-in models.
+        public_text: File with one text per line, or a file with a `text` column; needed by the built-in models.
         attributes: Public attributes for zero-shot prompts.
         wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`server.domain.Wording`).
     """
@@ -110,7 +110,7 @@ class LabelledFiles:
         """See Source.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: `public_text` is not set.
         """
         if not self.public_text:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""The pipeline under audit: federations of real parties in this process, and the places where an audit looks in."""
+"""The pipeline under audit: federations of real parties in this process, and hooks to record or break their noise."""
 
 import math
 import tempfile
@@ -67,7 +67,7 @@ def plan_of(
     max_dropouts: int = 0,
     colluders: int = 0,
 ) -> Plan:
-    """A plan of these queries, calibrated unless they have scales."""
+    """A plan with these queries, calibrated unless they have scales."""
     draft = Plan(
         method="audit",
         labels=labels,

@@ -1,19 +1,20 @@
-"""Audit of the noise that really leaves the pipeline: party service, ledger, secure aggregation, ask.
+"""Audit of the noise in the real answers of the pipeline: party service, ledger, secure aggregation, ask.
 
     make audit    or    OMP_NUM_THREADS=1 python -m simulations.audit.measure [--quick] [--repeat 100]
 
-Whatever is checked was answered by the same code that hospitals and coordinator run, in one process. Four questions:
+All answers come from the code that hospitals and coordinator run, in one process. There are four checks:
 
-1. Structure, with a sampler that only takes notes: does each party add its one share to each answer, of scale
-   sigma / sqrt(U) or of Polya shape 1 / U, under a key of its own that the operating system gave?
-2. Variance of the answers of parties without records. It shows a share that is missing, of 100 too.
+1. Structure, with a sampler that only records its calls: each party adds one share to each answer, of scale
+   sigma / sqrt(U) or of Polya shape 1 / U, under a separate key from the operating system.
+2. Variance of the answers of parties without records. It reveals one missing share, even of 100.
 3. Laplace: the answers of parties without records against the exact distribution, by chi-square.
-4. Gaussian: canary records, each in or out by a coin, move coordinates that no other moves. How well in and out can be
-   told apart over all rounds is mu, which must be that of the promised epsilon and delta (`canaries`). Brute force over
-   neighbouring data sets, how far records move answers, is a test of its own (tests/properties/test_sensitivity.py).
+4. Gaussian: canary records, each in or out by a coin toss, move coordinates that no other record moves. The
+   distinguishability of in and out over all rounds is mu, which must match the promised epsilon and delta
+   (`canaries`). A separate test searches neighbouring data sets by brute force for the largest change of an answer
+   (tests/properties/test_sensitivity.py).
 
-Noise comes from the operating system, so an audit of sound code fails now and then: with probability `ALARM` for each
-statistical check. The table says how likely the faults that it is for would pass.
+Noise comes from the operating system, so an audit of sound code fails with probability `ALARM` for each
+statistical check. The table shows the probability that a fault passes.
 """
 
 import argparse
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
     findings = _repeated(options.repeat) if options.repeat else _all(quick=options.quick)
-    if not all(list(map(_printed, findings))):  # all of them are said first
+    if not all(list(map(_printed, findings))):  # print all findings first
         sys.exit(1)
 
 
@@ -88,7 +89,7 @@ def _all(*, quick: bool) -> Iterator[Finding]:
 
 
 def _repeated(times: int) -> Iterator[Finding]:
-    # As many canaries as it takes to find half of sigma: the smaller mu, the more.
+    # The number of canaries needed to detect half of sigma grows as mu falls.
     for epsilon, labels in ((1.0, 256), (2.0, 64), (4.0, 32), (8.0, 16)):
         sound = [canaries(epsilon, labels=labels, rounds=1) for _ in range(times)]
         alarms = [not finding.passed for finding in sound]
@@ -104,7 +105,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Ask 5 parties, of which one may drop out and one collude, all kinds of noise, and look at what they draw."""
+    """Ask 5 parties, of which one may drop out and one collude, for all kinds of noise, and check their draws."""
     votes, labels = VotesSpec(top=_TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
@@ -129,7 +130,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
     of_a_party += [("discrete_laplace", 4.25, unknown, 2), *[("discrete_laplace", 6.75, unknown, 3)] * 2]
     expected = [share for share in of_a_party for _ in range(5)]
     keys = {share.key for share in drawn if len(share.key) == 32}
-    # The sampler that takes notes draws 1 for each coordinate, and there are no records.
+    # The recording sampler draws 1 for each coordinate, and there are no records.
     once = sum(bool((total == 5).all()) for total in answers[:-1])
     name = f"structure, {'masked' if secure else 'not masked'}: "
     yield _exactly(name + "shares of noise", len(drawn), len(expected))
@@ -255,7 +256,7 @@ def _without_records(
 
 
 def _candidates() -> NDArray[np.float32]:
-    """(2 * axes * Q, axes) of norm 1: for each axis Q near it, each further than the last, and then all opposite."""
+    """(2 * axes * Q, axes) of norm 1: for each axis Q vectors at increasing distance, then all their opposites."""
     angles = 0.1 * np.arange(1, _TOP + 1)
     axes = np.eye(AXES)
     near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
@@ -263,7 +264,7 @@ def _candidates() -> NDArray[np.float32]:
 
 
 def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
-    """Probabilities of -reach..reach, the last ones with all beyond them."""
+    """Probabilities of -reach..reach; the first and last cell include the tails."""
     a = math.exp(-1 / scale)
     cells: NDArray[np.float64] = (1 - a) / (1 + a) * a ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
     cells[[0, -1]] = a**reach / (1 + a)
@@ -271,10 +272,10 @@ def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
 
 
 def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int]]) -> int:
-    """How many shares are as expected; the order of parties and answers is that of the run."""
+    """Number of shares as expected; both sequences are in the order of the run."""
     return sum(
-        got[0] == want[0] and math.isclose(got[1], want[1], rel_tol=1e-12) and got[2:4] == want[2:]
-        for got, want in zip(drawn, expected, strict=False)
+        share[0] == target[0] and math.isclose(share[1], target[1], rel_tol=1e-12) and share[2:4] == target[2:]
+        for share, target in zip(drawn, expected, strict=False)
     )
 
 

@@ -1,4 +1,4 @@
-"""Our secure aggregation driven in process, each step timed: no network, no serialisation, every message real."""
+"""Caucus's secure aggregation, timed step by step in one process: real messages, no network, no serialisation."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ from simulations.benchmarks.timing import timed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Who takes part.
+    """Parties and graph of an aggregation.
 
     Attributes:
-        parties: How many.
-        degree: Neighbours of each.
-        threshold: Shares that recover a secret.
-        malicious: With identities and signatures, and three parties in ten corrupt.
+        parties: Number of parties.
+        degree: Number of neighbours of each party.
+        threshold: Number of shares that recover a secret.
+        malicious: Whether to use identities and signatures, with 30 % of the parties corrupt.
     """
 
     parties: int
@@ -31,20 +31,20 @@ class Group:
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """Name in tables."""
         graph = "full" if self.degree == self.parties - 1 else f"k={self.degree}"
         return f"{self.parties} {graph} t={self.threshold}{' signed' if self.malicious else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCost:
-    """CPU milliseconds.
+    """CPU milliseconds of each step of a round.
 
     Attributes:
-        mask: Of the fastest party, to mask its vector.
-        unmask: Of the fastest party, to accept the survivors and hand out shares.
-        add: Of the coordinator, to add all vectors.
-        combine: Of the coordinator, to unmask their sum.
+        mask: Time in which the fastest party masks its vector.
+        unmask: Time in which the fastest party accepts the survivors and reveals shares.
+        add: Time in which the coordinator adds all vectors.
+        combine: Time in which the coordinator unmasks their sum.
     """
 
     mask: float
@@ -57,30 +57,30 @@ class BenchmarkFederation:
     """All parties of a group and their coordinator, set up for `rounds` rounds.
 
     Attributes:
-        party_ms: CPU milliseconds of the fastest party to be set up.
-        coordinator_ms: Of the coordinator.
+        party_ms: CPU milliseconds of the set-up for the fastest party.
+        coordinator_ms: CPU milliseconds of the set-up for the coordinator.
     """
 
     def __init__(self, group: Group, rounds: int) -> None:
-        people = tuple(range(group.parties))
-        identities = {party: Identity(secure_bytes(32)) for party in people} if group.malicious else {}
+        members = tuple(range(group.parties))
+        identities = {party: Identity(secure_bytes(32)) for party in members} if group.malicious else {}
         roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
         self._setup = AggregationSetup(
             run="benchmark",
             attempt=0,
             rounds=tuple(range(rounds)),
-            parties=people,
+            parties=members,
             threshold=group.threshold,
             minimum_survivors=max(2, group.parties - group.parties // 10),
             degree=group.degree,
             corrupt=group.parties * 3 // 10 if group.malicious else 0,
             roster_digest=roster.digest if roster else b"",
         )
-        begun: dict[int, party_side.Advertised] = {}
+        advertised: dict[int, party_side.Advertised] = {}
         adverts: dict[int, KeyAdvert] = {}
         costs = {}
-        for party in people:
-            (begun[party], adverts[party]), costs[party] = timed(
+        for party in members:
+            (advertised[party], adverts[party]), costs[party] = timed(
                 party_side.begin,
                 self._setup,
                 party,
@@ -93,13 +93,13 @@ class BenchmarkFederation:
         )
         shared: dict[int, party_side.Shared] = {}
         sealed: dict[int, dict[int, bytes]] = {}
-        for party in people:
-            (shared[party], sealed[party]), cost = timed(begun[party].share, adverts)
+        for party in members:
+            (shared[party], sealed[party]), cost = timed(advertised[party].share, adverts)
             costs[party] += cost
         (self._coordinator, inboxes), cost = timed(sharing.collect, sealed)
         self.coordinator_ms += cost
         self._parties: dict[int, party_side.Ready] = {}
-        for party in people:
+        for party in members:
             self._parties[party], cost = timed(shared[party].receive, inboxes[party], self._coordinator.sharers)
             costs[party] += cost
         self.party_ms = min(costs.values())
@@ -108,22 +108,22 @@ class BenchmarkFederation:
         """One round in which the last `gone` parties drop out before they send.
 
         Args:
-            index: The round.
+            index: Index of the round.
             length: Words in each vector.
-            gone: How many.
-            sample: How many of the others mask a whole vector, the rest one word, so that all shares are real and the
-                sum is not; all of them if None, and then the sum is checked.
+            gone: Number of parties that drop out.
+            sample: Number of survivors that mask a whole vector. The others mask one word, so that all shares are real
+                and the sum is not. None: all survivors, and the sum is checked.
 
         Raises:
             InternalError: If the sum is wrong.
         """
-        people = self._setup.parties[: len(self._parties) - gone]
+        members = self._setup.parties[: len(self._parties) - gone]
         masking = self._coordinator.open(index, length)
         expected = np.zeros(length, dtype=np.int64)
         sent = np.zeros(length, dtype=np.uint64)
         masked: dict[int, party_side.Masked] = {}
         masks, add = [], 0.0
-        for place, party in enumerate(people):
+        for place, party in enumerate(members):
             whole = sample is None or place < sample
             vector = np.random.default_rng([party, index]).integers(-(2**40), 2**40, length if whole else 1)
             expected += vector
@@ -137,11 +137,11 @@ class BenchmarkFederation:
         agreed: dict[int, party_side.Agreed] = {}
         signatures: dict[int, bytes] = {}
         costs = {}
-        for party in people:
+        for party in members:
             (agreed[party], signatures[party]), costs[party] = timed(masked[party].agree, survivors)
         (unmasking, signatures), collect = timed(agreeing.collect, signatures)
         shares = {}
-        for party in people:
+        for party in members:
             shares[party], cost = timed(agreed[party].unmask, signatures)
             costs[party] += cost
         total, combine = timed(unmasking.combine, shares)

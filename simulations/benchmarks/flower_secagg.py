@@ -1,7 +1,7 @@
-"""Flower's own SecAgg+ (flwr 1.41), its stages called in process: what ours is measured against, and used for nothing.
+"""Flower's SecAgg+ (flwr 1.41), with its stages called in process: the baseline of the benchmark, used nowhere else.
 
-Party: the functions that its client mod calls. Coordinator: `SecAggPlusWorkflow.unmask_stage` itself, over a grid that
-hands out replies made before, so that only the coordinator's work is timed.
+A party runs the functions that Flower's client mod calls. The coordinator runs `SecAggPlusWorkflow.unmask_stage` on a
+grid with prepared replies, so that only the coordinator's work is timed.
 """
 
 import logging
@@ -37,11 +37,11 @@ _WEIGHT = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowerCost:
-    """CPU milliseconds.
+    """CPU milliseconds of the steps of a round.
 
     Attributes:
-        mask: Of the fastest party, to mask its vector.
-        combine: Of the coordinator, to unmask the sum.
+        mask: Time in which the fastest party masks its vector.
+        combine: Time in which the coordinator unmasks the sum.
     """
 
     mask: float
@@ -52,12 +52,12 @@ class FlowerParties:
     """Parties that have shared their keys.
 
     Args:
-        parties: How many.
-        shares: Holders of each party's shares, itself among them; an odd number, or all.
-        threshold: Of these.
+        parties: Number of parties.
+        shares: Number of holders of each party's shares, including itself; odd, or all parties.
+        threshold: Number of shares that recover a secret.
 
     Attributes:
-        share_ms: CPU milliseconds of the fastest party to set up and share its keys.
+        share_ms: CPU milliseconds in which the fastest party sets up and shares its keys.
     """
 
     def __init__(self, parties: int, shares: int, threshold: int) -> None:
@@ -98,8 +98,8 @@ class FlowerParties:
 
         Args:
             length: Words in each vector.
-            gone: How many.
-            sample: How many of the others mask a whole vector, the rest one word; all of them if None, and then the
+            gone: Number of parties that drop out.
+            sample: Number of survivors that mask a whole vector; the others mask one word. None: all survivors, and the
                 result is checked.
 
         Raises:
@@ -121,21 +121,21 @@ class FlowerParties:
                 costs.append(cost)
                 arrays = [bytes_to_ndarray(text) for text in cast("Any", masked[Key.MASKED_PARAMETERS])]
                 total = parameters_addition(total, arrays) if total else arrays
-        found, combine = self._unmask(active, parameters_mod(total, _MODULUS))
-        if sample is None and not np.allclose(found, mean, atol=1e-5):
+        unmasked, combine = self._unmask(active, parameters_mod(total, _MODULUS))
+        if sample is None and not np.allclose(unmasked, mean, atol=1e-5):
             raise InternalError("mean of Flower's parties", expected="their vectors' mean", got="another")
         return FlowerCost(mask=min(costs), combine=combine)
 
     def _unmask(self, active: list[int], total: list[Any]) -> tuple[Any, float]:
-        """The mean, and what the coordinator's last stage took."""
+        """The mean, and the CPU milliseconds of the coordinator's last stage."""
         dead = set(self._states) - set(active)
         replies = []
         for node in active:
-            asked = {
+            request = {
                 Key.ACTIVE_NODE_ID_LIST: sorted(self._around[node] & set(active)),
                 Key.DEAD_NODE_ID_LIST: sorted(self._around[node] & dead),
             }
-            content = RecordDict({RECORD_KEY_CONFIGS: _record(_unmask(self._states[node], _record(asked)))})
+            content = RecordDict({RECORD_KEY_CONFIGS: _record(_unmask(self._states[node], _record(request)))})
             metadata = SimpleNamespace(src_node_id=node)
             replies.append(SimpleNamespace(content=content, metadata=metadata, has_error=lambda: False))
         outcome = SimpleNamespace(parameters=None)
@@ -156,10 +156,10 @@ class FlowerParties:
             state=SimpleNamespace(config_records={MAIN_CONFIGS_RECORD: {WorkflowKey.CURRENT_ROUND: 1}}),
             strategy=SimpleNamespace(aggregate_fit=lambda *_: (None, {})),
         )
-        # It reads shares and threshold from the state.
+        # The workflow reads shares and threshold from the state.
         workflow = SecAggPlusWorkflow(1.0, 1.0)
-        done, cost = timed(workflow.unmask_stage, cast("Any", grid), cast("Any", context), state)
-        if not done:
+        success, cost = timed(workflow.unmask_stage, cast("Any", grid), cast("Any", context), state)
+        if not success:
             raise InternalError("Flower's unmasking", expected="to succeed", got="a failure")
         return parameters_to_ndarrays(cast("Any", outcome.parameters))[0], cost
 
@@ -169,5 +169,5 @@ def _answer(messages: Iterable[Message], replies: list[SimpleNamespace]) -> list
     return replies
 
 
-def _record(values: Any) -> ConfigRecord:  # noqa: ANN401  # whatever Flower's own functions return
+def _record(values: Any) -> ConfigRecord:  # noqa: ANN401  # the results of Flower's functions
     return ConfigRecord(values)

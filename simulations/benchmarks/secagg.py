@@ -1,13 +1,13 @@
-r"""How long secure aggregation takes: each party and the coordinator, beside the limit of the machine and Flower's own.
+r"""Time of secure aggregation for a party and the coordinator, beside the machine's limit and Flower's SecAgg+.
 
     OMP_NUM_THREADS=1 python -m simulations.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]
 
-All in one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked, except that
-of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one of these for
-each party. The limit is the keystream and its addition, over preallocated memory, of as many masks. The prediction adds
-up a party's primitives as measured in this run: two key agreements, derivations and seals for each neighbour, two
-secrets split, and the masks; for keys that serve one round.
+All times are of one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
+except that of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one
+of these for each party. The limit is the keystream and its addition, over preallocated memory, of as many masks. The
+prediction adds up a party's primitives as measured in this run: two key agreements, derivations and seals for each
+neighbour, two secrets split, and the masks; for keys that serve one round.
 """
 
 import argparse
@@ -33,10 +33,10 @@ from simulations.benchmarks.timing import fastest
 _CHUNK = 2**15
 _SAMPLE = 5
 _LARGE = 200
-"""Parties from which a sample masks whole vectors."""
+"""Number of parties from which only a sample masks whole vectors."""
 
 _FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
-"""Parties and degree, to shares and threshold of Flower's parties on the same graph."""
+"""(parties, degree) to (shares, threshold) of Flower's parties on the same graph."""
 
 _HEADER = (
     f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100, 1000])
     parser.add_argument("--lengths", type=int, nargs="+", default=[10**4, 10**5, 10**6])
     options = parser.parse_args(arguments)
-    # Collections would walk the states of all parties at once, which no real process holds.
+    # Garbage collection would walk the states of all parties, which no real process has in memory.
     gc.disable()
     limits = Limits()
     _say(limits.lines(options.lengths))
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def groups(parties: int) -> list[Group]:
-    """The graphs on which n parties are timed."""
+    """Graphs on which the parties are timed."""
     usual = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
     if parties == 50:
         return [usual, Group(parties=50, degree=12, threshold=8)]
@@ -84,22 +84,22 @@ def groups(parties: int) -> list[Group]:
 def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
     """Print the lines of one group; return its targets."""
     cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
-    # The first case has keys of its own, for the cost of a set-up that serves one round.
-    one = BenchmarkFederation(group, 1)
-    more = BenchmarkFederation(group, len(cases) - 1)
+    # The first case has separate keys, to measure the cost of a set-up for one round.
+    single = BenchmarkFederation(group, 1)
+    multiple = BenchmarkFederation(group, len(cases) - 1)
     shares = _FLOWER.get((group.parties, group.degree))
     flower = FlowerParties(group.parties, *shares) if shares else None
     targets = []
     for place, (length, gone) in enumerate(cases):
         sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
-        federation, index = (more, place - 1) if place else (one, 0)
+        federation, index = (multiple, place - 1) if place else (single, 0)
         ours = federation.round(index, length, gone, sample=sample)
         timed_round = TimedRound(
             group=group,
             length=length,
             gone=gone,
             ours=ours,
-            total=one.party_ms + ours.mask + ours.unmask,
+            total=single.party_ms + ours.mask + ours.unmask,
             limit=limits.masks(group.degree + 1, length),
             predicted=limits.predicted(group, length),
             flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
@@ -107,8 +107,8 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
         _say(timed_round.line())
         targets += timed_round.targets()
     _say(
-        f"{group.name:22} set-up for 1 round: party {one.party_ms:.2f}, coordinator {one.coordinator_ms:.1f}; "
-        f"for {len(cases) - 1}: {more.party_ms:.2f}, {more.coordinator_ms:.1f}"
+        f"{group.name:22} set-up for 1 round: party {single.party_ms:.2f}, coordinator {single.coordinator_ms:.1f}; "
+        f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}"
         + (f"; Flower's party {flower.share_ms:.1f}" if flower else "")
         + "\n"
     )
@@ -117,16 +117,16 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedRound:
-    """What one round cost, in CPU milliseconds.
+    """Cost of one round, in CPU milliseconds.
 
     Attributes:
-        group: Who took part.
+        group: Parties and graph.
         length: Words in each vector.
         gone: Number of parties that dropped out.
-        ours: CPU milliseconds of each step here.
-        total: Sum of a party, including its set-up for one round.
+        ours: CPU milliseconds of each step of Caucus's aggregation.
+        total: Total of a party, including its set-up for one round.
         limit: Lower bound of the time for its masks.
-        predicted: Predicted sum of a party.
+        predicted: Predicted total of a party.
         flower: The same steps of Flower's SecAgg+ on the same graph.
     """
 
@@ -155,7 +155,7 @@ class TimedRound:
         )
 
     def targets(self) -> list[str]:
-        """Lines on what was to be reached, and whether it was."""
+        """Lines with each target and whether it was met."""
         lines = []
         if self.length == 10**6:
             lines.append(self._target("times the limit, to mask", self.ours.mask / self.limit, at_most=1.5))
@@ -176,9 +176,9 @@ class Limits:
     """Lower bounds of this machine, measured in this run, in CPU milliseconds.
 
     Attributes:
-        agree: One key agreement.
-        derive: One derived key.
-        seal: One pair of shares sealed, its key included.
+        agree: Time of one key agreement.
+        derive: Time of one key derivation.
+        seal: Time to seal one pair of shares, including its key derivation.
     """
 
     agree: float = field(init=False)
@@ -189,9 +189,9 @@ class Limits:
     def __post_init__(self) -> None:
         """Measure."""
         binding = bytes(32)
-        one, other = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
-        agreed = one.agree(other.public, where="benchmark")
-        self.agree = _fastest_call(lambda: one.agree(other.public, where="benchmark"))
+        pair, peer = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
+        agreed = pair.agree(peer.public, where="benchmark")
+        self.agree = _fastest_call(lambda: pair.agree(peer.public, where="benchmark"))
         self.derive = _fastest_call(lambda: agreed.derive("mask", binding, 0, 1))
         self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
 
@@ -206,7 +206,7 @@ class Limits:
         return count * self._mask[length]
 
     def predicted(self, group: Group, length: int) -> float:
-        """A party's whole work in a round whose keys serve it alone."""
+        """Total time of a party in a round with keys for that round alone."""
         points = range(1, group.degree + 2)
         split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
         return (
@@ -217,7 +217,7 @@ class Limits:
         )
 
     def lines(self, lengths: Sequence[int]) -> str:
-        """All of it, in words."""
+        """Report of all limits."""
         masks = [(length, self.masks(1, length)) for length in lengths]
         return (
             f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"

@@ -1,13 +1,13 @@
-"""Membership inference and other attacks on synthetic texts: what they reveal about the records behind them.
+"""Membership inference and other attacks on synthetic texts: how much they reveal about the private records.
 
 Attacks and distances look at private records outside any query: they are for simulations alone.
 
-A membership attack asks of a record whether it was among those that the texts were made from. A language model is
-trained on the synthetic texts; members are records that the parties had, others a random part of the same source that
-they had not, so that no difference of time or style tells them apart (RPSG, appendix E). Scores, higher for a member:
+A membership attack decides whether a record was among those that the texts were made from. A language model is trained
+on the synthetic texts; members are records of the parties, and others are a random part of the same source that no
+party had, so that no difference of time or style separates them (RPSG, appendix E). Scores, higher for a member:
 
-    PPL    -nll(x), how likely the model finds the record (Carlini et al. 2021)
-    REFER  nll_reference(x) / nll(x): beside a model that was trained on other texts of the source (ibid.)
+    PPL    -nll(x), the likelihood of the record under the model (Carlini et al. 2021)
+    REFER  nll_reference(x) / nll(x): relative to a model that was trained on other texts of the source (ibid.)
     LIRA   mean of nll_shadow(x) - nll(x): a likelihood ratio of Gaussians of one variance, offline, because there are
            too few shadow models for a variance of each record (Carlini et al. 2022, sections IV.C and V.B); each
            shadow model is trained on a random half of the other texts
@@ -35,15 +35,14 @@ DEFINITION = (
     "model trained on other held-out texts, LIRA (offline, one variance) by the mean difference from shadow models "
     "trained on halves of those. 0.5 is guessing. Intervals by DeLong."
 )
-"""What the attacks' figures mean, for reports."""
+"""Definition of the attacks' figures, for reports."""
 
 NEAREST = (
     "Cosine distance of each real text to its nearest synthetic text: medians for the parties' records and for "
     "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
     "nearest 5 % of held-out texts (0.05 where nothing leaks)."
 )
-"""What the distances mean, for reports."""
-
+"""Definition of the distances, for reports."""
 
 _ROWS = 1024
 
@@ -52,12 +51,12 @@ class Likelihood(Protocol):
     """A model that gives texts a likelihood, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts,) mean negative log likelihood of a token, in nats."""
+        """(texts,) mean negative log likelihood per token, in nats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """How well one attack separates members from others.
+    """Performance of one attack in separating members from others.
 
     Attributes:
         auc: Area under its ROC curve, 0 to 1.
@@ -123,12 +122,12 @@ def attacks(
     half = (len(reference) + 1) // 2
     halves = [np.random.default_rng([seed, shadow]).permutation(len(reference))[:half] for shadow in range(shadows)]
     target = LanguageModel.train(synthetic, seed=seed, **settings)
-    beside = LanguageModel.train(reference, seed=seed + 1, **settings)
+    reference_model = LanguageModel.train(reference, seed=seed + 1, **settings)
     shadow_models = [
         LanguageModel.train([reference[row] for row in rows], seed=seed + 2 + at, **settings)
         for at, rows in enumerate(halves)
     ]
-    return scored(target, beside, shadow_models, members, others)
+    return scored(target, reference_model, shadow_models, members, others)
 
 
 def scored(
@@ -138,7 +137,7 @@ def scored(
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Attack]:
-    """The attacks, with trained models."""
+    """PPL, REFER and LIRA with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
     scores = {
@@ -151,16 +150,16 @@ def scored(
 
 
 def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
-    """Bits by which a canary stands out: log2 of the candidates over its rank among them (Carlini et al. 2019).
+    """Exposure of a canary in bits: log2 of the number of candidates over its rank (Carlini et al. 2019).
 
     Args:
-        model: Trained on texts that the canary may have got into.
-        canary: What was put among the records.
-        alternatives: Texts of the same form that were not, the more the finer.
+        model: Model trained on texts that may contain the canary.
+        canary: Text inserted into the records.
+        alternatives: Texts of the same form that were not inserted; more of them give a finer scale.
 
     Returns:
-        0, the least likely, to log2(alternatives + 1), the likeliest of all; a canary as likely as an alternative
-        ranks behind it. About 1.44 in the mean where nothing was learned.
+        From 0, for the least likely candidate, to log2(alternatives + 1), for the most likely; ties count against the
+        canary. The mean is about 1.44 if nothing was learned.
 
     Raises:
         DataError: There is no alternative.
@@ -173,7 +172,7 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
 
 
 def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], others: NDArray[np.floating]) -> Distances:
-    """How near records and held-out texts are to the synthetic texts, of unit vectors (n, d) each.
+    """Distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
 
     Raises:
         DataError: Shapes do not fit, a set is empty, or a value is not finite.
@@ -189,7 +188,7 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
 
 
 def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(n,) cosine distance of each row to the nearest of `to`."""
+    """(n,) cosine distance of each row to its nearest row of `to`."""
     pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
-    # Without this, rounding would give duplicates a distance.
+    # Set to 0: rounding would otherwise give duplicates a positive distance.
     return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

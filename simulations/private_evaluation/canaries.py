@@ -1,13 +1,13 @@
-"""Canaries: records that a simulation inserts, to see whether they are memorised (Carlini et al. 2019).
+"""Canaries: records that a simulation inserts to test for memorisation (Carlini et al. 2019).
 
-All have one form and a random code, so that a synthetic text can contain the code only because of the record.
+All canaries have one form and a random code, so that a synthetic text can contain the code only because of the record.
 """
 
 from common import rng
 
 FORM = "The access code of this patient is {}."
 ALTERNATIVES = 255
-"""Number of codes that no record has, to rank a canary among: the exposure is 8 bits at most."""
+"""Number of codes that no record has, for the rank of a canary: the exposure is 8 bits at most."""
 
 
 def codes(count: int, experiment_seed: int, purpose: str = "canaries") -> list[str]:

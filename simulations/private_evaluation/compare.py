@@ -1,7 +1,8 @@
-"""What a simulation adds to a finished run folder: the figures and the map that need the private records.
+"""Figures and a map of the private records, which a simulation adds to a finished run folder.
 
-All of it is without noise, marked "simulation_only", and must not leave: `metrics.json` gets the same small model
-trained on the private records and the groups of `of_records`, `map_private.json` the places of the records.
+They have no noise, are marked "simulation_only" and must not leave the machine: `metrics.json` gets the scores of the
+same small model trained on the private records and the groups of `of_records`, `map_private.json` the coordinates of
+the records.
 """
 
 import json
@@ -23,7 +24,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords, of_re
 log = logging.getLogger("caucus.simulation")
 
 MOST_MAPPED = 2000
-"""Records on the map at most, at even distances in their order."""
+"""Maximum number of records on the map, at even distances in their order."""
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
@@ -47,7 +48,7 @@ def real_private(
     """Accuracy and macro-F1 of the run's small model trained on the private records, without adaptation.
 
     Raises:
-        ConfigError: The model would send them to an endpoint.
+        ConfigError: The model would send the records to an endpoint.
     """
     if evaluation.uses_endpoint:
         raise ConfigError(
@@ -61,13 +62,13 @@ def real_private(
 
 
 def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
-    """Project private records onto the axes of the synthetic texts; nothing without such axes."""
-    fitted = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
-    if not fitted["points"]:
+    """Write the projection of the private records onto the axes of the synthetic texts, if there are axes."""
+    synthetic_map = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
+    if not synthetic_map["points"]:
         return
-    shown = projection.evenly(private, MOST_MAPPED)
-    places = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in shown]))
+    sample = projection.evenly(private, MOST_MAPPED)
+    places = projection.Projection.from_dict(synthetic_map).place(encoder.encode([record.text for record in sample]))
     points: dict[str, list[list[float]]] = {}
-    for record, place in zip(shown, places, strict=True):
+    for record, place in zip(sample, places, strict=True):
         points.setdefault(record.label, []).append(place)
     write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})

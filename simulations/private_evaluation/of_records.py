@@ -1,4 +1,4 @@
-"""Groups of figures that compare the synthetic texts with private records: for simulations only, and marked so."""
+"""Groups of figures that compare the synthetic texts with private records: in simulations only, marked as such."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from server.metrics import intervals
 from simulations.private_evaluation import attacks, canaries
 
 FEWEST = 20
-"""Fewest records of each kind for an attack."""
+"""Minimum number of records of each kind for an attack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Whether canaries come out: verbatim, or as texts that a language model prefers."""
+    """Extraction of canaries: verbatim, or as texts that a language model prefers."""
     from server.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
 
     about = (

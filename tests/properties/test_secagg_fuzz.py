@@ -188,14 +188,14 @@ def fuzz_shares_at_the_coordinator(data):
 
 def fuzz_masked_vector(data):
     masking = stage("mask").coordinator
-    before = masking._held.get().words.copy()
+    before = masking._state.get().words.copy()
     shapes = arrays.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5)
     vectors = st.sampled_from([np.uint8, np.int64, np.float64, ">u8", "U1"]).flatmap(
         lambda kind: arrays.arrays(kind, shapes)
     )
     vector = data.draw(vectors | st.none() | st.binary() | st.lists(st.integers()))
     assert refused(lambda: masking.add(data.draw(PARTIES), vector) or True) is None
-    assert np.array_equal(masking._held.get().words, before)
+    assert np.array_equal(masking._state.get().words, before)
 
 
 def fuzz_unmasking(data):

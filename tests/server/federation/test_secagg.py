@@ -232,7 +232,7 @@ def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
     run = Run(setup()).ready()
     _, late = run.parties[3].mask(3, np.zeros(1000, np.int64))
     one = run.open(3, 1000).mask({0, 1, 2}).agree()
-    held = one.coordinator._held.get()
+    held = one.coordinator._state.get()
     one.unmask()
     given = {party: shares.mask_keys for party, shares in one.unmask_shares.items()}
     pair = KeyPair(secagg._recover(held, given, {3})[3])
