@@ -1,4 +1,4 @@
-"""The pipeline under audit: federations of real parties in this process, and the places where an audit looks in."""
+"""The pipeline under audit: federations of real parties in this process, and the points that an audit observes."""
 
 import math
 import tempfile
@@ -35,7 +35,7 @@ AXES = 32
 
 
 class Axes(Encoder):
-    """An encoder whose texts name an axis: canaries that are orthogonal. Text "7" is the unit vector e_7."""
+    """Encoder for orthogonal canaries: each text names an axis. Text "7" is the unit vector e_7."""
 
     def __init__(self) -> None:
         """Without a model."""
@@ -67,7 +67,7 @@ def plan_of(
     max_dropouts: int = 0,
     colluders: int = 0,
 ) -> Plan:
-    """A plan of these queries, calibrated unless they have scales."""
+    """A plan of these queries, calibrated unless the first one has a scale."""
     draft = Plan(
         method="audit",
         labels=labels,
@@ -90,7 +90,7 @@ def plan_of(
 def ask(
     plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
-    """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
+    """Ask new parties with these records questions of a plan, each with the name of the planned query."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         limits = Limits(max_epsilon=1e3)
@@ -120,7 +120,7 @@ def ask(
 
 @contextmanager
 def half_of_the_noise() -> Iterator[None]:
-    """A fault for the audit to find: each party draws its Gaussian share at half of the scale."""
+    """A fault for the audit to detect: each party draws its Gaussian share at half of the scale."""
     with mock.patch.object(
         answer, "discrete_gaussian", lambda sigma, size, key: discrete_gaussian(sigma / 2, size, key)
     ):
@@ -129,7 +129,7 @@ def half_of_the_noise() -> Iterator[None]:
 
 @contextmanager
 def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """Record all calls of samplers, each of which returns 1 for each coordinate, and all entropy that answers took."""
+    """Record all calls of samplers, each of which returns 1 for each coordinate, and all entropy that answers used."""
     calls: list[Share] = []
     entropy: list[bytes] = []
 

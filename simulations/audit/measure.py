@@ -1,19 +1,20 @@
-"""Audit of the noise that really leaves the pipeline: party service, ledger, secure aggregation, ask.
+"""Audit of the noise in the answers of the real pipeline: party service, ledger, secure aggregation, ask.
 
     make audit    or    OMP_NUM_THREADS=1 python -m simulations.audit.measure [--quick] [--repeat 100]
 
-Whatever is checked was answered by the same code that hospitals and coordinator run, in one process. Four questions:
+All answers under audit come from the code of hospitals and coordinator, run in one process. Four questions:
 
-1. Structure, with a sampler that only takes notes: does each party add its one share to each answer, of scale
-   sigma / sqrt(U) or of Polya shape 1 / U, under a key of its own that the operating system gave?
-2. Variance of the answers of parties without records. It shows a share that is missing, of 100 too.
+1. Structure, with a sampler that only records its calls: does each party add exactly one share to each answer, of scale
+   sigma / sqrt(U) or of Polya shape 1 / U, under a separate key from the operating system?
+2. Variance of the answers of parties without records. It detects one missing share, even among 100.
 3. Laplace: the answers of parties without records against the exact distribution, by chi-square.
-4. Gaussian: canary records, each in or out by a coin, move coordinates that no other moves. How well in and out can be
-   told apart over all rounds is mu, which must be that of the promised epsilon and delta (`canaries`). Brute force over
-   neighbouring data sets, how far records move answers, is a test of its own (tests/properties/test_sensitivity.py).
+4. Gaussian: canary records, each in or out by a fair coin, move coordinates that no other record moves. mu measures how
+   well in and out can be distinguished over all rounds, and must be that of the promised epsilon and delta
+   (`canaries`). Brute force over neighbouring data sets, how far records move answers, is a test of its own
+   (tests/properties/test_sensitivity.py).
 
-Noise comes from the operating system, so an audit of sound code fails now and then: with probability `ALARM` for each
-statistical check. The table says how likely the faults that it is for would pass.
+Noise comes from the operating system, so an audit of correct code can fail: with probability `ALARM` for each
+statistical check. The table gives the probability that a fault would pass.
 """
 
 import argparse
@@ -68,11 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table; exit code 1 if a check failed."""
     parser = argparse.ArgumentParser(prog="audit", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes, with less power")
-    parser.add_argument("--repeat", type=int, default=0, help="run the canaries so often, and with half of sigma")
+    parser.add_argument("--repeat", type=int, default=0, help="runs of the canaries, with sigma and with half of it")
     options = parser.parse_args(arguments)
     _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
     findings = _repeated(options.repeat) if options.repeat else _all(quick=options.quick)
-    if not all(list(map(_printed, findings))):  # all of them are said first
+    if not all(list(map(_printed, findings))):  # all of them are printed first
         sys.exit(1)
 
 
@@ -88,7 +89,7 @@ def _all(*, quick: bool) -> Iterator[Finding]:
 
 
 def _repeated(times: int) -> Iterator[Finding]:
-    # As many canaries as it takes to find half of sigma: the smaller mu, the more.
+    # Enough canaries to detect half of sigma: a smaller mu needs more.
     for epsilon, labels in ((1.0, 256), (2.0, 64), (4.0, 32), (8.0, 16)):
         sound = [canaries(epsilon, labels=labels, rounds=1) for _ in range(times)]
         alarms = [not finding.passed for finding in sound]
@@ -104,7 +105,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Ask 5 parties, of which one may drop out and one collude, all kinds of noise, and look at what they draw."""
+    """Ask 5 parties, of which one may drop out and one collude, all kinds of noise, and check the draws."""
     votes, labels = VotesSpec(top=_TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
@@ -129,7 +130,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
     of_a_party += [("discrete_laplace", 4.25, unknown, 2), *[("discrete_laplace", 6.75, unknown, 3)] * 2]
     expected = [share for share in of_a_party for _ in range(5)]
     keys = {share.key for share in drawn if len(share.key) == 32}
-    # The sampler that takes notes draws 1 for each coordinate, and there are no records.
+    # The recording sampler draws 1 for each coordinate, and there are no records.
     once = sum(bool((total == 5).all()) for total in answers[:-1])
     name = f"structure, {'masked' if secure else 'not masked'}: "
     yield _exactly(name + "shares of noise", len(drawn), len(expected))
@@ -196,14 +197,14 @@ def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
 
 
 def canaries(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """How well the answers tell which canaries are in, as mu, beside that of the promised epsilon and delta.
+    """Estimate mu, how well the answers show which canaries are in; compare with mu of the promised epsilon, delta.
 
     A canary is the only record near 2 Q candidates of its label: Q lie close by, each a little further, and Q opposite.
-    So it moves 2 Q coordinates by all of the sensitivity, and which by how much is public. Its score is the inner
-    product of the answers with that change, over all rounds, in units of its norm. By the lemma of Neyman and Pearson
-    no test tells Gaussians apart better than by this score, which is normal with standard deviation 1 / mu times the
-    difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of them in, mu
-    has a variance of 4 / n + mu^2 / (2 n), about.
+    So it moves 2 Q coordinates by the full sensitivity, and the amount for each coordinate is public. Its score is the
+    inner product of the answers with that change, over all rounds, in units of its norm. By the lemma of Neyman and
+    Pearson no test tells Gaussians apart better than by this score, which is normal with standard deviation 1 / mu
+    times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of
+    them in, mu has a variance of 4 / n + mu^2 / (2 n), about.
     """
     query = PlannedQuery(name="votes", spec=VotesSpec(top=_TOP, fine=4), times=rounds)
     names = tuple(f"label {label}" for label in range(labels))
@@ -223,29 +224,29 @@ def canaries(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
     scores = near + far
     into, out = scores[inside], scores[~inside]
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
-    found = (into.mean() - out.mean()) / spread
+    estimate = (into.mean() - out.mean()) / spread
 
     def error(true: float) -> float:
         return math.sqrt(1 / len(into) + 1 / len(out) + true**2 / (2 * scores.size))
 
     def unseen(true: float) -> float:
-        most = stats.norm.cdf((mu + Z * error(mu) - true) / error(true))
-        return float(most - stats.norm.cdf((mu - Z * error(mu) - true) / error(true)))
+        below = stats.norm.cdf((mu + Z * error(mu) - true) / error(true))
+        return float(below - stats.norm.cdf((mu - Z * error(mu) - true) / error(true)))
 
-    highest = gaussian_epsilon(DELTA, found + Z * error(found))
+    highest = gaussian_epsilon(DELTA, estimate + Z * error(estimate))
     return Finding(
         check=f"{scores.size} canaries, epsilon {epsilon:g}, {rounds} rounds",
-        figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
+        figure=f"mu {estimate:.4f}: epsilon {gaussian_epsilon(DELTA, max(estimate, 1e-3)):.2f}, below {highest:.2f}",
         limit=f"{mu:.4f} +- {Z * error(mu):.4f}",
         unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
-        passed=abs(found - mu) <= Z * error(mu),
+        passed=abs(estimate - mu) <= Z * error(mu),
     )
 
 
 def _without_records(
     mechanism: str, scale: float, parties: int, coordinates: int
 ) -> tuple[list[NDArray[np.int64]], float]:
-    """One answer of parties without records to a histogram, and the planned scale, a little above the one asked for."""
+    """One answer of parties without records to a histogram, and the planned scale, slightly above the requested one."""
     spec = LengthHistogramSpec(bins=coordinates)
     query = PlannedQuery(name="lengths", spec=spec, mechanism=mechanism)
     epsilon = 1 / scale if mechanism == "laplace" else gaussian_epsilon(DELTA, 1 / scale)
@@ -271,10 +272,10 @@ def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
 
 
 def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int]]) -> int:
-    """How many shares are as expected; the order of parties and answers is that of the run."""
+    """Number of shares as expected; parties and answers are in the order of the run."""
     return sum(
-        got[0] == want[0] and math.isclose(got[1], want[1], rel_tol=1e-12) and got[2:4] == want[2:]
-        for got, want in zip(drawn, expected, strict=False)
+        share[0] == target[0] and math.isclose(share[1], target[1], rel_tol=1e-12) and share[2:4] == target[2:]
+        for share, target in zip(drawn, expected, strict=False)
     )
 
 

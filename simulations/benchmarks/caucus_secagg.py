@@ -1,4 +1,4 @@
-"""Our secure aggregation driven in process, each step timed: no network, no serialisation, every message real."""
+"""Secure aggregation of Caucus in one process, each step timed: no network, no serialisation, every message real."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ from simulations.benchmarks.timing import timed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Who takes part.
+    """Parameters of a group of parties.
 
     Attributes:
-        parties: How many.
-        degree: Neighbours of each.
-        threshold: Shares that recover a secret.
-        malicious: With identities and signatures, and three parties in ten corrupt.
+        parties: Number of parties.
+        degree: Number of neighbours of each party.
+        threshold: Number of shares that recover a secret.
+        malicious: Whether to use identities and signatures, against 30 % corrupt parties.
     """
 
     parties: int
@@ -31,20 +31,20 @@ class Group:
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """Name of the group in tables."""
         graph = "full" if self.degree == self.parties - 1 else f"k={self.degree}"
         return f"{self.parties} {graph} t={self.threshold}{' signed' if self.malicious else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCost:
-    """CPU milliseconds.
+    """CPU milliseconds of the steps of a round.
 
     Attributes:
-        mask: Of the fastest party, to mask its vector.
-        unmask: Of the fastest party, to accept the survivors and hand out shares.
-        add: Of the coordinator, to add all vectors.
-        combine: Of the coordinator, to unmask their sum.
+        mask: Time of the fastest party to mask its vector.
+        unmask: Time of the fastest party to accept the survivors and send shares.
+        add: Time of the coordinator to add all vectors.
+        combine: Time of the coordinator to unmask the sum.
     """
 
     mask: float
@@ -57,8 +57,8 @@ class BenchmarkFederation:
     """All parties of a group and their coordinator, set up for `rounds` rounds.
 
     Attributes:
-        party_ms: CPU milliseconds of the fastest party to be set up.
-        coordinator_ms: Of the coordinator.
+        party_ms: CPU milliseconds of the fastest party for its set-up.
+        coordinator_ms: CPU milliseconds of the coordinator for the set-up.
     """
 
     def __init__(self, group: Group, rounds: int) -> None:
@@ -108,14 +108,14 @@ class BenchmarkFederation:
         """One round in which the last `gone` parties drop out before they send.
 
         Args:
-            index: The round.
-            length: Words in each vector.
-            gone: How many.
-            sample: How many of the others mask a whole vector, the rest one word, so that all shares are real and the
-                sum is not; all of them if None, and then the sum is checked.
+            index: Number of the round.
+            length: Number of words in each vector.
+            gone: Number of parties that drop out.
+            sample: Number of remaining parties that mask a whole vector; the rest mask one word, so that all shares are
+                real but the sum is not. None: all mask a whole vector, and the sum is checked.
 
         Raises:
-            InternalError: If the sum is wrong.
+            InternalError: The sum is wrong.
         """
         people = self._setup.parties[: len(self._parties) - gone]
         masking = self._coordinator.open(index, length)

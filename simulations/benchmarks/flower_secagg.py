@@ -1,7 +1,7 @@
-"""Flower's own SecAgg+ (flwr 1.41), its stages called in process: what ours is measured against, and used for nothing.
+"""Flower's own SecAgg+ (flwr 1.41), its stages called in process: only a baseline for our measurements.
 
-Party: the functions that its client mod calls. Coordinator: `SecAggPlusWorkflow.unmask_stage` itself, over a grid that
-hands out replies made before, so that only the coordinator's work is timed.
+Party: the functions that its client mod calls. Coordinator: `SecAggPlusWorkflow.unmask_stage` itself, over a grid
+that returns prepared replies, so that only the coordinator's work is timed.
 """
 
 import logging
@@ -37,11 +37,11 @@ _WEIGHT = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowerCost:
-    """CPU milliseconds.
+    """CPU milliseconds of the steps of a round.
 
     Attributes:
-        mask: Of the fastest party, to mask its vector.
-        combine: Of the coordinator, to unmask the sum.
+        mask: Time of the fastest party to mask its vector.
+        combine: Time of the coordinator to unmask the sum.
     """
 
     mask: float
@@ -52,9 +52,9 @@ class FlowerParties:
     """Parties that have shared their keys.
 
     Args:
-        parties: How many.
-        shares: Holders of each party's shares, itself among them; an odd number, or all.
-        threshold: Of these.
+        parties: Number of parties.
+        shares: Number of holders of each party's shares, including the party; odd, or all parties.
+        threshold: Number of shares that recover a secret.
 
     Attributes:
         share_ms: CPU milliseconds of the fastest party to set up and share its keys.
@@ -62,7 +62,7 @@ class FlowerParties:
 
     def __init__(self, parties: int, shares: int, threshold: int) -> None:
         logging.getLogger("flwr").setLevel(logging.WARNING)
-        # Messages take their sender from here.
+        # Messages read their sender from TaskIdentity.
         TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
         self._threshold = threshold
         half = shares // 2
@@ -97,13 +97,13 @@ class FlowerParties:
         """One round in which the last `gone` parties drop out before they send.
 
         Args:
-            length: Words in each vector.
-            gone: How many.
-            sample: How many of the others mask a whole vector, the rest one word; all of them if None, and then the
-                result is checked.
+            length: Number of words in each vector.
+            gone: Number of parties that drop out.
+            sample: Number of remaining parties that mask a whole vector; the rest mask one word. None: all mask a whole
+                vector, and the result is checked.
 
         Raises:
-            InternalError: If the mean is wrong.
+            InternalError: The mean is wrong.
         """
         active = list(range(len(self._states) - gone))
         mean = np.zeros(length)
@@ -121,13 +121,13 @@ class FlowerParties:
                 costs.append(cost)
                 arrays = [bytes_to_ndarray(text) for text in cast("Any", masked[Key.MASKED_PARAMETERS])]
                 total = parameters_addition(total, arrays) if total else arrays
-        found, combine = self._unmask(active, parameters_mod(total, _MODULUS))
-        if sample is None and not np.allclose(found, mean, atol=1e-5):
+        result, combine = self._unmask(active, parameters_mod(total, _MODULUS))
+        if sample is None and not np.allclose(result, mean, atol=1e-5):
             raise InternalError("mean of Flower's parties", expected="their vectors' mean", got="another")
         return FlowerCost(mask=min(costs), combine=combine)
 
     def _unmask(self, active: list[int], total: list[Any]) -> tuple[Any, float]:
-        """The mean, and what the coordinator's last stage took."""
+        """The mean, and the CPU milliseconds of the coordinator's last stage."""
         dead = set(self._states) - set(active)
         replies = []
         for node in active:
@@ -156,7 +156,7 @@ class FlowerParties:
             state=SimpleNamespace(config_records={MAIN_CONFIGS_RECORD: {WorkflowKey.CURRENT_ROUND: 1}}),
             strategy=SimpleNamespace(aggregate_fit=lambda *_: (None, {})),
         )
-        # It reads shares and threshold from the state.
+        # The workflow reads shares and threshold from the state.
         workflow = SecAggPlusWorkflow(1.0, 1.0)
         done, cost = timed(workflow.unmask_stage, cast("Any", grid), cast("Any", context), state)
         if not done:
@@ -169,5 +169,5 @@ def _answer(messages: Iterable[Message], replies: list[SimpleNamespace]) -> list
     return replies
 
 
-def _record(values: Any) -> ConfigRecord:  # noqa: ANN401  # whatever Flower's own functions return
+def _record(values: Any) -> ConfigRecord:  # noqa: ANN401  # any result of Flower's functions
     return ConfigRecord(values)

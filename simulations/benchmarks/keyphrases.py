@@ -1,11 +1,10 @@
-"""What DP-KPS costs, and how that grows: extraction, densities, iterative sequences.
+"""Benchmark of DP-KPS and its growth with size: extraction, densities, iterative sequences.
 
     OMP_NUM_THREADS=2 python -m simulations.benchmarks.keyphrases [--scale 1]
 
 A vocabulary of 400,000 terms of one to four made-up words, and documents of 100 random words among 40 whole terms.
-Wall seconds on however many cores numpy is given, each measured once, and the most memory that the process has held.
-`--scale` makes everything smaller, for a test. The bounds that the first line of each part is held against are
-stated beside it; the lines below it change one size at a time.
+Wall seconds on the cores that numpy may use, each measured once, and the peak memory of the process. `--scale` reduces
+all sizes, for a test. The first line of each part shows its bound; the lines below it change one size at a time.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from common.queries.terms import Extractor
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 _DIM, _SYLLABLES = 256, 60_000
 
@@ -31,7 +30,7 @@ _DIM, _SYLLABLES = 256, 60_000
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="bench_keyphrases", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, for a test")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor of all sizes, for a test")
     scale: float = parser.parse_args(arguments).scale
 
     def sized(number: int) -> int:
@@ -49,24 +48,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (10_000, 1_000, 5, 0),
     ):
         _sequences(sized(terms), sized(features), sized(1_000), phrases, bound)
-    _say(f"most memory held: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB (bound: 4)\n")
+    _say(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB (bound: 4)\n")
 
 
 def _extraction(terms: int, documents: int, bound: float) -> None:
-    """The trie is made within the time, as a party makes it for each query; first 10 terms, as by default, and all."""
+    """Time the extraction of the first 10 terms (the default) and of all, with the trie, built for each query."""
     vocabulary, texts = _texts(terms, documents)
-    made, seconds = _timed(lambda: Extractor(vocabulary))
+    extractor, seconds = _timed(lambda: Extractor(vocabulary))
     for first, name in ((10, "first 10 terms"), (10**6, "all terms")):
-        _, reading = _timed(partial(_found, made, texts, first))
+        _, reading = _timed(partial(_first_terms, extractor, texts, first))
         _line(name, (terms, None, None, None, documents), seconds + reading, bound)
 
 
-def _found(extractor: Extractor, texts: Sequence[str], first: int) -> list[tuple[int, ...]]:
+def _first_terms(extractor: Extractor, texts: Sequence[str], first: int) -> list[tuple[int, ...]]:
     return [extractor.first(text, first) for text in texts]
 
 
 def _densities(terms: int, features: int, bound: float) -> None:
-    """Of all terms, from vectors and a sketch: single features, one label."""
+    """Time the densities of all terms, from vectors and a sketch: single features, one label."""
     rng = np.random.default_rng(0)
     density, vectors = _sketched(rng, terms, features, 0)
     _, seconds = _timed(lambda: density.at(vectors))
@@ -74,7 +73,7 @@ def _densities(terms: int, features: int, bound: float) -> None:
 
 
 def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: float) -> None:
-    """Logarithmic ensemble, single features, one label."""
+    """Time iterative sequences: logarithmic ensemble, single features, one label."""
     rng = np.random.default_rng(0)
     prefixes = keyphrases.ensemble_prefixes(phrases, "logarithmic")
     sketches = [_sketched(rng, terms, features, prefix) for prefix in prefixes]
@@ -96,9 +95,9 @@ def _texts(terms: int, documents: int) -> tuple[list[str], list[str]]:
     rng = np.random.default_rng(0)
     words = np.array([f"w{i}" for i in range(_SYLLABLES)])
     lengths = rng.integers(1, 5, 2 * terms)
-    drawn = words[rng.integers(0, _SYLLABLES, (2 * terms, 4))]
-    made = (" ".join(row[:length]) for row, length in zip(drawn.tolist(), lengths.tolist(), strict=True))
-    vocabulary = list(dict.fromkeys(made))[:terms]
+    tuples = words[rng.integers(0, _SYLLABLES, (2 * terms, 4))]
+    phrases = (" ".join(row[:length]) for row, length in zip(tuples.tolist(), lengths.tolist(), strict=True))
+    vocabulary = list(dict.fromkeys(phrases))[:terms]
     texts = []
     for _ in range(documents):
         pieces = words[rng.integers(0, _SYLLABLES, 100)].tolist()
@@ -108,10 +107,10 @@ def _texts(terms: int, documents: int) -> tuple[list[str], list[str]]:
     return vocabulary, texts
 
 
-def _timed(action: Callable[[], Made]) -> tuple[Made, float]:
+def _timed(action: Callable[[], Result]) -> tuple[Result, float]:
     start = time.perf_counter()
-    made = action()
-    return made, time.perf_counter() - start
+    result = action()
+    return result, time.perf_counter() - start
 
 
 def _line(what: str, sizes: tuple[int | None, ...], seconds: float, bound: float) -> None:

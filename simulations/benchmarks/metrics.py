@@ -1,9 +1,9 @@
-"""What the metrics of fidelity cost on vectors of the usual size, beside one product of the two matrices.
+"""Time of the fidelity metrics on vectors of the usual size, relative to one product of the two matrices.
 
     python -m simulations.benchmarks.metrics [--rows 10000] [--dim 768]
 
-Both sets are draws of one mixture of Gaussians, so they overlap as good synthetic texts would. Seconds are of this
-process's processors too (`cpu`): on a machine that others use, wall time says little.
+Both sets are samples of one mixture of Gaussians, so they overlap as good synthetic texts would. `cpu` is the CPU time
+of this process: on a shared machine, wall time says little.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dim", type=int, default=768)
     chosen = parser.parse_args(arguments)
     a, b = (_vectors(chosen.rows, chosen.dim, seed) for seed in (1, 2))
-    sys.stdout.write(f"{chosen.rows} x {chosen.dim} float32 each; a product is that of the two matrices\n")
+    sys.stdout.write(f"{chosen.rows} x {chosen.dim} float32 each; a product is one of the two matrices\n")
     _, product, _ = _timed(lambda: a @ b.T)
     measured: dict[str, Callable[[], object]] = {
         "FID": lambda: fid(a, b),
@@ -47,27 +47,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write("{:38}{:>8}{:>8}{:>10}{:>10}\n".format(*head))
     total = np.zeros(2)
     for name, compute in measured.items():
-        wall, own, peak = _timed(compute)
-        total += (wall, own)
-        sys.stdout.write(f"{name:38}{wall:8.1f}{own:8.1f}{own / product:10.1f}{peak:10.0f}\n")
+        wall, cpu, peak = _timed(compute)
+        total += (wall, cpu)
+        sys.stdout.write(f"{name:38}{wall:8.1f}{cpu:8.1f}{cpu / product:10.1f}{peak:10.0f}\n")
     sys.stdout.write(f"{'all':38}{total[0]:8.1f}{total[1]:8.1f}{total[1] / product:10.1f}\n")
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
-    """Wall and processor seconds, and the most memory that this process has held so far, in MiB."""
-    wall, own = time.perf_counter(), time.process_time()
+    """Wall and processor seconds, and the peak memory of this process so far, in MiB."""
+    wall, cpu = time.perf_counter(), time.process_time()
     compute()
-    taken = time.perf_counter() - wall, time.process_time() - own
-    return *taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    elapsed = time.perf_counter() - wall, time.process_time() - cpu
+    return *elapsed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _vectors(rows: int, dim: int, seed: int) -> NDArray[np.float32]:
-    """(rows, dim) unit vectors around forty places, with a spectrum that falls off as that of embeddings does."""
+    """(rows, dim) unit vectors around forty centres, with a spectrum that decays like that of embeddings."""
     places = np.random.default_rng(0).normal(size=(_PLACES, dim))
     rng = np.random.default_rng(seed)
     fall = 1.5 * np.exp(-np.arange(dim) / 100)
-    found = places[rng.integers(_PLACES, size=rows)] + fall * rng.normal(size=(rows, dim))
-    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
+    vectors = places[rng.integers(_PLACES, size=rows)] + fall * rng.normal(size=(rows, dim))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How many draws of noise a second: the tables, the exact samplers that stand behind them, and OpenDP's.
+"""Draws of noise per second: the tables, the exact samplers behind them, and OpenDP's samplers.
 
     OMP_NUM_THREADS=1 python -m simulations.benchmarks.noise [--scale 1560] [--size 1000000]
 
-CPU time of one core, the fastest of five runs. `--size` draws from a table at a time, and fewer from the slow samplers,
-as the table says; rates do not depend on it. The tables are made before, once, in the time that is printed. OpenDP adds
-its noise to a vector of zeros, is given it as an array, the faster way, and returns a list, which is part of the price;
-it draws exactly, as our exact samplers do, where a table is off by the total variation that is printed. It has no
-shares: its discrete Laplace is the whole noise, which one share of U is held against.
+CPU time of one core, the fastest of five runs. `--size` is the number of draws from a table at a time; the slow
+samplers draw fewer, as printed, but rates do not depend on it. The tables are built once, before, in the time that is
+printed. OpenDP adds its noise to a vector of zeros, here an array, which is faster, and returns a list; its time
+includes that. OpenDP draws exactly, as our exact samplers do; a table differs by the printed total variation. OpenDP
+has no shares: one share of U is compared with its whole discrete Laplace noise.
 """
 
 import argparse
@@ -32,12 +32,12 @@ Draw = Callable[[int], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """Something to time.
+    """A sampler to time.
 
     Attributes:
-        name: Whose it is.
-        draw: Draws so many values.
-        part: The part of `--size` that it is asked for.
+        name: Name of the sampler.
+        draw: Function that draws the given number of values.
+        part: Number of its draws as a fraction of `--size`.
     """
 
     name: str
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def gaussians(sigma: float) -> list[Sampler]:
-    """Ours, the table first, and OpenDP's, for the discrete Gaussian."""
+    """Samplers of the discrete Gaussian: our table, our exact sampler, OpenDP's."""
     theirs = dp.m.make_gaussian(*_integers(dp.l2_distance(T="i64")), scale=sigma)
     return [
         Sampler(name="table", draw=lambda size: discrete_gaussian(sigma, size, secure_bytes(KEY_BYTES)), part=1),
@@ -71,7 +71,7 @@ def gaussians(sigma: float) -> list[Sampler]:
 
 
 def laplaces(scale: float, shares: int) -> list[Sampler]:
-    """Ours, the table first, for one share of the discrete Laplace, and OpenDP's, for the whole."""
+    """Samplers of the discrete Laplace: our table and exact sampler for one share, OpenDP's for the whole noise."""
     theirs = dp.m.make_laplace(*_integers(dp.l1_distance(T="i64")), scale=scale)
     return [
         Sampler(
@@ -89,7 +89,7 @@ def laplaces(scale: float, shares: int) -> list[Sampler]:
 
 
 def bench(noise: str, samplers: Iterable[Sampler], size: int) -> None:
-    """Print a line for each sampler, beside the first, which is a table."""
+    """Print a line for each sampler, compared with the first, which is a table."""
     table = 0.0
     for sampler in samplers:
         draws = max(1, int(size * sampler.part))

@@ -1,13 +1,13 @@
-r"""How long secure aggregation takes: each party and the coordinator, beside the limit of the machine and Flower's own.
+r"""Time of secure aggregation, for a party and the coordinator, beside the limit of the machine and Flower's SecAgg+.
 
     OMP_NUM_THREADS=1 python -m simulations.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]
 
 All in one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked, except that
 of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one of these for
-each party. The limit is the keystream and its addition, over preallocated memory, of as many masks. The prediction adds
-up a party's primitives as measured in this run: two key agreements, derivations and seals for each neighbour, two
-secrets split, and the masks; for keys that serve one round.
+each party. The limit is the keystream and its addition, over preallocated memory, for the same number of masks. The
+prediction adds up a party's primitives as measured in this run: two key agreements, derivations and seals for each
+neighbour, two secrets split, and the masks; for keys that serve one round.
 """
 
 import argparse
@@ -33,10 +33,10 @@ from simulations.benchmarks.timing import fastest
 _CHUNK = 2**15
 _SAMPLE = 5
 _LARGE = 200
-"""Parties from which a sample masks whole vectors."""
+"""Number of parties from which only a sample masks whole vectors."""
 
 _FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
-"""Parties and degree, to shares and threshold of Flower's parties on the same graph."""
+"""(parties, degree) to (shares, threshold) of Flower's parties on the same graph."""
 
 _HEADER = (
     f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
@@ -117,11 +117,11 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedRound:
-    """What one round cost, in CPU milliseconds.
+    """Cost of one round, in CPU milliseconds.
 
     Attributes:
-        group: Who took part.
-        length: Words in each vector.
+        group: The group of parties.
+        length: Number of words in each vector.
         gone: Number of parties that dropped out.
         ours: CPU milliseconds of each step here.
         total: Sum of a party, including its set-up for one round.
@@ -155,7 +155,7 @@ class TimedRound:
         )
 
     def targets(self) -> list[str]:
-        """Lines on what was to be reached, and whether it was."""
+        """One line for each target, with its verdict."""
         lines = []
         if self.length == 10**6:
             lines.append(self._target("times the limit, to mask", self.ours.mask / self.limit, at_most=1.5))
@@ -176,9 +176,9 @@ class Limits:
     """Lower bounds of this machine, measured in this run, in CPU milliseconds.
 
     Attributes:
-        agree: One key agreement.
-        derive: One derived key.
-        seal: One pair of shares sealed, its key included.
+        agree: Time of one key agreement.
+        derive: Time to derive one key.
+        seal: Time to seal one pair of shares, including its key.
     """
 
     agree: float = field(init=False)
@@ -187,7 +187,7 @@ class Limits:
     _mask: dict[int, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Measure."""
+        """Measure the limits."""
         binding = bytes(32)
         one, other = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
         agreed = one.agree(other.public, where="benchmark")
@@ -206,7 +206,7 @@ class Limits:
         return count * self._mask[length]
 
     def predicted(self, group: Group, length: int) -> float:
-        """A party's whole work in a round whose keys serve it alone."""
+        """Predicted time of a party, for a round with its own keys."""
         points = range(1, group.degree + 2)
         split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
         return (
@@ -217,7 +217,7 @@ class Limits:
         )
 
     def lines(self, lengths: Sequence[int]) -> str:
-        """All of it, in words."""
+        """All limits, as text."""
         masks = [(length, self.masks(1, length)) for length in lengths]
         return (
             f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"
@@ -238,7 +238,7 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
 
 
 def _fastest_call(action: Callable[[], object]) -> float:
-    """CPU milliseconds of the fastest of 5 times 200."""
+    """CPU milliseconds of one call: the fastest of 5 batches of 200."""
     return fastest(5, lambda: [action() for _ in range(200)]) / 200
 
 

@@ -1,12 +1,12 @@
-r"""How long similarity suppression takes, and how much memory, beside the plain definition.
+r"""Time and memory of similarity suppression, compared with the plain definition.
 
     OMP_NUM_THREADS=2 python -m simulations.benchmarks.suppression \
         [--candidates 10000] [--elites 2000] [--dimensions 768]
 
-Candidates lie around centres, as the offspring of elites do: few tight ones, or many loose ones. Votes are noise, tau
-starts at the population's own mean similarity. Wall and CPU time of one run each, and the peak memory of the process.
-The plain definition computes all cosines again for each tau, a matrix of them at a time, as one would write it down; it
-is run on a population of a tenth of the size, together with ours, and their elites are compared.
+Candidates lie around centres, as the offspring of elites do: few tight clusters, or many loose ones. Votes are noise,
+tau starts at the population's own mean similarity. Wall and CPU time of one run each, and the peak memory of the
+process. The plain definition computes the matrix of all cosines again for each tau; it is run on a population of a
+tenth of the size, together with ours, and their elites are compared.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from server.operators.suppression import Elites, self_similarity, suppress
 from simulations.benchmarks.timing import timed
 
 _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}
-"""Centres for each candidate, and how far from a centre its candidates lie."""
+"""Number of centres per candidate, and spread of the candidates around a centre."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,31 +60,31 @@ def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64],
 
 
 def plain(votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float) -> Elites:
-    """As the paper says it: a self-similarity matrix for each tau, and a walk over it."""
+    """The definition of the paper: a self-similarity matrix for each tau, and a pass over it."""
     order = np.argsort(-votes, kind="stable")
     steps = 0
     while True:
         threshold = min(1.0, tau + steps * 0.01)
         alike = (wide := vectors.astype(np.float64)[order]) @ wide.T > threshold
         chosen: list[int] = []
-        left = np.ones(len(order), dtype=bool)
+        remaining = np.ones(len(order), dtype=bool)
         for place in range(len(order)):
-            if left[place] and len(chosen) < count:
+            if remaining[place] and len(chosen) < count:
                 chosen.append(place)
-                left &= ~alike[place]
+                remaining &= ~alike[place]
         if len(chosen) == min(count, len(order)):
             return Elites(positions=order[chosen], tau=threshold)
         steps += 1
 
 
 def _line(name: str, way: str, task: tuple[NDArray[np.float64], NDArray[np.float32], int], tau: float) -> Elites:
-    begun = time.monotonic()
-    found, milliseconds = timed(suppress if way == "ours" else plain, *task, tau=tau)
-    wall = time.monotonic() - begun
+    start = time.monotonic()
+    elites, milliseconds = timed(suppress if way == "ours" else plain, *task, tau=tau)
+    wall = time.monotonic() - start
     sys.stdout.write(
-        f"{name:12}{len(task[0]):11}{way:>8}{tau:10.3f}{found.tau:7.3f}{wall:8.2f}{milliseconds / 1000:8.2f}\n"
+        f"{name:12}{len(task[0]):11}{way:>8}{tau:10.3f}{elites.tau:7.3f}{wall:8.2f}{milliseconds / 1000:8.2f}\n"
     )
-    return found
+    return elites
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Membership inference and other attacks on synthetic texts: what they reveal about the records behind them.
+"""Membership inference and other attacks on synthetic texts: what the texts reveal about private records.
 
-Attacks and distances look at private records outside any query: they are for simulations alone.
+Attacks and distances use private records outside any query: they are for simulations only.
 
-A membership attack asks of a record whether it was among those that the texts were made from. A language model is
-trained on the synthetic texts; members are records that the parties had, others a random part of the same source that
-they had not, so that no difference of time or style tells them apart (RPSG, appendix E). Scores, higher for a member:
+A membership attack decides whether a record was among the sources of the texts. A language model is
+trained on the synthetic texts; members are records of the parties, others are a random part of the same source that
+no party had, so that no difference of time or style tells them apart (RPSG, appendix E). Scores, higher for a member:
 
     PPL    -nll(x), how likely the model finds the record (Carlini et al. 2021)
     REFER  nll_reference(x) / nll(x): beside a model that was trained on other texts of the source (ibid.)
     LIRA   mean of nll_shadow(x) - nll(x): a likelihood ratio of Gaussians of one variance, offline, because there are
-           too few shadow models for a variance of each record (Carlini et al. 2022, sections IV.C and V.B); each
-           shadow model is trained on a random half of the other texts
+           too few shadow models to estimate a variance for each record (Carlini et al. 2022, sections IV.C and V.B);
+           each shadow model is trained on a random half of the other texts
 
 Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for certainty.
 """
@@ -35,14 +35,14 @@ DEFINITION = (
     "model trained on other held-out texts, LIRA (offline, one variance) by the mean difference from shadow models "
     "trained on halves of those. 0.5 is guessing. Intervals by DeLong."
 )
-"""What the attacks' figures mean, for reports."""
+"""Definition of the attacks' figures, for reports."""
 
 NEAREST = (
     "Cosine distance of each real text to its nearest synthetic text: medians for the parties' records and for "
     "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
     "nearest 5 % of held-out texts (0.05 where nothing leaks)."
 )
-"""What the distances mean, for reports."""
+"""Definition of the distances, for reports."""
 
 
 _ROWS = 1024
@@ -123,12 +123,12 @@ def attacks(
     half = (len(reference) + 1) // 2
     halves = [np.random.default_rng([seed, shadow]).permutation(len(reference))[:half] for shadow in range(shadows)]
     target = LanguageModel.train(synthetic, seed=seed, **settings)
-    beside = LanguageModel.train(reference, seed=seed + 1, **settings)
+    reference_model = LanguageModel.train(reference, seed=seed + 1, **settings)
     shadow_models = [
         LanguageModel.train([reference[row] for row in rows], seed=seed + 2 + at, **settings)
         for at, rows in enumerate(halves)
     ]
-    return scored(target, beside, shadow_models, members, others)
+    return scored(target, reference_model, shadow_models, members, others)
 
 
 def scored(
@@ -154,13 +154,13 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
     """Bits by which a canary stands out: log2 of the candidates over its rank among them (Carlini et al. 2019).
 
     Args:
-        model: Trained on texts that the canary may have got into.
-        canary: What was put among the records.
-        alternatives: Texts of the same form that were not, the more the finer.
+        model: Model trained on texts that may contain the canary.
+        canary: Text that was added to the records.
+        alternatives: Texts of the same form that were not added; more of them give a finer resolution.
 
     Returns:
-        0, the least likely, to log2(alternatives + 1), the likeliest of all; a canary as likely as an alternative
-        ranks behind it. About 1.44 in the mean where nothing was learned.
+        0, if the canary is the least likely, to log2(alternatives + 1), if it is the most likely; ties rank behind the
+        alternative. The mean is about 1.44 if nothing was learned.
 
     Raises:
         DataError: There is no alternative.

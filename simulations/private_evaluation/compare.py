@@ -1,7 +1,8 @@
-"""What a simulation adds to a finished run folder: the figures and the map that need the private records.
+"""Add the figures and the map that need the private records to the finished run folder of a simulation.
 
-All of it is without noise, marked "simulation_only", and must not leave: `metrics.json` gets the same small model
-trained on the private records and the groups of `of_records`, `map_private.json` the places of the records.
+All of these are without noise, marked "simulation_only", and must not be published: `metrics.json` gets the scores of
+the same small model trained on the private records and the groups of `of_records`; `map_private.json` gets the points
+of the records.
 """
 
 import json
@@ -23,7 +24,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords, of_re
 log = logging.getLogger("caucus.simulation")
 
 MOST_MAPPED = 2000
-"""Records on the map at most, at even distances in their order."""
+"""Maximum number of records on the map, taken at even distances in their order."""
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
@@ -47,7 +48,7 @@ def real_private(
     """Accuracy and macro-F1 of the run's small model trained on the private records, without adaptation.
 
     Raises:
-        ConfigError: The model would send them to an endpoint.
+        ConfigError: The model would send the records to an endpoint.
     """
     if evaluation.uses_endpoint:
         raise ConfigError(
@@ -65,9 +66,9 @@ def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
     fitted = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
     if not fitted["points"]:
         return
-    shown = projection.evenly(private, MOST_MAPPED)
-    places = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in shown]))
+    sample = projection.evenly(private, MOST_MAPPED)
+    places = projection.Projection.from_dict(fitted).place(encoder.encode([record.text for record in sample]))
     points: dict[str, list[list[float]]] = {}
-    for record, place in zip(shown, places, strict=True):
+    for record, place in zip(sample, places, strict=True):
         points.setdefault(record.label, []).append(place)
     write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})

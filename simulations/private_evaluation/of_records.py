@@ -1,4 +1,4 @@
-"""Groups of figures that compare the synthetic texts with private records: for simulations only, and marked so."""
+"""Groups of figures that compare the synthetic texts with private records: only in simulations, and marked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from server.metrics import intervals
 from simulations.private_evaluation import attacks, canaries
 
 FEWEST = 20
-"""Fewest records of each kind for an attack."""
+"""Minimum number of records of each kind for an attack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class MeasuredWithRecords(Measured):
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """The chosen groups that look at private records."""
+    """The configured groups that use private records."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
@@ -61,8 +61,8 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _language_real(measured: MeasuredWithRecords) -> Group:
-    most = min(len(measured.candidates), measured.evaluation.texts)
-    return language_modelling(measured, [record.text for record in measured.drawn(measured.private, "real", most)])
+    count = min(len(measured.candidates), measured.evaluation.texts)
+    return language_modelling(measured, [record.text for record in measured.drawn(measured.private, "real", count)])
 
 
 def _fidelity_private(measured: MeasuredWithRecords) -> Group:
@@ -105,7 +105,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Whether canaries come out: verbatim, or as texts that a language model prefers."""
+    """Whether canaries are extracted verbatim, or preferred by a language model of the texts."""
     from server.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
 
     about = (
