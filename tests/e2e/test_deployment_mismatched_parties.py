@@ -1,6 +1,6 @@
 """Hospitals with a mismatch, over real nodes: another version, encoder or roster, or no record at all.
 
-Such a hospital is refused: the operators of both sides read one line with the reason, and nobody pays. After the mistake
+Such a hospital is refused: the operators of both sides read one line with the cause, and nobody pays. After the mistake
 is corrected, the failed run continues to its end. Another release of Flower at a hospital cannot be tested here, where
 only one is installed: nodes send their release with each call, and SuperLink decides.
 """
