@@ -1,4 +1,4 @@
-"""A figure of each round, row by row of a sweep, as a table: self-similarity (DPGA-TextSyn, figures 3 and 6), FID, tau.
+"""Table of a figure by round, for each row of a sweep: self-similarity (DPGA-TextSyn, figures 3 and 6), FID, tau.
 
     python -m simulations.curves SWEEP_FOLDER [--of self_similarity]
 
@@ -29,9 +29,9 @@ def curves(sweep: Path, of: str) -> dict[str, list[float]]:
     """Mean of a figure by round, for each row of a sweep.
 
     Raises:
-        CheckpointError: The folder holds no run whose rounds have such a figure.
+        CheckpointError: The folder contains no run with this figure in its rounds.
     """
-    found: dict[str, dict[int, list[float]]] = {}
+    values_by_row: dict[str, dict[int, list[float]]] = {}
     # Hydra numbers the runs: 10 comes after 9.
     for path in sorted(sweep.glob("*/rounds.jsonl"), key=lambda path: (len(path.parent.name), path.parent.name)):
         row = load(path.parent).get("row")
@@ -39,14 +39,14 @@ def curves(sweep: Path, of: str) -> dict[str, list[float]]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             value = json.loads(line).get(of)
             if value is not None:
-                found.setdefault(name, {}).setdefault(number, []).append(value)
-    if not found:
+                values_by_row.setdefault(name, {}).setdefault(number, []).append(value)
+    if not values_by_row:
         raise CheckpointError("sweep folder", expected=f"runs with {of} in their rounds.jsonl", where=sweep)
-    return {name: [statistics.fmean(values) for _, values in sorted(by.items())] for name, by in found.items()}
+    return {name: [statistics.fmean(values) for _, values in sorted(by.items())] for name, by in values_by_row.items()}
 
 
 def as_markdown(rows: dict[str, list[float]], of: str) -> str:
-    """A row each, a column for each round, from 1."""
+    """One line for each row, one column for each round, from 1."""
     rounds = max(map(len, rows.values()))
     lines = [[of, *map(str, range(1, rounds + 1))], ["---"] * (rounds + 1)]
     lines += [

@@ -1,8 +1,8 @@
-"""One process that hosts all simulated parties behind a Unix socket, as each hospital would host its own.
+"""One process that hosts all simulated parties behind a Unix socket, as each hospital hosts its own party.
 
 python -m simulations.host RUN_FOLDER SOCKET [OVERRIDE ...]
 
-With overrides it first settles the run's configuration in the folder. `engine=flower` starts this by itself; for
+With overrides it first stores the configuration of the run in the folder. `engine=flower` starts this by itself; for
 `flwr run` start it by hand, then, from the project's root:
 
 CAUCUS_PARTY_SOCKET=unix:SOCKET flwr run . :local-in-memory: --run-config 'run-folder="RUN_FOLDER"'
@@ -19,7 +19,7 @@ from simulations.parties import parties, with_absolute_paths, with_identities, w
 
 
 def main() -> None:
-    """Serve until told to stop; prints one line when ready."""
+    """Serve until SIGTERM or SIGINT; print one line when ready."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
         store(with_identities(with_labels(with_absolute_paths(composed(overrides))), folder), folder)

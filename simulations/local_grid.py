@@ -17,7 +17,7 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 Fault = Callable[[int, Message], Iterable[Message]]
-"""(partition, message) to the messages that arrive in its place: none, one or several."""
+"""Map (partition, message) to the messages that arrive instead: none, one or several."""
 
 CLIENT_APP_RAISED = 2
 """Flower's error code for a handler that raised."""
@@ -33,9 +33,9 @@ class LocalGrid(Grid):
 
     Args:
         client_app: The ClientApp of every node.
-        parties: How many nodes.
-        on_request: Fault on the way to a party.
-        on_reply: Fault on the way back.
+        parties: Number of nodes.
+        on_request: Fault in messages to a party.
+        on_reply: Fault in messages from a party.
 
     Attributes:
         bytes_sent: Serialised bytes to all parties so far.
@@ -72,7 +72,7 @@ class LocalGrid(Grid):
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Nodes are numbered from 1; 0 is none."""
+        """Node ids, from 1; 0 is not a node."""
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
@@ -93,7 +93,7 @@ class LocalGrid(Grid):
         return message_ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """The replies that are there, each once."""
+        """Return each available reply once."""
         return [self._replies.pop(message_id) for message_id in message_ids if message_id in self._replies]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
@@ -111,5 +111,5 @@ class LocalGrid(Grid):
         )
         try:
             return self._client_app(message, context)
-        except Exception as error:  # noqa: BLE001 Flower reports whatever a handler raises as this error
+        except Exception as error:  # noqa: BLE001 Flower reports any exception of a handler as this error
             return Message(Error(CLIENT_APP_RAISED, type(error).__name__), reply_to=message)

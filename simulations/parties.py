@@ -1,4 +1,4 @@
-"""Deals private records out to simulated parties and builds their services: the same code that a hospital runs."""
+"""Deal private records to simulated parties and build their services: the same code that a hospital runs."""
 
 import logging
 import os
@@ -25,13 +25,18 @@ from simulations.private_evaluation import canaries
 log = logging.getLogger("caucus.simulation")
 
 _PATHS = (
-    "task.train", "task.test", "task.public_text", "method.vocabulary", "method.few_shot", "evaluation.target",
+    "task.train",
+    "task.test",
+    "task.public_text",
+    "method.vocabulary",
+    "method.few_shot",
+    "evaluation.target",
     "evaluation.vocabulary",
-)  # fmt: skip
+)
 
 
 def with_labels(config: DictConfig) -> DictConfig:
-    """Take missing labels from the training file. Only a simulation may: otherwise labels are public knowledge."""
+    """Take missing labels from the training file. Simulations only: elsewhere, labels are public knowledge."""
     if config.task.get("train") and not config.task.labels:
         labels = sorted({record.label for record in read_records(Path(config.task.train), None)})
         config.task.labels = dict.fromkeys(labels)
@@ -41,7 +46,7 @@ def with_labels(config: DictConfig) -> DictConfig:
 
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
-    """Name files from the root, so that a run is resumed from wherever."""
+    """Make paths absolute, so that a run can be resumed from any folder."""
     for place in _PATHS:
         part, name = place.split(".")
         if config[part].get(name):
@@ -50,7 +55,7 @@ def with_absolute_paths(config: DictConfig) -> DictConfig:
 
 
 def with_identities(config: DictConfig, folder: Path) -> DictConfig:
-    """Give each simulated party an identity, where the coordinator is trusted with nothing, and each the roster."""
+    """With `secagg=malicious` and no roster, give each simulated party an identity and write their roster."""
     if config.secagg.mode == "malicious" and not config.secagg.roster:
         (folder / "parties").mkdir(parents=True, exist_ok=True)
         keys = {party: rng.secure_bytes(32) for party in range(config.federation.parties)}
@@ -65,7 +70,7 @@ def with_identities(config: DictConfig, folder: Path) -> DictConfig:
 
 
 def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
-    """One service for each simulated party, with its records, limits and a ledger of its own."""
+    """One service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = instantiate(config.embedding, _convert_="all")
     settings = party_settings(config.client)
     writers = settings.writers()
@@ -97,10 +102,10 @@ def party_settings(client: DictConfig) -> PartySettings:
 
 
 def deal(config: DictConfig) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, and canaries, dealt in turn.
+    """The private records of each party, by the configured partition, with canaries dealt in turn.
 
     Raises:
-        ConfigError: More records asked for than there are, or an unknown partition.
+        ConfigError: The configuration asks for more records than exist, or the partition is unknown.
     """
     source: Source = instantiate(config.task, _convert_="all")
     dealt = _dealt(config, source)
@@ -113,23 +118,23 @@ def deal(config: DictConfig) -> list[list[Record]]:
 
 
 def _dealt(config: DictConfig, source: Source) -> list[list[Record]]:
-    wanted, count = config.federation, config.federation.parties
+    federation, count = config.federation, config.federation.parties
     validate.at_least(1, section="federation", parties=count)
-    validate.one_of("federation.partition", wanted.partition, among=("natural", "dirichlet", "iid"))
-    if isinstance(source, DemoNotes) and wanted.partition == "natural":
-        each = source.records_per_party if wanted.records is None else wanted.records // count
-        return [demo_notes.private_notes(hospital, each, source.corpus_seed) for hospital in range(count)]
+    validate.one_of("federation.partition", federation.partition, among=("natural", "dirichlet", "iid"))
+    if isinstance(source, DemoNotes) and federation.partition == "natural":
+        size = source.records_per_party if federation.records is None else federation.records // count
+        return [demo_notes.private_notes(hospital, size, source.corpus_seed) for hospital in range(count)]
 
     pool = _pool(source, count)
     generator = rng.experiment(config.experiment_seed, "partition")
-    if wanted.records is not None:
-        if not 1 <= wanted.records <= len(pool):
-            raise ConfigError("federation.records", expected=f"1 to {len(pool)}, all there are", got=wanted.records)
-        pool = [pool[i] for i in generator.choice(len(pool), wanted.records, replace=False)]
-    if wanted.partition == "iid":
+    if federation.records is not None:
+        if not 1 <= federation.records <= len(pool):
+            raise ConfigError("federation.records", expected=f"1 to {len(pool)}, all there are", got=federation.records)
+        pool = [pool[i] for i in generator.choice(len(pool), federation.records, replace=False)]
+    if federation.partition == "iid":
         shares = iid(len(pool), count, generator)
     else:
-        shares = dirichlet([record.label for record in pool], count, wanted.alpha, generator)
+        shares = dirichlet([record.label for record in pool], count, federation.alpha, generator)
     dealt = [[pool[i] for i in share] for share in shares]
     if config.privacy.unit == "user":
         dealt = _whole_users(dealt)
@@ -143,7 +148,7 @@ def _dealt(config: DictConfig, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """All records of a user at the first party that was dealt one: who is at several is protected less."""
+    """Move all records of a user to the first party that has one: a user at several parties is protected less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

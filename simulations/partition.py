@@ -1,7 +1,7 @@
-"""Splits one data set over parties, for simulations.
+"""Split one data set over parties, for simulations.
 
-Every record goes to exactly one party. With more parties than records, or a small alpha, parties may end up empty; that
-is a result and not an error, since a hospital without a matching record exists.
+Every record goes to exactly one party. With more parties than records, or a small alpha, parties may end up empty; this
+is a valid result and no error, since some hospitals have no matching record.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """For each class, draws the parties' shares from a symmetric Dirichlet distribution and deals its records by them.
+    """Split the records of each class by shares of the parties from a symmetric Dirichlet distribution.
 
     The partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw shares of
     classes for each party instead, with parties of equal size.)
 
     Args:
-        labels: One a record.
-        parties: How many parties, at least 1.
-        alpha: Above 0. Small: each class sits with few parties; large: all parties look alike.
-        rng: Source of the shares and of who gets which record.
+        labels: Label of each record.
+        parties: Number of parties, at least 1.
+        alpha: Concentration, above 0. Small: each class is at few parties; large: all parties are alike.
+        rng: Generator of the shares and of the assignment of records.
 
     Returns:
         For each party the positions of its records, ascending.
@@ -48,12 +48,12 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
 
 
 def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Deals shuffled records one by one, so that sizes differ by at most 1.
+    """Deal shuffled records one by one, so that sizes differ by at most 1.
 
     Args:
-        records: How many there are.
-        parties: How many parties, at least 1.
-        rng: Shuffles.
+        records: Number of records.
+        parties: Number of parties, at least 1.
+        rng: Generator of the shuffle.
 
     Returns:
         For each party the positions of its records, ascending.
@@ -67,12 +67,12 @@ def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np
 
 
 def subsample(records: Sequence[T], size: int, rng: np.random.Generator) -> list[T]:
-    """`size` different records, uniformly at random and in their old order.
+    """`size` different records, uniformly at random, in their original order.
 
     Raises:
         ConfigError: There are fewer records than `size`.
     """
     at_least(0, size=size)
     if size > len(records):
-        raise ConfigError("size", expected="no more than there are records", got=size)
+        raise ConfigError("size", expected="at most the number of records", got=size)
     return [records[position] for position in np.sort(rng.choice(len(records), size, replace=False))]

@@ -1,10 +1,11 @@
-"""OpenReview and PubMed as published with Aug-PE (Xie et al. 2024), brought into the form that `task=csv` reads.
+"""OpenReview and PubMed as published with Aug-PE (Xie et al. 2024), converted to the format that `task=csv` reads.
 
     python -m simulations.published_data iclr23_reviews_train.csv train.csv --label label1
     python -m simulations.published_data pubmed_train.csv train.csv
 
 The published files are CSV with the column `text` and, for OpenReview, `label1` ("Area: ...") and `label2`
-("Recommendation: ..."). A label loses the name before its colon. PubMed has none: all its texts get one.
+("Recommendation: ..."). The name before the colon is removed from a label. PubMed has no labels: all its texts get the
+same one.
 """
 
 import argparse
@@ -15,11 +16,11 @@ from pathlib import Path
 from common.errors import DataError
 
 ONLY_LABEL = "abstract"
-"""Of the texts of a file without labels."""
+"""Label of all texts of a file without labels."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the file."""
+    """Convert a published file from the command line."""
     parser = argparse.ArgumentParser(prog="published", description=__doc__.split("\n", 1)[0])
     parser.add_argument("published", type=Path)
     parser.add_argument("ours", type=Path)
@@ -29,24 +30,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
-    """Write the texts, with that column for a label, as `text,label`.
+    """Write the columns `text,label`, with the label from the column `label`.
 
     Returns:
-        How many rows.
+        Number of rows.
 
     Raises:
-        DataError: A column is missing, or a row has no text or label; names file and line, never what stands there.
+        DataError: A column is missing, or a row has no text or label; the message has file and line, never the content.
     """
     csv.field_size_limit(2**24)  # abstracts with reviews are longer than the module's default
     with published.open(encoding="utf-8-sig", newline="") as source, ours.open("w", encoding="utf-8", newline="") as to:
         rows, write = csv.DictReader(source), csv.writer(to)
-        wanted = ["text", *([label] if label else [])]
-        if not set(wanted) <= set(rows.fieldnames or ()):
-            raise DataError("missing column", expected=f"a header with {' and '.join(wanted)}", where=f"{published}:1")
+        columns = ["text", *([label] if label else [])]
+        if not set(columns) <= set(rows.fieldnames or ()):
+            raise DataError("missing column", expected=f"a header with {' and '.join(columns)}", where=f"{published}:1")
         write.writerow(("text", "label"))
         count = 0
         for row in rows:
-            values = [(row[column] or "").strip() for column in wanted]
+            values = [(row[column] or "").strip() for column in columns]
             if not all(values):
                 raise DataError("empty text or label", where=f"{published}:{rows.line_num}")
             write.writerow((values[0], _bare(values[1]) if label else ONLY_LABEL))
@@ -55,7 +56,7 @@ def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
 
 
 def _bare(label: str) -> str:
-    """Without the name in front: "Recommendation: 8: accept, good paper" is "8: accept, good paper"."""
+    """Remove the name before the colon: "Recommendation: 8: accept, good paper" becomes "8: accept, good paper"."""
     name, colon, rest = label.partition(": ")
     return rest if colon and name.isalpha() else label
 

@@ -5,11 +5,11 @@
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     python -m simulations.sweep SWEEP_FOLDER
 
-A sweep makes its table and a page, `report.html`, when it ends; `python -m` makes them again, after a run was resumed,
-and prints the table. An experiment (`configs/experiment/`) names its rows: the overrides that each sets, and what the
-paper reports for it. Of any other sweep a row is a combination of its overrides without the experiment seed.
-`experiment.columns` names figures of `metrics.json` to show besides, such as [fidelity.mauve, membership.PPL], as they
-are and not in percent; in a sweep that is no experiment `+experiment.columns=[...]`.
+A sweep writes its table and a page, `report.html`, when it ends; `python -m` writes them again, after a run was
+resumed, and prints the table. An experiment (`configs/experiment/`) names its rows, with the overrides of each and the
+figures of the paper. In any other sweep, a row is a combination of overrides, without the experiment seed.
+`experiment.columns` names figures of `metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL],
+unscaled, not in percent; in a sweep without an experiment `+experiment.columns=[...]`.
 """
 
 import json
@@ -63,7 +63,7 @@ def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
 
 
 def failed(config: DictConfig, folder: Path, error: str) -> None:
-    """Write into a run's folder that the run failed, and why."""
+    """Write the reason of a failure into the folder of the run."""
     if not (folder / "config.yaml").exists():
         store(config, folder)
     (folder / ERROR).write_text(error + "\n", encoding="utf-8")
@@ -73,7 +73,7 @@ def write_table(folder: Path) -> Table:
     """Print the table of a sweep and write it into its folder: `table.md`, `table.json`, and a page, `report.html`.
 
     Raises:
-        CheckpointError: The folder holds no run.
+        CheckpointError: The folder contains no run.
     """
     table = read_table(folder)
     (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
@@ -108,7 +108,7 @@ def read_table(folder: Path) -> Table:
 
 
 def as_markdown(table: Table) -> str:
-    """The table in Markdown, with what its figures mean."""
+    """The table in Markdown, with the meaning of its figures."""
     head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -117,7 +117,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_text(table: Table) -> str:
-    """The table for a terminal: columns under one another, numbers to the right."""
+    """The table for a terminal: aligned columns, numbers to the right."""
     lines = _cells(table)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["─" * width for width in widths])
@@ -159,7 +159,7 @@ def _data_sets(table: Table) -> list[str]:
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
-    """Row of each run: that of the experiment, or the overrides that not all runs share."""
+    """Row of each run: the row of the experiment, or the overrides that are not common to all runs."""
     lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
     shared = set.intersection(*map(set, lists)) if lists else set()
     return [
@@ -230,7 +230,7 @@ def _column(name: str) -> str:
 
 
 def _figure(row: TableRow, name: str) -> str:
-    """Mean and, of two or more, standard deviation of a figure over the runs that have it."""
+    """Mean and, for two or more values, standard deviation of a figure over the runs that have it."""
     values = [run.figures[name] for run in row.runs if name in run.figures]
     if not values:
         return "–"

@@ -15,7 +15,7 @@ from server.report import metric_groups, votes
 from server.report.reading import JsonObject, as_object, read, read_lines
 from server.run_folder import for_json
 
-_PROMISED = (
+_PRIVACY_FIELDS = (
     "epsilon",
     "delta",
     "planned_epsilon",
@@ -31,7 +31,7 @@ _PROMISED = (
     "spent",
     "simulation",
 )
-_PLANNED = (
+_QUERY_FIELDS = (
     "name",
     "kind",
     "times",
@@ -108,17 +108,17 @@ def _ended(text: str) -> dict[str, Any]:
 
 
 def _privacy(text: str) -> dict[str, Any]:
-    privacy = _having(as_object(text), *_PROMISED)
+    privacy = _having(as_object(text), *_PRIVACY_FIELDS)
     for query in privacy["queries"]:
-        _having(query, *_PLANNED)
+        _having(query, *_QUERY_FIELDS)
     _having(privacy["spent"], "epsilon", "queries_asked", "queries_planned")
     return {"statement": statement(privacy), "not_covered": not_covered(privacy)} | privacy
 
 
 def _round(line: Any) -> JsonObject:  # noqa: ANN401 — from JSON
     """A line of `rounds.jsonl`, with numbers wherever the page computes sums."""
-    needed = ("round", "requested", "generated", "lost", "candidates", "tokens", "calls", "seconds")
-    entry = {"queries": [], "notes": [], "fid": None, "paid": {}} | _having(line, *needed)
+    required = ("round", "requested", "generated", "lost", "candidates", "tokens", "calls", "seconds")
+    entry = {"queries": [], "notes": [], "fid": None, "paid": {}} | _having(line, *required)
     entry["seconds"] = dict.fromkeys(("generate", "embed", "ask"), 0.0) | entry["seconds"]
     for part in ("requested", "generated", "lost", "tokens", "seconds"):
         sum(entry[part].values(), entry["candidates"] + entry["calls"])
@@ -140,10 +140,10 @@ def _having(value: Any, *fields: str) -> dict[str, Any]:  # noqa: ANN401
     """The value, if it is a mapping with these fields.
 
     Raises:
-        KeyError, TypeError: A field is missing, or it is not a mapping.
+        KeyError, TypeError: A field is missing, or the value is not a mapping.
     """
     if not isinstance(value, dict):
-        raise TypeError("no object")
+        raise TypeError("not an object")
     for name in fields:
         value[name]
     return value
@@ -152,17 +152,17 @@ def _having(value: Any, *fields: str) -> dict[str, Any]:  # noqa: ANN401
 def _map(
     run: Path, privacy: JsonObject | None, texts: Sequence[JsonObject], problems: list[str]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Points by label, synthetic and private. Private ones are read in a simulation only, even if the file exists."""
+    """Points by label, synthetic and private. Private points are read only in a simulation, even if the file exists."""
     points = read(run / SYNTHETIC, lambda text: _pairs(as_object(text)["points"]), problems, needed=False) or []
     synthetic: dict[str, list[Any]] = {}
     if points and len(points) != len(texts):
-        problems.append(f"{SYNTHETIC} is of other texts than synthetic.jsonl")
+        problems.append(f"{SYNTHETIC} does not belong to the texts in synthetic.jsonl")
     elif points:
         for row, point in zip(texts, points, strict=True):
             synthetic.setdefault(str(row["label"]), []).append(point)
     if privacy is None or not privacy["simulation"]:
         if (run / PRIVATE).exists():
-            problems.append(f"{PRIVATE} was not read: private records are drawn in simulations alone")
+            problems.append(f"{PRIVATE} was not read: private records are drawn only in simulations")
         return synthetic, {}
     simulated = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
     return synthetic, (simulated or {}) if synthetic else {}
@@ -175,20 +175,20 @@ def _by_label(points: Mapping[str, Any]) -> dict[str, list[Any]]:
 def _pairs(points: Sequence[Any]) -> list[list[float]]:
     pairs = [[float(x), float(y)] for x, y in points]
     if not all(math.isfinite(value) for pair in pairs for value in pair):
-        raise ValueError("a point that is not finite")
+        raise ValueError("a point is not finite")
     return pairs
 
 
 def _why_partial(ended: JsonObject | None, privacy: JsonObject | None) -> str | None:
-    """Say in one sentence why a run is partial; None for a complete one."""
+    """Sentences on why a run is partial; None for a complete one."""
     if ended is not None and ended["status"] == "complete":
         return None
-    why = "The run did not reach its end." if ended is None else "The run stopped before its end."
-    why += f" {ended['reason']}" if ended and ended["reason"] else ""
+    reason = "The run did not reach its end." if ended is None else "The run stopped before its end."
+    reason += f" {ended['reason']}" if ended and ended["reason"] else ""
     if privacy is not None:
         spent = privacy["spent"]
-        why += f" {spent['queries_asked']} of {spent['queries_planned']} planned private queries were asked."
-    return why
+        reason += f" {spent['queries_asked']} of {spent['queries_planned']} planned private queries were asked."
+    return reason
 
 
 def _warning(privacy: JsonObject | None) -> str | None:
@@ -197,12 +197,12 @@ def _warning(privacy: JsonObject | None) -> str | None:
         return "No guarantee: no readable privacy statement was found. Treat these texts as private data."
     if not unprotected(privacy):
         return None
-    first: str = privacy["statement"].split("\n\n")[0]
-    return first
+    warning: str = privacy["statement"].split("\n\n")[0]
+    return warning
 
 
 def unprotected(privacy: JsonObject) -> bool:
-    """Whether there is no guarantee. A run without queries needs none."""
+    """Whether the texts have no guarantee although they need one; a run without queries needs none."""
     asked = privacy["queries"] or math.isinf(float(privacy["planned_epsilon"]))
     return bool(asked and math.isinf(float(privacy["epsilon"]))) or bool(privacy.get("unproven"))
 

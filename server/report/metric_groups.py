@@ -48,7 +48,7 @@ def _as_group(title: str, content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(content: Mapping[str, Any]) -> Iterator[str]:
-    """Texts of a group besides its definition."""
+    """Texts of a group other than its definition."""
     for key, value in content.items():
         if isinstance(value, str) and key != "definition" and not _is_figure(value):
             yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"

@@ -1,6 +1,6 @@
-"""Plots, laid out and ready to be drawn: coordinates are user units of a view box, y downward.
+"""Layout of plots: coordinates are user units of a view box, y downward.
 
-Each says in words what it shows and keeps its values for a table. Lines and marks differ in shape as well as colour.
+Each plot has a summary in words and keeps its values for a table. Lines and marks differ in shape and in colour.
 """
 
 import itertools
@@ -15,16 +15,16 @@ _X_LABELS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What all plots have.
+    """Fields of all plots.
 
     Attributes:
-        key: Unique on its page.
-        title: What is drawn.
-        note: What a reader must know to understand it.
-        summary: The drawing in words, for whoever does not see it.
-        x_name: Of the horizontal axis.
-        x_ticks: Position and text.
-        y_ticks: Likewise.
+        key: Identifier, unique on its page.
+        title: Title of the plot.
+        note: Explanation that a reader needs to understand the plot.
+        summary: Description of the drawing in words, for screen readers.
+        x_name: Name of the horizontal axis.
+        x_ticks: Position and text of each tick on the horizontal axis.
+        y_ticks: Position and text of each tick on the vertical axis.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line: its values (None where there is none) and the same as points of the drawing."""
+    """One line: its values (None for a missing one), and these values as points of the drawing."""
 
     name: str
     values: tuple[float | None, ...]
@@ -54,7 +54,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines(Frame):
-    """Lines over the same places, such as rounds."""
+    """Lines over the same positions on the x axis, such as rounds."""
 
     places: tuple[str, ...]
     series: tuple[Series, ...]
@@ -63,7 +63,7 @@ class Lines(Frame):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars(Frame):
-    """A histogram; `shade` is a stretch of the x axis to be marked."""
+    """A histogram; `shade` is a marked interval of the x axis."""
 
     rows: tuple[tuple[str, int], ...]
     bars: tuple[tuple[float, float, float, float], ...]
@@ -103,12 +103,12 @@ def lines(
     places: Sequence[object],
     values: Mapping[str, Sequence[float | None]],
 ) -> Lines | None:
-    """Lines over evenly spaced places, the y axis with 0 on it; None where there is nothing to draw."""
+    """Lines over evenly spaced places, with 0 on the y axis; None if there is no value to draw."""
     clean = {name: tuple(map(finite, line)) for name, line in values.items()}
-    known = [value for line in clean.values() for value in line if value is not None]
-    if not known:
+    present = [value for line in clean.values() for value in line if value is not None]
+    if not present:
         return None
-    ticks = steps(min(0.0, *known), max(0.0, *known))
+    ticks = steps(min(0.0, *present), max(0.0, *present))
     inner = _WIDTH - _LEFT - _RIGHT - 16
 
     def x(at: int) -> float:
@@ -119,17 +119,17 @@ def lines(
         spots = [None if value is None else (x(at), _y(value, ticks)) for at, value in enumerate(line)]
         points = tuple(spot for spot in spots if spot is not None)
         series.append(Series(name=name, values=line, points=points, path=_path(spots)))
-    named = tuple(map(str, places))
-    every = math.ceil(len(named) / _X_LABELS)
+    labels = tuple(map(str, places))
+    stride = math.ceil(len(labels) / _X_LABELS)
     return Lines(
         key=key,
         title=title,
         note=note,
-        summary=f"Line plot of {title}, {x_name} {named[0]} to {named[-1]}. {_summary(clean)}",
+        summary=f"Line plot of {title}, {x_name} {labels[0]} to {labels[-1]}. {_summary(clean)}",
         x_name=x_name,
-        places=named,
+        places=labels,
         series=tuple(series),
-        x_ticks=tuple((x(at), name) for at, name in enumerate(named) if at % every == 0),
+        x_ticks=tuple((x(at), name) for at, name in enumerate(labels) if at % stride == 0),
         y_ticks=tuple((_y(value, ticks), f"{value:g}") for value in ticks),
     )
 
@@ -148,14 +148,14 @@ def bars(
     """A histogram of at least one bin.
 
     Args:
-        key: As in `Frame`, like `title`, `note` and `x_name`.
-        title: See `key`.
-        note: See `key`.
-        x_name: See `key`.
+        key: See `Frame`.
+        title: See `Frame`.
+        note: See `Frame`.
+        x_name: See `Frame`.
         edges: (bins + 1,) multiples of one width, ascending; at most 400.
-        counts: (bins,).
-        open_end: Whether the last bin holds all that is larger.
-        shade: Part of the axis to be marked; what lies outside it is cut off.
+        counts: (bins,) values in each bin.
+        open_end: Whether the last bin contains all larger values.
+        shade: Marked interval of the axis, clipped to the axis.
     """
     low, high = edges[0], edges[-1]
     ticks = steps(0.0, float(max(counts)))
@@ -168,13 +168,13 @@ def bars(
     if open_end:
         names[-1] = f"{spans[-1][0]:g} and more"
     base = _y(0.0, ticks)
-    drawn = tuple(
+    rectangles = tuple(
         (x(start) + 0.5, _y(count, ticks), max(0.5, round(x(end) - x(start) - 1, 1)), round(base - _y(count, ticks), 1))
         for (start, end), count in zip(spans, counts, strict=True)
     )
     fullest = max(range(len(counts)), key=counts.__getitem__)
     width = edges[1] - edges[0]
-    every = next(each for each in (1, 2, 5, 10, 20, 50) if len(edges) / each <= 9)
+    stride = next(step for step in (1, 2, 5, 10, 20, 50) if len(edges) / step <= 9)
     return Bars(
         key=key,
         title=title,
@@ -183,9 +183,9 @@ def bars(
         f"{' and more' if open_end else ''}, most at {names[fullest]}.",
         x_name=x_name,
         rows=tuple(zip(names, counts, strict=True)),
-        bars=drawn,
+        bars=rectangles,
         shade=None if shade is None else (x(shade[0]), x(shade[1])),
-        x_ticks=tuple((x(edge), f"{edge:g}") for edge in edges if round(edge / width) % every == 0),
+        x_ticks=tuple((x(edge), f"{edge:g}") for edge in edges if round(edge / width) % stride == 0),
         y_ticks=tuple((_y(value, ticks), f"{value:g}") for value in ticks),
     )
 
@@ -194,18 +194,18 @@ Points = Sequence[Sequence[float]]
 
 
 def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Points]]) -> Dots | None:
-    """Points by source and label on a square; None where there is none."""
-    every = [point for labels in sources.values() for points in labels.values() for point in points]
-    if not every:
+    """Points by source and label on a square; None without points."""
+    all_points = [point for labels in sources.values() for points in labels.values() for point in points]
+    if not all_points:
         return None
-    lows, highs = (tuple(end(point[axis] for point in every) for axis in (0, 1)) for end in (min, max))
+    lows, highs = (tuple(end(point[axis] for point in all_points) for axis in (0, 1)) for end in (min, max))
     span = max(*(high - low for low, high in zip(lows, highs, strict=True)), 1e-9)
     middle = [(low + high) / 2 for low, high in zip(lows, highs, strict=True)]
     size, edge = _WIDTH, 10
     scale = (size - 2 * edge) / span
 
     def place(point: Sequence[float]) -> tuple[float, float]:
-        # Rounded to a tenth of a unit: nobody sees more, and it halves the page's share of the map.
+        # Rounded to a tenth of a unit: finer differences are invisible, and it halves the size of the map on the page.
         return round(size / 2 + (point[0] - middle[0]) * scale, 1), round(size / 2 - (point[1] - middle[1]) * scale, 1)
 
     labels = tuple(dict.fromkeys(label for by_label in sources.values() for label in by_label))
@@ -217,12 +217,12 @@ def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Poi
             clouds.append(Cloud(source=number, label=labels.index(label), path=path))
             centre = [sum(point[axis] for point in points) / max(1, len(points)) for axis in (0, 1)]
             rows.append((label, source, len(points), centre[0], centre[1]))
-    counted = ", ".join(f"{sum(map(len, by.values()))} {source}" for source, by in sources.items())
+    counts = ", ".join(f"{sum(map(len, by.values()))} {source}" for source, by in sources.items())
     return Dots(
         key=key,
         title=title,
         note=note,
-        summary=f"Map of {counted}. The table below has the centre of each label.",
+        summary=f"Map of {counts}. The table below has the centre of each label.",
         x_name="",
         sources=tuple(sources),
         labels=labels,
@@ -235,7 +235,7 @@ def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Poi
 
 
 def finite(value: object) -> float | None:
-    """A number that can be drawn, or None for whatever cannot."""
+    """The value as a finite float; None for anything else."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
@@ -263,7 +263,7 @@ def _path(spots: Sequence[tuple[float, float] | None]) -> str:
 def _summary(values: Mapping[str, Sequence[float | None]]) -> str:
     parts = []
     for name, line in values.items():
-        known = [value for value in line if value is not None]
-        if known:
-            parts.append(f"{name}: first {known[0]:.3g}, last {known[-1]:.3g}.")
+        present = [value for value in line if value is not None]
+        if present:
+            parts.append(f"{name}: first {present[0]:.3g}, last {present[-1]:.3g}.")
     return " ".join(parts)

@@ -18,7 +18,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
     Args:
         path: The file.
         parse: Converts the content of the file.
-        problems: Receives a sentence without full stop; none for a missing file that is not `needed`.
+        problems: Receives a sentence without a full stop, except for a missing file that is not `needed`.
         needed: Whether every run has the file.
     """
     try:
@@ -32,13 +32,13 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
     except UnicodeDecodeError:
         problems.append(f"{path.name} is not UTF-8")
     except _FOREIGN:
-        problems.append(f"{path.name} is not as this program writes it")
+        problems.append(f"{path.name} is not in the format of this program")
     return None
 
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
     """Parse each line of a JSON Lines file; unreadable lines are counted, and the first one is named."""
-    # Not splitlines: JSON allows U+2028 and its like inside a text.
+    # Not splitlines: JSON allows other line separators, such as U+2028, inside a text.
     lines = read(path, lambda text: [line for line in text.split("\n") if line.strip()], problems) or []
     parsed, unreadable = [], []
     for number, line in enumerate(lines, start=1):
@@ -54,12 +54,12 @@ def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> l
 
 
 def as_object(text: str) -> dict[str, Any]:
-    """A JSON object.
+    """Parse a JSON object.
 
     Raises:
-        TypeError: It is something else.
+        TypeError: The value is not an object.
     """
     value = json.loads(text)
     if not isinstance(value, dict):
-        raise TypeError("no object")
+        raise TypeError("not an object")
     return value

@@ -8,9 +8,9 @@ from server.report import plots
 from server.report.facts import Gathered, Places
 
 MOST_POINTS = 2000
-"""Most points of one source on the map; more would only cover one another."""
+"""Most points of one source on the map; more points would overlap."""
 
-_KNOWN = {
+_FIGURES = {
     "weights": (
         "Weight of each model",
         "The share of a round's texts that each model was asked for. It follows the noised votes of the round before.",
@@ -21,9 +21,9 @@ _KNOWN = {
     ),
     "accuracy": (
         "Accuracy on real texts",
-        "Of a small model trained on the round's synthetic texts and tested on the test records, without noise.",
+        "A small model, trained on the round's synthetic texts and tested on the test records, without noise.",
     ),
-    "epsilon": ("ε spent so far", "What the answers up to this round cost together, at the δ of the plan."),
+    "epsilon": ("ε spent so far", "Total cost of the answers up to this round, at the δ of the plan."),
     "self_similarity": (
         "Self-similarity",
         "Mean cosine between the embeddings of two synthetic texts. Lower is richer.",
@@ -40,8 +40,8 @@ def of_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
     """One plot for each figure of the rounds, known ones first, with one line or one line for each model."""
     names = [name for name in dict.fromkeys(name for entry in rounds for name in entry) if name not in _BOOKKEEPING]
     drawings, places = [], [entry["round"] for entry in rounds]
-    for name in sorted(names, key=lambda name: list(_KNOWN).index(name) if name in _KNOWN else len(_KNOWN)):
-        title, note = _KNOWN.get(name, (name.replace("_", " "), ""))
+    for name in sorted(names, key=lambda name: list(_FIGURES).index(name) if name in _FIGURES else len(_FIGURES)):
+        title, note = _FIGURES.get(name, (name.replace("_", " "), ""))
         drawings.append(
             plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=_values(rounds, name))
         )
@@ -85,7 +85,7 @@ def _map(gathered: Gathered) -> plots.Dots | None:
         sources["private (simulation only)"] = gathered.simulated
         note += " Private records, drawn as crosses, are on the same axes: simulation only, without noise."
     if any(_count(places) > MOST_POINTS for places in sources.values()):
-        note += f" At most {MOST_POINTS:,} of a kind are drawn, evenly taken."
+        note += f" At most {MOST_POINTS:,} of each kind are drawn, at even distances in their order."
     thinned = {source: _thinned(places) for source, places in sources.items()}
     return plots.dots("map", "Map of the texts", note, thinned)
 
@@ -101,17 +101,17 @@ def _thinned(places: Places) -> Places:
 
 def of_votes(votes: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
     """Histograms of the votes of the last query, one for each direction."""
-    last = [each for each in votes if each["round"] == votes[-1]["round"]]
+    last_query = [entry for entry in votes if entry["round"] == votes[-1]["round"]]
     return [
         plots.bars(
             f"votes-{number}",
-            f"{each['direction'].capitalize()} votes, round {each['round']}",
+            f"{entry['direction'].capitalize()} votes, round {entry['round']}",
             note="Candidates by their noised votes. Shaded: two scales of the noise to either side of 0, where most "
             "candidates without any vote fall.",
             x_name="noised votes",
-            edges=each["edges"],
-            counts=each["counts"],
-            shade=(-2 * each["scale"], 2 * each["scale"]),
+            edges=entry["edges"],
+            counts=entry["counts"],
+            shade=(-2 * entry["scale"], 2 * entry["scale"]),
         )
-        for number, each in enumerate(last)
+        for number, entry in enumerate(last_query)
     ]

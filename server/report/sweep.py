@@ -12,7 +12,7 @@ _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
 }
-"""By field of `Run`: its setting, the name of the axis, and the title of the plot."""
+"""Field of `Run` to its setting, the name of the axis, and the title of the plot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Run:
     """One run of a sweep.
 
     Attributes:
-        folder: Name of the run's folder in the sweep's.
+        folder: Name of the run's folder within the folder of the sweep.
         row: Name of the table row.
         error: Reason why there is no result; None if there is one.
         method: Name of the method.
@@ -32,7 +32,7 @@ class Run:
         fid: FID after each round; None if not measured.
         tokens: Tokens read and written by all models.
         seconds: Wall time.
-        figures: Everything measured, by name.
+        figures: All measured figures, by name.
     """
 
     folder: str
@@ -131,11 +131,11 @@ class Table:
     """All rows, in the experiment's order or that of the runs.
 
     Attributes:
-        title: What is compared.
-        rows: One each.
-        runs: All of them, failed ones included.
-        traffic: Whether to show it.
-        columns: Figures to show besides, by name, such as "fidelity: mauve".
+        title: Title of the table.
+        rows: Rows of the table.
+        runs: All runs, including failed ones.
+        traffic: Whether to show the traffic.
+        columns: Additional figures to show, by name, such as "fidelity: mauve".
     """
 
     title: str
@@ -156,7 +156,7 @@ class Table:
 
 
 def write_comparison(folder: Path, table: Table) -> Path:
-    """Write `report.html` of a sweep into its folder; the pages of its runs are reached from it."""
+    """Write `report.html` of a sweep into its folder, with links to the pages of its runs."""
     drawings = [_accuracy(table.runs, axis) for axis in _AXES]
     drawings.append(_fid(table.rows))
     page = render(

@@ -1,7 +1,7 @@
 """Distribution of the noised votes over the candidates, by query, from the answers in a run folder.
 
-Only noised sums over parties are read. Without noise they would be exact counts of private records, and nothing is
-shown.
+Only noised sums over parties are read. Nothing is shown for sums without noise, which are exact counts of private
+records.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +25,9 @@ def distributions(run: Path, privacy: Mapping[str, Any], rounds: Iterable[Mappin
         rounds: The lines of `rounds.jsonl`.
 
     Returns:
-        Each with "query", "direction", "round", "candidates", "mechanism", "scale" (in votes), "quantiles" (of 0, 0.1,
-        0.5, 0.9 and 1), "beyond_noise" (share of the candidates with more than two scales of votes), "edges", "counts".
+        One mapping for each, with "query", "direction", "round", "candidates", "mechanism", "scale" (in votes),
+        "quantiles" (0, 0.1, 0.5, 0.9 and 1), "beyond_noise" (share of the candidates with more than two scales of
+        votes), "edges" and "counts".
     """
     specs = {query["name"]: query for query in privacy["queries"] if query["kind"] == "votes" and query["summed"]}
     entries = []
@@ -55,10 +56,10 @@ def _distribution(votes: NDArray[np.float64], query: Mapping[str, Any]) -> dict[
 
 
 def histogram(values: Sequence[float], *, whole: bool = False) -> dict[str, Any]:
-    """Equal bins over at least one value, few of them.
+    """Count at least one value in a few bins of equal width.
 
     Args:
-        values: What to count.
+        values: The values to count.
         whole: Whether the values are integers. The edges of the bins then are integers too and start at 0, and the last
             bin is open if up to a hundredth of the values lies far beyond the rest.
 

@@ -1,4 +1,4 @@
-"""Writing `report.html` and `report.json` from the facts of a run."""
+"""Write `report.html` and `report.json` from the facts of a run."""
 
 import base64
 import hashlib
@@ -25,10 +25,10 @@ from server.report.templates.script import SCRIPT
 from server.report.templates.style import STYLE
 
 EXAMPLES = 5
-"""Texts of each label in the page itself; its search finds the others."""
+"""Texts of each label in the page itself; the search on the page finds the others."""
 
 LONG = 1200
-"""Characters of a text that are shown before it is opened."""
+"""Characters of a text that are shown before the reader opens it."""
 
 
 def write_report(run: Path) -> Path:
@@ -65,7 +65,7 @@ def replace(path: Path, text: str) -> Path:
     """Write a file atomically."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # A model may return half of a surrogate pair, which no encoding holds.
+        # A model may return half of a surrogate pair, which UTF-8 cannot encode.
         part.write_text(text, encoding="utf-8", errors="replace")
         part.replace(path)
     finally:
@@ -82,7 +82,7 @@ def render(template: str, **view: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # `tojson` writes <, > and & as escapes, so that no text can close the script element that holds it.
+    # `tojson` writes <, > and & as escapes, so that no text can close the script element around it.
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     environment.filters |= {
         "epsilon": show_epsilon,

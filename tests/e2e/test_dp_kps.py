@@ -1,4 +1,4 @@
-"""DP-KPS on real parties, alone and under secure aggregation, and Deep CORAL for whoever receives the texts."""
+"""DP-KPS on real parties, alone and under secure aggregation, and Deep CORAL for the recipient of the texts."""
 
 import math
 from collections import Counter

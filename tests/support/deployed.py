@@ -44,7 +44,7 @@ def free_port():
 
 
 def command(name, *arguments, timeout=PATIENCE, code=0, within=(), path=()):
-    """One command to its end; what it said."""
+    """Run one command to its end; return its output."""
     ended = subprocess.run(
         [*within, BIN / name, *map(str, arguments)],
         env=environment(path),
@@ -101,7 +101,7 @@ def running(**how):
 
 
 class Deployment:
-    """One coordinator and so many hospitals; everything lies in one folder and ends with it.
+    """One coordinator and n hospitals; all files and processes belong to one folder and end with it.
 
     Args:
         folder: A new one; Unix sockets want its path short.
@@ -199,7 +199,7 @@ class Deployment:
         return ssl.create_default_context(cafile=self.here / "ca.crt")
 
     def ask(self, method, path):
-        """What a stranger gets who sends an empty request."""
+        """Reply of the front door to an empty request from a stranger."""
         kind = {"content-type": "application/protobuf"}
         where = f"https://{self.host}:{self.port}{path}"
         return httpx.request(method, where, verify=self.trust(), content=b"", headers=kind)

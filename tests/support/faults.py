@@ -56,7 +56,7 @@ def phases(lines):
 
 
 def finished(deployed, run):
-    """The end of a run in the background: its code and what it said."""
+    """Wait for a run in the background; return its exit code and output."""
     process = deployed._running.pop(f"run-{run}")
     return process.wait(400), text(deployed.folder / f"run-{run}.out")
 

@@ -41,7 +41,7 @@ def choose(path, act):
 
 
 def replies(path, step=None):
-    """What hospitals answered, or what they answered to one step of an act."""
+    """Answers of the hospitals, to all steps or to one step of an act."""
     held = (path / "replies.jsonl").read_text() if (path / "replies.jsonl").exists() else ""
     return [reply for reply in map(json.loads, held.splitlines()) if step in {None, reply["step"]}]
 
@@ -52,7 +52,7 @@ def outcomes(path, step):
 
 
 def install(path):
-    """From now on FlowerNetwork sends what the act wants."""
+    """From now on FlowerNetwork sends the messages of the act."""
     honest = FlowerNetwork._send
 
     def send(network, parcels):

@@ -1,4 +1,4 @@
-"""Machines of a deployment as network namespaces, joined by a bridge, and whoever stands on the line between them.
+"""Machines of a deployment as network namespaces, joined by a bridge, and attackers on the line between them.
 
 The root namespace is on the bridge too: it is the rest of the world, from where tests ask the front door. Needs root.
 """
@@ -87,7 +87,7 @@ class Hosts:
             return thread.submit(entered).result()
 
     def cut(self, name):
-        """Pull the cable at the other end: nobody is told, all packets are lost."""
+        """Pull the cable at the other end: without notice, all packets are lost."""
         self._ip("link", "set", self._link(name), "down")
 
     def mend(self, name):
@@ -167,7 +167,7 @@ def passing_on(host, port, *, spoil=0, delay=0.0):
 
 
 def listening(heard):
-    """For `Hosts.between`: answers as if all were well, and keeps what it was sent."""
+    """For `Hosts.between`: answers as if all were well, and keeps the received messages."""
 
     async def serve(reader, writer):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Kills a run at any of its events: before or after each call of whatever writes, asks, answers or pays.
+"""Kills a run at any of its events: before or after each call that writes, asks, answers or pays.
 
     python -m tests.support.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that
     event

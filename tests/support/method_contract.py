@@ -24,7 +24,7 @@ PARTIES = 3
 
 
 class Echo:
-    """A model whose texts are told by the request alone, or one that writes nothing. It remembers requests."""
+    """A model whose texts depend on the request alone, or one that writes nothing. It remembers requests."""
 
     remote = False
 
@@ -50,12 +50,12 @@ def embed(texts):
 
 
 def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership):
-    """The queries of a method for units of so many records."""
+    """The queries of a method for units of n records."""
     return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
 
 
 class World:
-    """Fake tools for one run of a method: models that echo, and parties that answer what was planned and no more."""
+    """Fake tools for one run of a method: models that echo, and parties that answer only the planned queries."""
 
     def __init__(self, method, *, seed=0, silent=(), answers=None, **membership):
         self.task, self.models, self.experiment_seed = TASK, MODELS, seed
@@ -100,7 +100,7 @@ class World:
         return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
 
     def _texts(self, party, spec):
-        """Two in three of what a party may answer with, of alternating labels."""
+        """Two thirds of the allowed answers of a party, with alternating labels."""
         written = [(i % len(TASK.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
         return texts.encode(written, spec.texts, spec.longest)
 

@@ -42,7 +42,7 @@ def entropy(party, salt=0):
 
 
 def vectors(setup, index, length=LENGTH):
-    """Party to a vector with values near both ends of what may be summed."""
+    """Party to a vector with values near both ends of the range of a sum."""
     limit = (2**63 - 1) // len(setup.parties)
     return {
         party: np.random.default_rng([party, index]).integers(-limit, limit, length, endpoint=True)

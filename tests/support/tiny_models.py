@@ -45,7 +45,7 @@ def tiny_transformer(folder, *, prompts=None, normalised=False, **size):
 
 
 def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3):
-    """A causal checkpoint of two random layers over bytes, weights large enough that attention decides what it says."""
+    """A causal checkpoint of two random layers over bytes, weights large enough that attention decides its output."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 

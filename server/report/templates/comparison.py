@@ -11,7 +11,7 @@ COMPARISON = r"""
 {% endif %}
 <h1>{{ table.title }}</h1>
 <p>{{ table.runs | length }} runs{% if table.failures %}, of which {{ table.failures | length }} failed{% endif %}.
-Choosing among runs by what they show costs privacy beyond each run's own ε.</p>
+Choosing among runs by their results costs privacy beyond each run's own ε.</p>
 </header>
 <main>
 <section id="rows">
@@ -20,7 +20,7 @@ Choosing among runs by what they show costs privacy beyond each run's own ε.</p
   + (["bytes to a party", "bytes from a party"] if table.traffic else []) + data_sets) %}
 {% for row in rows %}
 <tr><th scope="row">{{ row.row }}</th><td>{{ row.methods | join(", ") or "–" }}</td>
-<td>{% for each in row.epsilons %}{{ each | epsilon }}{{ ", " if not loop.last }}{% else %}–{% endfor %}</td>
+<td>{% for value in row.epsilons %}{{ value | epsilon }}{{ ", " if not loop.last }}{% else %}–{% endfor %}</td>
 <td>{{ row.parties | join(", ") or "–" }}</td><td>{{ row.runs }}</td><td>{{ row.failed }}</td>
 <td>{% if row.mean is none %}–{% else %}{{ "%.1f" | format(100 * row.mean) }}{% if row.deviation is not none %} ± {{ "%.1f" | format(100 * row.deviation) }}{% endif %} %{% endif %}</td>
 <td>{{ (row.fid | last if row.fid else none) | number }}</td><td>{{ (row.tokens and row.tokens | round | int) | number }}</td>
@@ -41,7 +41,7 @@ Choosing among runs by what they show costs privacy beyond each run's own ε.</p
 {% if figures %}
 <section id="figures">
 <h2>Every figure</h2>
-<p>Means over the runs. What is marked simulation only in a run's own page was computed from private records.</p>
+<p>Means over the runs. Figures marked simulation only on a run's own page were computed from private records.</p>
 {% call tabled("Every figure by row", ["figure"] + rows | selectattr("runs") | map(attribute="row") | list) %}
 {% for name, values in figures.items() %}
 <tr><th scope="row">{{ name }}</th>{% for value in values %}<td>{{ value | number }}</td>{% endfor %}</tr>

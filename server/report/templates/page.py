@@ -20,12 +20,12 @@ PAGE = r"""
 </header>
 <main>
 {% if privacy and privacy.simulation %}
-<p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. What is marked “simulation only” was
-computed from private records without noise and must not leave with the texts.</p>
+<p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
+computed from private records without noise and must not be published with the texts.</p>
 {% endif %}
 {% if partial or problems %}
 <div class="banner note" role="note">
-<p>{% if partial %}<strong>Partial run.</strong> {{ partial }} This page shows what there is.{% else %}<strong>Some files could not be read.</strong>{% endif %}</p>
+<p>{% if partial %}<strong>Partial run.</strong> {{ partial }} This page shows the files that exist.{% else %}<strong>Some files could not be read.</strong>{% endif %}</p>
 {% if problems %}<ul class="tight">{% for problem in problems %}<li>{{ problem }}.</li>{% endfor %}</ul>{% endif %}
 </div>
 {% endif %}
@@ -37,11 +37,11 @@ computed from private records without noise and must not leave with the texts.</
 {% if total %}
 <p>Written by {{ samples.models | length }} language model{{ "s" if samples.models | length != 1 }}
 {%- if privacy and privacy.queries %}, chosen with the answers of {{ privacy.parties }} part{{ "y" if privacy.parties == 1 else "ies" }} about private records{% endif %}.
-{# Queries of texts, which have a longest one, are answered by models that a party shows its records. #}
+{# Queries with a longest text are answered by models that read a party's records. #}
 {%- if privacy and not privacy.queries | selectattr("longest", "defined") | list %} No model was shown a private text.{% endif %}</p>
 <ul class="tight">
-{% for label, some in examples.items() %}
-{% if loop.index <= 8 %}<li>{{ label }}: {{ some.total | number }}</li>{% endif %}
+{% for label, group in examples.items() %}
+{% if loop.index <= 8 %}<li>{{ label }}: {{ group.total | number }}</li>{% endif %}
 {% endfor %}
 {% if examples | length > 8 %}<li>and {{ examples | length - 8 }} more labels</li>{% endif %}
 </ul>
@@ -51,12 +51,12 @@ computed from private records without noise and must not leave with the texts.</
 <h2>The guarantee</h2>
 {% if privacy %}
 {% if unprotected %}<p class="big">None: ε = ∞</p>
-{% elif not privacy.queries %}<p class="big">No private record was asked about</p>
+{% elif not privacy.queries %}<p class="big">No query about private records</p>
 {% else %}<p class="big">ε = {{ (privacy.planned_epsilon if privacy.calibration == "paper" else privacy.epsilon) | epsilon }}, δ = {{ privacy.delta | delta }}</p>
 {% endif %}
 <dl>
 <dt>Protected</dt><dd>{% if unprotected %}nothing
-{%- elif not privacy.queries %}all records: none was used
+{%- elif not privacy.queries %}all records: none were used
 {%- elif privacy.adjacency.unit == "user" %}all records of one user, at most {{ privacy.adjacency.max_records }} ({{ privacy.adjacency.relation }})
 {%- else %}one record ({{ privacy.adjacency.relation }}){% endif %}</dd>
 {% if privacy.queries %}<dt>Aggregation</dt><dd>{% if privacy.aggregation == "none" %}none: the coordinator sees each party's answer
@@ -66,15 +66,15 @@ computed from private records without noise and must not leave with the texts.</
 {% endif %}
 </dl>
 {% else %}
-<p>No privacy statement was found, so nothing can be said. Treat these texts as private data.</p>
+<p>No privacy statement was found, so the guarantee is unknown. Treat these texts as private data.</p>
 {% endif %}
 </section>
 <section class="card">
 <h2>What it cost</h2>
 <dl class="figures">
 {% if cost.money %}
-<dt>Paid to models</dt><dd>{% set known = cost.money.values() | reject("none") | list %}{{ known | sum | number }}, in the currency of the prices
-{%- if known | length < cost.money | length %}, and some at unknown prices{% endif %}</dd>
+<dt>Paid to models</dt><dd>{% set costs = cost.money.values() | reject("none") | list %}{{ costs | sum | number }}, in the currency of the prices
+{%- if costs | length < cost.money | length %}, and some at unknown prices{% endif %}</dd>
 {% for model, money in cost.money.items() %}{% if cost.money | length > 1 and loop.index <= 6 %}
 <dt>{{ model }}</dt><dd>{{ "price unknown" if money is none else money | number }}</dd>
 {% endif %}{% endfor %}
@@ -123,12 +123,12 @@ computed from private records without noise and must not leave with the texts.</
 {% set columns = ["value"] if groups | length == 1 else groups | map(attribute="title") | list %}
 <div>
 <h3>{{ group.title[:1] | upper }}{{ group.title[1:] }}{% if group.private %} <span class="tag">simulation only</span>{% endif %}</h3>
-{% call table(group.title, ["figure"] + columns + (["rows"] if rows else []) + (["what it is"] if words else []), columns[1:]) %}
+{% call table(group.title, ["figure"] + columns + (["rows"] if rows else []) + (["definition"] if words else []), columns[1:]) %}
 {% for figure in group.figures %}
 {% set at = loop.index0 %}
 <tr><th scope="row">{{ figure.name }}{% if figure.private and not group.private %} <span class="tag">simulation only</span>{% endif %}</th>
-{% for each in groups %}
-{% set shown = each.figures[at] %}
+{% for column in groups %}
+{% set shown = column.figures[at] %}
 <td>{{ "not measured" if shown.value is none else shown.value | number }}
 {%- if shown.interval %}<br><span class="soft small">{{ shown.interval[0] | number }} to {{ shown.interval[1] | number }}</span>{% endif %}</td>
 {% endfor %}
@@ -136,10 +136,10 @@ computed from private records without noise and must not leave with the texts.</
 {% if words %}<td class="text">{{ figure.reason or figure.definition or "" }}</td>{% endif %}</tr>
 {% endfor %}
 {% endcall %}
-{% for each in groups %}
-{% if each.note %}<p>{{ each.title[:1] | upper }}{{ each.title[1:] }}: {{ each.note }}.</p>{% endif %}
-{% if each.definition and (loop.first or each.definition != group.definition) %}
-<p class="soft small">{% if not loop.first %}<strong>{{ each.title[:1] | upper }}{{ each.title[1:] }}:</strong> {% endif %}{{ each.definition }}</p>
+{% for column in groups %}
+{% if column.note %}<p>{{ column.title[:1] | upper }}{{ column.title[1:] }}: {{ column.note }}.</p>{% endif %}
+{% if column.definition and (loop.first or column.definition != group.definition) %}
+<p class="soft small">{% if not loop.first %}<strong>{{ column.title[:1] | upper }}{{ column.title[1:] }}:</strong> {% endif %}{{ column.definition }}</p>
 {% endif %}
 {% endfor %}
 </div>
@@ -148,7 +148,7 @@ computed from private records without noise and must not leave with the texts.</
 {% endfor %}
 </div>
 {% if metric_tables | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
-<p class="soft">Below a figure: its 95 % interval, as the definition says.</p>
+<p class="soft">Below a figure: its 95 % interval, computed as in its definition.</p>
 {% endif %}
 </section>
 
@@ -187,7 +187,7 @@ computed from private records without noise and must not leave with the texts.</
 <section id="queries">
 <h2>Private queries</h2>
 {% if privacy and privacy.queries %}
-<p>Everything that leaves a party is an answer to one of these. Mechanism: {{ privacy.mechanism }}.</p>
+<p>A party releases nothing but answers to these queries. Mechanism: {{ privacy.mechanism }}.</p>
 {% call table("Planned queries", ["query", "kind", "times", "mechanism", "L1 sensitivity", "L2 sensitivity", "scale of the noise", "grid", "ε alone"]) %}
 {% for query in privacy.queries %}
 <tr><th scope="row">{{ query.name }}</th><td>{{ query.kind }}</td><td>{{ query.times }}</td><td>{{ query.mechanism }}</td>
@@ -195,7 +195,7 @@ computed from private records without noise and must not leave with the texts.</
 <td>{{ query.grid }}</td><td>{{ query.epsilon_alone | epsilon }}</td></tr>
 {% endfor %}
 {% endcall %}
-<p class="soft">Sensitivities and scales are in votes, records, cosines or features; they leave a party as whole numbers, multiplied by
+<p class="soft">Sensitivities and scales are in votes, records, cosines or features; a party sends them as integers, multiplied by
 the grid. The sensitivity is how far one {{ "person" if privacy.adjacency.unit == "user" else "record" }} can move an answer at most. The scale is that
 of the noise on each number of {{ "one party's answer" if privacy.aggregation == "none" else "the sum over parties" }}: the standard deviation of Gaussian noise, b of Laplace noise.</p>
 {% if votes %}
@@ -203,9 +203,9 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 <div class="plots">{% for plot in vote_plots %}{{ draw(plot) }}{% endfor %}</div>
 {% call table("Noised votes for a candidate, over all candidates of a round", ["round", "direction", "candidates", "scale of the noise",
   "least", "10 %", "half", "90 %", "most", "above two scales"]) %}
-{% for each in votes %}
-<tr><th scope="row">{{ each.round }}</th><td>{{ each.direction }}</td><td>{{ each.candidates | number }}</td><td>{{ each.scale | number }}</td>
-{% for value in each.quantiles %}<td>{{ value | number }}</td>{% endfor %}<td>{{ "%.1f" | format(100 * each.beyond_noise) }} %</td></tr>
+{% for vote in votes %}
+<tr><th scope="row">{{ vote.round }}</th><td>{{ vote.direction }}</td><td>{{ vote.candidates | number }}</td><td>{{ vote.scale | number }}</td>
+{% for value in vote.quantiles %}<td>{{ value | number }}</td>{% endfor %}<td>{{ "%.1f" | format(100 * vote.beyond_noise) }} %</td></tr>
 {% endfor %}
 {% endcall %}
 {% elif unprotected %}
@@ -213,7 +213,7 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 {% endif %}
 {% if privacy.against_colluders %}
 <h3>If parties collude</h3>
-<p>ε that holds for the other parties' records when this many parties tell the coordinator all they know, at the same δ. The plan allows for
+<p>ε for the records of the other parties if this many parties share all they know with the coordinator, at the same δ. The plan allows for
 {{ privacy.assumed_colluders }}.</p>
 {% call table("ε against colluding parties", ["colluding parties", "ε"]) %}
 {% for row in privacy.against_colluders %}
@@ -237,7 +237,7 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 {% endif %}
 {% if rounds | selectattr("queries") | list %}
 {% call table("Queries in the order in which they were answered", ["number", "query", "round", "mechanism", "scale of the noise",
-  "parties that stayed", "parties asked", "ε spent after the round"]) %}
+  "parties that answered", "parties asked", "ε spent after the round"]) %}
 {% for entry in rounds %}{% for query in entry.queries %}
 <tr><th scope="row">{{ query.index }}</th><td>{{ query.name }}</td><td>{{ entry.round }}</td><td>{{ query.mechanism }}</td><td>{{ query.scale | number }}</td>
 <td>{{ query.survivors }}</td><td>{{ query.parties }}</td><td>{{ entry.epsilon | epsilon if entry.epsilon is defined else "–" }}</td></tr>
@@ -254,7 +254,7 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 <div class="controls" id="controls" hidden>
 <label>Search in the texts<input type="search" id="words"></label>
 <label>Label<select id="label"><option value="">a few of each</option><option value="all">all labels ({{ total | number }})</option>
-{% for label, some in examples.items() %}<option value="{{ loop.index0 }}">{{ label }} ({{ some.total | number }})</option>{% endfor %}
+{% for label, group in examples.items() %}<option value="{{ loop.index0 }}">{{ label }} ({{ group.total | number }})</option>{% endfor %}
 </select></label>
 {% for part in ("model", "round") %}
 <label>{{ part | capitalize }}<select id="{{ part }}"><option value="">all {{ part }}s</option>
@@ -264,9 +264,9 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 </div>
 <p class="soft" id="state" role="status">A few of each label.</p>
 <div id="examples">
-{% for label, some in examples.items() %}
+{% for label, group in examples.items() %}
 <h3>{{ label }}</h3>
-<ul class="texts">{% for row in some.rows %}{{ sample(row) }}{% endfor %}</ul>
+<ul class="texts">{% for row in group.rows %}{{ sample(row) }}{% endfor %}</ul>
 {% endfor %}
 </div>
 <div id="results" hidden>

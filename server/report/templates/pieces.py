@@ -1,4 +1,4 @@
-"""What pages are made of: head, tables and plots."""
+"""Macros for the parts of a page: head, tables, plots and samples."""
 
 PIECES = r"""
 {% macro head(title, style, script) %}
@@ -67,7 +67,7 @@ PIECES = r"""
 {% endif %}
 {% endfor %}
 {% else %}
-{# The first source lies on top. #}
+{# The first source is drawn on top. #}
 {% for cloud in plot.clouds | reverse %}
 <path class="dots s{{ cloud.source }} c{{ cloud.source }}" data-label="{{ cloud.label }}" d="{{ cloud.path }}"/>
 {% endfor %}
@@ -97,7 +97,7 @@ PIECES = r"""
 {% endfor %}
 {% endcall %}
 {% elif plot.kind == "bars" %}
-{% call table(plot.title, [plot.x_name, "how many"]) %}
+{% call table(plot.title, [plot.x_name, "count"]) %}
 {% for name, count in plot.rows %}<tr><th scope="row">{{ name }}</th><td>{{ count | number }}</td></tr>
 {% endfor %}
 {% endcall %}

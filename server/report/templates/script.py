@@ -1,27 +1,27 @@
-"""What a page does when it is touched: search and filter of the texts, one label on the map. Nothing is loaded."""
+"""Script of a page: search and filter the texts, choose a label on the map. It loads nothing."""
 
 SCRIPT = r"""
 "use strict";
 (() => {
   const element = (id) => document.getElementById(id);
 
-  const pick = element("map-label");
-  if (pick) {
-    pick.addEventListener("input", () => {
+  const labelChoice = element("map-label");
+  if (labelChoice) {
+    labelChoice.addEventListener("input", () => {
       for (const cloud of document.querySelectorAll("#plot-map .dots")) {
-        cloud.toggleAttribute("hidden", pick.value !== "" && cloud.dataset.label !== pick.value);
+        cloud.toggleAttribute("hidden", labelChoice.value !== "" && cloud.dataset.label !== labelChoice.value);
       }
     });
-    pick.parentElement.hidden = false;
+    labelChoice.parentElement.hidden = false;
   }
 
-  const held = element("samples-data");
-  if (!held) return;
-  const data = JSON.parse(held.textContent);
+  const dataElement = element("samples-data");
+  if (!dataElement) return;
+  const data = JSON.parse(dataElement.textContent);
   const lower = data.rows.map((row) => row[0].toLowerCase());
   const filters = ["label", "model", "round"].map(element);
   const size = 20, long = data.long;
-  let found = [], page = 0;
+  let matches = [], page = 0;
 
   const add = (parent, tag, text) => {
     const child = parent.appendChild(document.createElement(tag));
@@ -41,11 +41,11 @@ SCRIPT = r"""
     return item;
   };
   const show = () => {
-    const pages = Math.max(1, Math.ceil(found.length / size));
-    const cards = found.slice(page * size, (page + 1) * size).map((at) => card(data.rows[at]));
+    const pages = Math.max(1, Math.ceil(matches.length / size));
+    const cards = matches.slice(page * size, (page + 1) * size).map((at) => card(data.rows[at]));
     element("found").replaceChildren(...cards);
-    const [some, all] = [found, data.rows].map((each) => each.length.toLocaleString("en"));
-    element("state").textContent = `${some} of ${all} texts, page ${page + 1} of ${pages}`;
+    const [count, total] = [matches, data.rows].map((rows) => rows.length.toLocaleString("en"));
+    element("state").textContent = `${count} of ${total} texts, page ${page + 1} of ${pages}`;
     element("earlier").disabled = page === 0;
     element("later").disabled = page + 1 >= pages;
   };
@@ -54,7 +54,7 @@ SCRIPT = r"""
     if (filters[0].value === "" && (words !== "" || filters[1].value !== "" || filters[2].value !== "")) {
       filters[0].value = "all";
     }
-    const wanted = filters.map((filter) => (["", "all"].includes(filter.value) ? null : Number(filter.value)));
+    const selection = filters.map((filter) => (["", "all"].includes(filter.value) ? null : Number(filter.value)));
     const examples = filters[0].value === "";
     element("examples").hidden = !examples;
     element("results").hidden = examples;
@@ -62,10 +62,10 @@ SCRIPT = r"""
       element("state").textContent = "A few of each label. Search or choose to read all texts.";
       return;
     }
-    found = [];
+    matches = [];
     for (let at = 0; at < lower.length; at += 1) {
-      const fits = wanted.every((place, part) => place === null || data.rows[at][part + 1] === place);
-      if (fits && lower[at].includes(words)) found.push(at);
+      const fits = selection.every((place, part) => place === null || data.rows[at][part + 1] === place);
+      if (fits && lower[at].includes(words)) matches.push(at);
     }
     page = 0;
     show();

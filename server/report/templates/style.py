@@ -1,4 +1,4 @@
-"""The look of all pages: light, dark, narrow and on paper."""
+"""Style sheet of all pages: for light, dark and narrow screens and for print."""
 
 STYLE = r"""
 :root { color-scheme: light dark; --paper: #fff; --card: #f5f6f8; --ink: #1b1f24; --soft: #545c66; --rule: #d5d9de;

@@ -101,7 +101,7 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
 )
 def test_a_file_that_is_not_ours_is_named(run, name, content):
     (run / name).write_text(content)
-    assert f"{name} is not as this program writes it." in report(run).text
+    assert f"{name} is not in the format of this program." in report(run).text
 
 
 @pytest.mark.parametrize("name", ["synthetic.jsonl", "rounds.jsonl"])
@@ -144,7 +144,7 @@ def test_half_a_privacy_statement_is_none(run, name):
     del privacy[name]
     (run / "privacy.json").write_text(json.dumps(privacy))
     page = report(run)
-    assert "privacy.json is not as this program writes it." in page.text
+    assert "privacy.json is not in the format of this program." in page.text
     assert "Treat these texts as private data." in page.first + page.text
     assert "ε = 4" not in page.text
 
@@ -182,7 +182,7 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
 def test_a_map_of_other_texts_is_not_drawn(run):
     (run / SYNTHETIC).write_text('{"points": [[1, 2]]}')
     page = report(run)
-    assert "map.json is of other texts than synthetic.jsonl." in page.text
+    assert "map.json does not belong to the texts in synthetic.jsonl." in page.text
     assert "plot-map" not in {attrs.get("id") for attrs in page.tags("figure")}
 
 
@@ -284,5 +284,5 @@ def test_an_unproven_query_comes_first(tmp_path):
 def test_where_nothing_was_asked_nothing_is_promised_and_nothing_warned_of(tmp_path):
     run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon=0.0, queries=[], against_colluders=[])
     page = report(run)
-    assert "No private record was asked about" in page.text
+    assert "No query about private records" in page.text
     assert not page.first.startswith("No privacy")

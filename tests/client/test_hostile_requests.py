@@ -1,4 +1,4 @@
-"""Any order of legal, illegal, repeated and damaged messages, restarts between them, at one party of three.
+"""Any sequence of legal, illegal, repeated and damaged messages, with restarts, at one party of three.
 
 The party always answers with a parcel; it gives one answer to one query, one set of survivors and one kind of share for
 each peer; and a whole round is served at any time, unless the ledger holds something else in its place.

@@ -1,8 +1,8 @@
-"""Hospitals that are not as they should be, over real nodes: another version, encoder or roster, no record at all.
+"""Hospitals with a mismatch, over real nodes: another version, encoder or roster, or no record at all.
 
-Where such a hospital is refused, the operators of both sides read one line that says why, nobody pays, and after the
-mistake is mended the run that failed goes on to its end. Another release of Flower at a hospital cannot be tried here,
-where one is installed: nodes send their release with each call, and SuperLink decides.
+Such a hospital is refused: the operators of both sides read one line with the cause, and nobody pays. After the mistake
+is corrected, the failed run continues to its end. Another release of Flower at a hospital cannot be tested here, where
+only one is installed: nodes send their release with each call, and SuperLink decides.
 """
 
 import re
