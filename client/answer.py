@@ -5,25 +5,25 @@
    answers before it are closed.
 3. Units: at user level at most m records of each user; under subsampling, those that a secret key draws.
 4. Answer, from these records alone and with noise from the operating system's entropy:
-   - a sum (`_sum`): this party's integer counts, bounded by what the ring was planned for, plus its share of the noise;
-   - inside the party (`_inside`): what a mechanism that has all of the noise chose or found;
-   - texts (`_texts`): what a writer wrote under all of the noise (`client/writers/base.py`). A writer that fine-tunes
-     draws a subsample for each step itself, so that step 3 draws none.
-5. Keep: the noised answer is on disk before it leaves.
+   - a sum (`_sum`): this party's integer counts, bounded as planned for the ring, plus its share of the noise;
+   - inside the party (`_inside`): the output of a mechanism that adds all of the noise;
+   - texts (`_texts`): the texts of a writer that adds all of the noise (`client/writers/base.py`). A writer that
+     fine-tunes draws a subsample for each step itself, so that step 3 draws none.
+5. Store: the noised answer is on disk before it leaves.
 
-What leaves afterwards is a sum, masked under secure aggregation (`client/secagg.py`), or an answer of this party's own
-that needs no masks.
+The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or an answer of its own that needs no
+masks.
 
-A round that was interrupted may be asked again under its number. It then gets the answer that was kept, to the last
-bit: the coordinator learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would
-be a second look at the same records; the same noise over changed records would show what changed.
+A coordinator may repeat an interrupted round under the same number. It then gets the stored answer, to the last bit: it
+learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would be a second look at
+the same records; the same noise over changed records would reveal the change.
 
-A further attempt has a number of its own, with fresh noise and a charge of its own, if the plan has paid for it.
+A further attempt has its own number, fresh noise and its own charge, if the plan has paid for it.
 
-The answer is kept until the next query of the run, or the run's end, is asked for. An honest coordinator asks for
-either only once this query's total is on its own disk, from where it reads it ever after; so wherever it crashes, what
-it asks again is never closed here, and what is closed here it never asks again. A party that was away when the next
-query was asked keeps the answer until it answers one, or until the end.
+The answer is stored until the next query of the run, or the end of the run, is requested. An honest coordinator
+requests either only once this query's total is on its own disk, from where it reads it from then on. So wherever it
+crashes, a query that it repeats is never closed here, and a query that is closed here is never repeated. A party that
+was away at the next query stores the answer until it answers another one, or until the end.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ from common.queries.texts import Texts
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
-"""Scale of noise that is none: inside a party it shows with probability below exp(-2^19)."""
+"""Scale of practically no noise: inside a party it has an effect with probability below exp(-2^19)."""
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
@@ -63,7 +63,7 @@ LARGEST_CHOICE = 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """What a party answers every query of a run with.
+    """The parts of a party that stay the same in all answers of a run.
 
     Attributes:
         ledger: Its own ledger.
@@ -91,14 +91,14 @@ def answer(
         index: Number of the attempt in the plan.
         plan: The agreed plan.
         records: This party's private records.
-        party: What stays the same in all answers of the run.
+        party: The parts that stay the same in all answers of the run.
 
     Returns:
-        (length,): integer counts plus noise, in grid units; or what a mechanism inside the party chose or wrote.
+        (length,): integer counts plus noise, in grid units; or the output of a mechanism or writer inside the party.
 
     Raises:
         RefusalError: The query is not the planned one, or the lifetime limits leave no room for it.
-        RefusedError: The ledger holds another query at this place, or has closed it.
+        RefusedError: The ledger has another query at this place, or has closed it.
         LedgerError: The ledger was edited, or cannot be written.
     """
     planned = plan.query(index)
@@ -145,8 +145,8 @@ def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords
     key = secure_bytes(32)
     counts = contribute.contribution(query, units)
 
-    # Cutting off each count moves no two answers apart. Leaving out records beyond a number would: with one record gone
-    # another takes its place. And a refusal would tell the coordinator how many records there are.
+    # Clipping each count does not increase the distance of two answers. Dropping records beyond a number would: if one
+    # record is removed another takes its place. And a refusal would reveal the number of records to the coordinator.
     assert planned.spec.largest is not None
     bound = planned.spec.largest * plan.max_records_per_party
     counts = np.clip(counts, -bound, bound)

@@ -5,10 +5,10 @@
 
 1. Advertise. For each round one X25519 pair that will agree on masks and one self-mask seed b; for the set-up one pair
    that agrees on keys which seal. All public keys go out in one message, signed over the set-up and the keys.
-2. Share. Check everybody's keys (U1). Their hash, the transcript, seeds the graph and binds whatever is derived from
-   now on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the neighbours and oneself;
-   all that is for one peer goes out in one ciphertext. On arrival (U2: those that shared) open the peers' ciphertexts
-   and forget the sealing key.
+2. Share. Check everybody's keys (U1). Their hash, the transcript, seeds the graph and binds everything derived from now
+   on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the neighbours and oneself; all
+   shares for one peer go out in one ciphertext. On arrival (U2: those that shared) open the peers' ciphertexts and
+   forget the sealing key.
 3. Mask. y = x + PRG(b) + Σ_{v > u} PRG(s_uv) - Σ_{v < u} PRG(s_uv) mod 2^64 over the neighbours v in U2, where s_uv is
    derived from u's and v's mask keys of this round. x must already hold this party's noise. Several vectors of one
    round are concatenated, in the plan's order, and the sum is cut at the same places.
@@ -212,7 +212,7 @@ class Ready:
             subject: What the vector answers. Vectors of parties that were asked different things do not add up.
 
         Returns:
-            The round's next state; and the masked vector, (length,) uint64, uniform to whoever lacks the masks.
+            The round's next state; and the masked vector, (length,) uint64, uniform to anybody without the masks.
 
         Raises:
             ReplayError: If this round, or a later one, was masked before.
@@ -288,7 +288,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Me:
-    """Who this party is, in every state."""
+    """Identity and set-up of this party, in every state."""
 
     setup: AggregationSetup
     party: PartyId

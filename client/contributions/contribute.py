@@ -1,7 +1,7 @@
-"""What a party's records add to each query that is a sum over parties, before noise.
+"""A party's contribution to each query that is a sum over parties, before noise.
 
-A function of the records alone, in integers: contributions of disjoint records add up to that of all of them, except
-for self-similarity, whose pairs are within a party.
+It is a function of the records alone, in integers: contributions of disjoint records add up to that of their union,
+except for self-similarity, whose pairs are within a party.
 """
 
 from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ from common.queries import correct_count
 
 
 def contribution(query: correct_count.CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """On how many records the classifier is right, and how many there are."""
+    """The number of records that the classifier gets right, and the number of records."""
     if query.weights.shape[1] != records.vectors.shape[1]:
         raise ProtocolError(
             "dimension of the classifier", expected=records.vectors.shape[1], got=query.weights.shape[1],

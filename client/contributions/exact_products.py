@@ -1,12 +1,12 @@
 """Inner products that no order of summation changes.
 
-The last bits of a matrix product depend on the shapes that went in, so a record's value would depend, by a hair, on how
-many other records there are, and sensitivities are proved for records that do not touch each other. Hence inner
-products are *defined* on rounded numbers, such that float64 holds all that is added up exactly: vectors of unit norm as
+The last bits of a matrix product depend on the shapes of its operands, so a record's value would depend slightly on the
+number of other records, while sensitivities are proved for records that do not affect each other. Hence inner
+products are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm as
 integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two of each
 row's own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
-Votes need all 24 bits of both, cost most, and have their own way (`client/contributions/votes.py`).
+Votes need all 24 bits of both, cost most, and have a method of their own (`client/contributions/votes.py`).
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEP = 2.0**-22
-"""Of a rounded vector's entries."""
+"""Grid step of a rounded vector's entries."""
 _VECTOR_BITS, _MOST_BITS, _EXACT_BITS = 22, 24, 53
 
 

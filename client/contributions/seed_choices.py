@@ -18,14 +18,14 @@ _CHUNK_BYTES = 64 << 20
 def choose(
     query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
-    """The candidates that were chosen, one for each of the plan's number of choices.
+    """The chosen candidates, as many as the plan's number of choices.
 
     Args:
         query: The candidates.
         records: This party's records, of each owner at most `max_records`.
         scale: b, for utilities in [0, 1]: one choice costs `query.spec.sensitivity.l1` / b.
-        key: 32 secret bytes, of this call alone.
-        replacement: The exponential mechanism; else permute-and-flip.
+        key: 32 secret bytes, for this call alone.
+        replacement: Whether to use the exponential mechanism; otherwise permute-and-flip.
 
     Returns:
         (choices,) int64 positions, sorted.
@@ -34,18 +34,18 @@ def choose(
         ProtocolError: If the candidates' vectors have another dimension than the records'.
     """
     stream = Keystream(key)
-    chosen = [
+    choices = [
         mechanisms.noisy_max(steps, scale * mechanisms.UNIT, stream.read(32), replacement=replacement)
         for steps in utilities(query, records, stream.read(32))
     ]
-    return np.sort(np.array(chosen, dtype=np.int64))
+    return np.sort(np.array(choices, dtype=np.int64))
 
 
 def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
-    """Utilities of all candidates for each of exactly `query.spec.choices` choosers, as `mechanisms.noisy_max` takes.
+    """Utilities of all candidates for each of exactly `query.spec.choices` choosers, for `mechanisms.noisy_max`.
 
-    With more records than choices those with the lowest keyed digests choose: a uniform draw of which one record more
-    replaces at most one. With fewer, choosers to whom all candidates are equal fill up the number.
+    With more records than choices, those with the lowest keyed digests choose: a uniform sample of which an additional
+    record replaces at most one. With fewer, the remaining choosers have equal utilities for all candidates.
 
     Yields:
         (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.
@@ -56,24 +56,26 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
     candidates, dimensions = query.vectors.shape
     if dimensions != records.vectors.shape[1]:
         raise ProtocolError(
-            "dimension of the candidates' vectors", expected=records.vectors.shape[1], got=dimensions,
+            "dimension of the candidates' vectors",
+            expected=records.vectors.shape[1],
+            got=dimensions,
             do="Coordinator and parties must use one encoder.",
-        )  # fmt: skip
-    drawn = np.argsort(records.digests(key), kind="stable")[: query.spec.choices]
+        )
+    sample = np.argsort(records.digests(key), kind="stable")[: query.spec.choices]
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))
-    for start in range(0, len(drawn), chunk):
-        cosines = exact_products.cosines(records.vectors[drawn[start : start + chunk]], query.vectors)
-        for row, label in zip(cosines, records.labels[drawn[start : start + chunk]], strict=True):
+    for start in range(0, len(sample), chunk):
+        cosines = exact_products.cosines(records.vectors[sample[start : start + chunk]], query.vectors)
+        for row, label in zip(cosines, records.labels[sample[start : start + chunk]], strict=True):
             yield _of_record(row, query.labels == label, query.spec.nearest)
-    for _ in range(query.spec.choices - len(drawn)):
+    for _ in range(query.spec.choices - len(sample)):
         yield np.full(candidates, mechanisms.UNIT // 2, dtype=np.int64)
 
 
-def _of_record(cosines: NDArray[np.floating], own: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
-    """One record's utilities; `own` are candidates of its label."""
+def _of_record(cosines: NDArray[np.floating], same_label: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
+    """One record's utilities; `same_label` marks the candidates of its label."""
     if not nearest:
-        return np.where(own, mechanisms.on_grid((1 + cosines) / 2), 0)
+        return np.where(same_label, mechanisms.on_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)
-    # Ties go to the lower index, so that exactly `nearest` have utility 1, whatever the cosines.
-    steps[np.lexsort((-cosines, ~own))[:nearest]] = mechanisms.UNIT
+    # Ties go to the lower index, so that for any cosines exactly `nearest` have utility 1.
+    steps[np.lexsort((-cosines, ~same_label))[:nearest]] = mechanisms.UNIT
     return steps

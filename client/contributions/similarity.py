@@ -11,8 +11,8 @@ from common.queries import closed_set, self_similarity
 def contribution(query: self_similarity.SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Sum of the pairs' cosines, each rounded toward zero to the grid, and the number of pairs, in grid units.
 
-    The key that puts records into buckets is the query's digest. It is public: that a record moves only one bucket
-    holds for any key, and all that a key known beforehand allows is to write records that share a bucket.
+    The key that assigns records to buckets is the query's digest, which is public: a record changes only one bucket
+    for any key, and a key known beforehand only allows somebody to write records that share a bucket.
 
     Returns:
         (2,) int64.

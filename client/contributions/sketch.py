@@ -1,12 +1,12 @@
 """A party's contribution to the sketch of a kernel density, before noise (DP-KPS, sections 2 and A.2).
 
 The terms' inner products with the frequencies are exact (`client/contributions/exact_products.py`), and the rest is
-done for each record and coordinate alone, in a fixed order: a record adds the same integers whatever batch, party or
-chunk it is in. The cosines are numpy's, which are the same wherever in an array an angle stands; another machine's may
-differ in the last bit, and move a coordinate that lies within 1e-14 of an integer by 1. That a record's own values keep
-to the sensitivity does not depend on any of this.
+computed for each record and coordinate alone, in a fixed order: a record adds the same integers in any batch, party or
+chunk. The cosines are numpy's, which do not depend on an angle's position in its array; another machine's may differ in
+the last bit, and move a coordinate that is within 1e-14 of an integer by 1. The bound on a record's own values does not
+depend on any of this.
 
-Everything is done for a chunk of the frequencies and all records at once, so that features of a term are computed once.
+A chunk of the frequencies is computed for all records at once, so that the features of a term are computed once.
 """
 
 import numpy as np
@@ -91,7 +91,7 @@ def _products(
 
 
 def _chunks(query: sketch.Sketch, found: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-    """Rows of the frequencies, so many at once that a chunk's arrays are about `_CHUNK_BYTES` together."""
+    """Chunks of the frequencies' rows, such that all arrays of a chunk together take about `_CHUNK_BYTES`."""
     if not found:
         return []
     terms = len({term for terms in found for term in terms})

@@ -1,10 +1,10 @@
 """A party's contribution to nearest and furthest votes, before noise.
 
-The result is a pure function of each (record, candidate) pair's similarity, whatever the chunking, the order and the
-machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
-therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products float64 holds exactly in any order
-of summation (they stay below 2^49). A float32 matrix product only finds the few candidates whose order it can settle;
-close calls are computed again exactly:
+The result is a pure function of the similarities of all (record, candidate) pairs, independent of chunking, order and
+the machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
+therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products are exact in float64 in any order of
+summation (they stay below 2^49). A float32 matrix product only lists a few candidates and orders those it can
+separate; close calls are computed again exactly:
 
 1. one float32 product for a chunk of records, and its highest (lowest) Q + `_SPARE` candidates;
 2. candidates closer to a neighbour in that order than the product's error allows: exact value of these pairs;
@@ -41,16 +41,16 @@ def votes_of(
     """Sum of this party's votes, in grid units (`query.spec.grid` of them are one vote).
 
     A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
-    products, rounded to 5 decimals; ties go to the lower candidate index, among the furthest too. A label without
-    candidates: its records vote for nothing.
+    products, rounded to 5 decimals; ties go to the lower candidate index, among the furthest too. Records of a label
+    without candidates vote for nothing.
 
     Args:
-        query: What was asked.
+        query: The query.
         record_vectors: (records, dim) float32, unit norm.
         record_labels: (records,) int32, positions in the plan's labels.
 
     Returns:
-        (candidates,) int64, or (2 * candidates,) with the furthest votes behind the nearest.
+        (candidates,) int64, or (2 * candidates,) with the furthest votes after the nearest.
 
     Raises:
         ProtocolError: If the query's vectors have another dimension than the records'.
@@ -60,9 +60,11 @@ def votes_of(
         raise InternalError("record vectors and labels disagree in shape")
     if record_vectors.shape[1] != query.vectors.shape[1]:
         raise ProtocolError(
-            "dimension of the candidates' vectors", expected=record_vectors.shape[1], got=query.vectors.shape[1],
+            "dimension of the candidates' vectors",
+            expected=record_vectors.shape[1],
+            got=query.vectors.shape[1],
             do="Coordinator and parties must use one encoder.",
-        )  # fmt: skip
+        )
     answer = np.zeros((2 if query.spec.furthest else 1, len(query.labels)), dtype=np.int64)
     for label in np.unique(record_labels):
         columns = np.flatnonzero(query.labels == label)
@@ -93,7 +95,7 @@ def _votes_of_label(
 
 
 def _on_grid(vectors: npt.NDArray[np.float32]) -> torch.Tensor:
-    """Vectors rounded to multiples of 2^-24, which float32 holds exactly for entries up to 1 and a little above."""
+    """Vectors rounded to multiples of 2^-24, exact in float32 for entries up to slightly above 1."""
     return torch.from_numpy(vectors).mul(_GRID).round_().div_(_GRID)
 
 
@@ -102,7 +104,7 @@ def _ranked(
 ) -> npt.NDArray[np.int64]:
     """(records, ranks) int64: the first `ranks` candidates of each record, in order.
 
-    `similarities` may differ from the exact products by anything below `_error`; the result does not depend on it.
+    `similarities` may differ from the exact products by less than `_error`; the result does not depend on it.
     """
     columns = len(right)
     listed = min(columns, ranks + _SPARE)
@@ -152,7 +154,7 @@ def _listed(
 
 
 def _error(dim: int) -> float:
-    """Bound on |float32 product - exact product| for norms up to 1.001, whatever the order of summation.
+    """Bound on |float32 product - exact product| for norms up to 1.001 and any order of summation.
 
     dim * 2^-24 / (1 - dim * 2^-24) times the product of the norms (Higham 2002, section 3.1).
     """
@@ -172,7 +174,7 @@ def _exact_pairs(
 def _in_order(
     values: npt.NDArray[np.float64], indices: npt.NDArray[np.int64], columns: int, ranks: int, *, furthest: bool
 ) -> npt.NDArray[np.int64]:
-    """Candidates by similarity rounded to 5 decimals, then by index: one integer key, without ties, holds both."""
+    """Candidates sorted by similarity rounded to 5 decimals, then by index: one integer key, without ties, for both."""
     rounded = np.floor(values * _DECIMALS + 0.5).astype(np.int64)
     keys = (rounded if furthest else -rounded) * columns + indices
     if keys.shape[1] > 4 * ranks:

@@ -66,8 +66,8 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     for secret in (settings.node / "node.key", settings.node / "superexec.secret"):
         check_secret(secret)
     check_records(settings.records)
-    held = records.read(settings.records, may_be_empty=True)
-    facts["records"] = len(held)
+    private = records.read(settings.records, may_be_empty=True)
+    facts["records"] = len(private)
     facts["encoder"] = settings.loaded_encoder().digest
     facts["writes"] = sorted(settings.party.writers())
     roster = settings.roster()
@@ -77,12 +77,12 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
         yield json.dumps(facts, indent=2)
         return
     yield f"{settings.name}: party {facts['number']} of {facts['parties']}"
-    yield f"records: {facts['records']} (known here alone)" + ("; it contributes noise" if not held else "")
+    yield f"records: {facts['records']} (known here alone)" + ("; it contributes noise" if not private else "")
     yield f"encoder: {str(facts['encoder'])[:16]}, versions: {facts['versions']}"
     yield f"coordinator: {facts['coordinator']}"
     yield f"approval: {settings.approval}; bundle: {settings.bundle[:16]}, never run here"
     yield from LEAVES
-    if settings.party.limits.max_delta * len(held) >= 1:
+    if settings.party.limits.max_delta * len(private) >= 1:
         raise DataError(
             "max_delta", expected="below one over the number of records", where=settings.folder / "client.yaml"
         )
@@ -153,9 +153,9 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     content = chosen.file.read_bytes()
     roster = Roster.from_json(content)
-    own = settings.number(roster)
+    number = settings.number(roster)
     write_atomic(settings.folder / "roster.json", content)
     for party, key in roster.keys.items():
-        mark = "  (this hospital)" if party == own else ""
+        mark = "  (this hospital)" if party == number else ""
         yield f"party {party}: {hashlib.sha256(key).hexdigest()[:16]}{mark}"
     yield f"digest of the roster, to be compared with the other hospitals': {roster.digest.hex()[:32]}"

@@ -90,7 +90,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         _hand_over(folder, account)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
-    yield f"coordinator's fingerprint, likewise: {invitation.fingerprint}"
+    yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
 
 

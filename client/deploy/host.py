@@ -29,7 +29,7 @@ def service(settings: HospitalSettings) -> PartyService:
 
     Raises:
         ConfigError: A key or the roster is missing, open to others or wrong.
-        DataError: So are the records.
+        DataError: The records are missing, open to others or wrong.
     """
     check_records(settings.records)
     identity, roster = settings.identity(), settings.roster()
@@ -51,7 +51,7 @@ def service(settings: HospitalSettings) -> PartyService:
 
 
 def main() -> int:
-    """Serve until told to stop."""
+    """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log = logging.getLogger("caucus.party")
     try:

@@ -47,8 +47,8 @@ def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app)
     Args:
         address: host:port of the SuperNode's Runtime API, on this machine.
         bundle: SHA-256 of the only bundle whose messages are passed on, hexadecimal.
-        secret: What the SuperNode knows this process by.
-        client_app: The hospital's own.
+        secret: Shared secret by which the SuperNode authenticates this process.
+        client_app: The hospital's own app.
     """
     client = _client(address, SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE}))
 
@@ -72,10 +72,10 @@ def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app)
 
 
 def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquire: Callable[[], str]) -> str:
-    """Answer the one message that this client's token stands for.
+    """Answer the one message of this client's token.
 
     Returns:
-        The token of the next, where this one had to be given up for it; else nothing.
+        The token of the next message, if this one was given up for it; otherwise an empty string.
     """
     following: list[str] = []
     client.PullObject = _until_let_go(client.PullObject, acquire, following)  # type: ignore[assignment, method-assign]
@@ -144,7 +144,7 @@ def _client(address: str, interceptor: ProtobufClientInterceptor) -> RuntimeHttp
 
 
 def main() -> int:
-    """Serve until told to stop."""
+    """Serve until a signal to stop."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     address, bundle, secret = sys.argv[1:]

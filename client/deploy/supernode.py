@@ -17,7 +17,7 @@ from flwr.supernode.cli.flower_supernode import flower_supernode
 
 
 def main() -> NoReturn:
-    """Run until told to stop, or until SuperNode gives up."""
+    """Run until a signal to stop, or until SuperNode gives up."""
     threading.excepthook = _ended_with
     try:
         flower_supernode()

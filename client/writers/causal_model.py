@@ -1,8 +1,8 @@
 """The causal language model that a party fine-tunes: a checkpoint of its own choice, or a small one made on the spot.
 
-Which one it is stands in the party's own file. A model and its tokenizer are public, or at least hold nothing of the
-records: what they learnt before is outside every guarantee. The one made on the spot has random weights and one token
-a byte, so that nothing about it comes from a text.
+The party's own file names it. A model and its tokenizer are public, or at least contain nothing of the records:
+what they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte,
+so that nothing about it comes from a text.
 
 A record is read as: start sign (if the tokenizer has one), its label and a line feed, its text, end sign.
 """
@@ -35,7 +35,7 @@ class Tokens(NamedTuple):
 
     Attributes:
         ids: Tokens.
-        prefix: How many of them are the start sign and the label, which are public and not learnt.
+        prefix: Number of leading tokens for start sign and label, which are public and not learnt.
     """
 
     ids: tuple[int, ...]
@@ -84,8 +84,8 @@ class Causal:
                 if not missing:
                     break
                 rows = torch.tensor([prefix] * missing, device=self.model.device)
-                drawn = self.model.generate(rows, attention_mask=torch.ones_like(rows), generation_config=how)
-                texts = self.tokenizer.batch_decode(drawn[:, len(prefix) :], skip_special_tokens=True)
+                outputs = self.model.generate(rows, attention_mask=torch.ones_like(rows), generation_config=how)
+                texts = self.tokenizer.batch_decode(outputs[:, len(prefix) :], skip_special_tokens=True)
                 written += [text.strip() for text in texts if text.strip()]
         return written
 

@@ -1,16 +1,16 @@
 """DP-SGD in a party: fine-tune a causal language model on its records, draw texts from it (Abadi et al. 2016).
 
-What is proved, and how, stands at `common.queries.texts.FineTunedSpec`; here is each of the steps it speaks of:
+The statement and its proof are in `common.queries.texts.FineTunedSpec`; this module performs the steps of the proof:
 
 1. draw    a Poisson subsample of the units, by a fresh secret key
 2. clip    each record's gradient, at norm C
-3. round   it to whole numbers, C being 0.99 B of them, at random and without bias; drop it if its norm exceeds B
+3. round   it to integers, C being 0.99 B of them, at random and without bias; drop it if its norm exceeds B
 4. sum     exactly
-5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; also if nobody was drawn
-6. divide  by a public number, never by how many were drawn
+5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; also for an empty subsample
+6. divide  by a public number, never by the size of the subsample
 7. update  the weights, by Adam
 
-Steps, rates and lengths are public. Nothing else looks at the records: no schedule, no early end; no loss is kept.
+Steps, rates and lengths are public. Nothing else depends on the records: no schedule, no early stop, no stored loss.
 """
 
 import functools
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ROOM = 0.99
-"""Of B, the clipping norm: the rest is room for what rounding at random adds to a norm."""
+"""The clipping norm as a share of B: the rest is room for the growth of a norm by random rounding."""
 _LARGEST_SHARE = 0.07
 """Trainable weights over B^2. Rounding d numbers at random adds d / 4 to a squared norm of B^2, at most and on average,
 and moves it by B besides, one standard deviation: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
@@ -85,11 +85,11 @@ class FineTuning:
         del encoder, key  # Each step draws keys of its own, from the operating system too.
         spec = _spec(planned)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
-        each, more = divmod(spec.texts, len(labels))
+        per_label, extra = divmod(spec.texts, len(labels))
         return [
             (label, text)
             for label in range(len(labels))
-            for text in tuned.write(label, each + (label < more), temperature=spec.temperature, top_p=spec.top_p)
+            for text in tuned.write(label, per_label + (label < extra), temperature=spec.temperature, top_p=spec.top_p)
         ]
 
     def _tuner(self, spec: FineTunedSpec, labels: Sequence[str]) -> "Tuner":
@@ -156,7 +156,7 @@ class Tuner:
     def rounded(self, rows: "Tensor", *, clip: float) -> "Tensor":
         """Each row clipped at norm C = `clip`, times 0.99 B / C, in whole numbers, of norm B at most.
 
-        Whatever a row holds: one that is not finite, or longer after rounding, is dropped.
+        This holds for any row: one that is not finite, or longer after rounding, is dropped.
         """
         import torch  # noqa: PLC0415
 
@@ -201,7 +201,7 @@ class Tuner:
         ids = torch.tensor([[*record.ids, *[end] * (longest - len(record.ids))] for record in records])
         place = torch.arange(longest).expand(ids.shape)
         lengths, prefixes = torch.tensor([[len(record.ids), record.prefix] for record in records]).T.unsqueeze(2)
-        # Padding stands behind a record: attention that looks back never sees it, and its own loss does not count.
+        # Padding follows a record: causal attention never sees it, and its own loss does not count.
         shown = (place < lengths).long()
         counted = ((place >= prefixes) & (place < lengths))[:, 1:].to(self._device)
         ids = ids.to(self._device)
@@ -268,11 +268,11 @@ def train(
 
     Args:
         tuner: The model; it is spent.
-        spec: What was planned.
+        spec: The planned specification.
         records: This party's records, of each owner at most `max_records`.
         rate: Probability with which a unit takes part in a step.
-        scale: Of the noise of each step's sum, in whole numbers, of which C is 0.99 B; 0: none.
-        optimizer: None: Adam.
+        scale: Scale of the noise of each step's sum, in integer units, of which C is 0.99 B; 0: no noise.
+        optimizer: Makes the optimizer; None: Adam.
     """
     import torch  # noqa: PLC0415 — loaded with the model
 
@@ -281,8 +281,8 @@ def train(
     read = functools.cache(tuner.causal.read)
     unit = spec.clip / (ROOM * spec.resolution)
     for _ in range(spec.steps):
-        drawn = records.sampled(rate, secure_bytes(32)) if rate < 1 else records
-        batch = [read(label, text) for label, text in zip(drawn.labels.tolist(), drawn.texts, strict=True)]
+        sample = records.sampled(rate, secure_bytes(32)) if rate < 1 else records
+        batch = [read(label, text) for label, text in zip(sample.labels.tolist(), sample.texts, strict=True)]
         total = tuner.clipped_sum(batch, clip=spec.clip)
         if scale:
             noise = discrete_gaussian(scale, tuner.size, secure_bytes(32))
@@ -315,7 +315,7 @@ def _norms(rows: "Tensor") -> "Tensor":
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hides what the libraries warn of between themselves: hooks at inputs without a gradient, old names."""
+    """Hide the libraries' warnings about each other: hooks at inputs without a gradient, deprecated names."""
     with warnings.catch_warnings():
         for category in (UserWarning, FutureWarning):
             warnings.simplefilter("ignore", category)

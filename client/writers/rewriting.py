@@ -207,8 +207,8 @@ class Instructed:
 
     Args:
         name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
-        longest: Tokens of a text, at most.
-        temperature: Of sampling.
+        longest: Largest number of tokens of a text.
+        temperature: Sampling temperature.
         device: As torch names it.
 
     Raises:
@@ -251,7 +251,7 @@ class Instructed:
         written = (
             row.strip() for row in self._tokenizer.batch_decode(rows[:, ids.shape[1] :], skip_special_tokens=True)
         )
-        return list(dict.fromkeys(each for each in written if each))
+        return list(dict.fromkeys(text for text in written if text))
 
 
 def _spec(planned: PlannedQuery) -> RewrittenSpec:
@@ -266,8 +266,8 @@ def _words(text: str) -> list[str]:
 
 def _repeated(source: str, text: str) -> float:
     """Share of the source's three-word sequences that the text repeats; a shorter source is one sequence."""
-    one, other = _words(source), _words(text)
-    length = max(1, min(_RUN, len(one)))
-    runs = {tuple(one[at : at + length]) for at in range(len(one) - length + 1)}
-    others = {tuple(other[at : at + length]) for at in range(len(other) - length + 1)}
-    return len(runs & others) / max(1, len(runs))
+    source_words, text_words = _words(source), _words(text)
+    length = max(1, min(_RUN, len(source_words)))
+    runs = {tuple(source_words[at : at + length]) for at in range(len(source_words) - length + 1)}
+    text_runs = {tuple(text_words[at : at + length]) for at in range(len(text_words) - length + 1)}
+    return len(runs & text_runs) / max(1, len(runs))

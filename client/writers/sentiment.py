@@ -1,4 +1,4 @@
-"""Whether a text is of good or bad cheer, and how surely: what keeps an abstraction's tone (RPSG, appendix B.1)."""
+"""Sentiment polarity of a text and its confidence, to keep an abstraction's tone (RPSG, appendix B.1)."""
 
 from functools import cache
 from typing import Any, NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""The set-up of secure aggregation that a plan calls for: each side makes it for itself, so nobody can weaken it."""
+"""The set-up of secure aggregation that a plan calls for. Each side computes its own, so that nobody can weaken it."""
 
 import math
 
@@ -8,7 +8,7 @@ from common.secagg.messages import AggregationSetup
 
 
 def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> AggregationSetup:
-    """For all queries of the plan from number `first` on.
+    """The set-up for all queries of the plan from number `first` on.
 
     Args:
         plan: The agreed plan, with secure aggregation on.
@@ -30,9 +30,9 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
 
 
 def log2_breach(plan: Plan) -> float:
-    """Binary logarithm of a bound on the chance that the plan's graph lets a mask be lifted; -inf on the full graph.
+    """Binary logarithm of a bound on the probability that the plan's graph exposes a mask; -inf on the full graph.
 
-    Each party computes it for itself: degree and threshold come from the coordinator.
+    Each party computes it itself, because degree and threshold come from the coordinator.
     """
     if plan.degree == plan.parties - 1:
         return -math.inf

@@ -1,10 +1,10 @@
-"""What a plan guarantees, and to whom: three figures, each rounded toward more privacy lost.
+"""The guarantees of a plan: three figures, each rounded toward more privacy loss.
 
-verify            all that can be released, hidden by the noise that is certain: what the plan promises
-epsilon_released  the synthetic data, against the world, which knows nobody's noise
-epsilon_against   one party's own answers, against a coordinator that pools what it knows with c other parties
+verify            everything that can be released, under the noise that is certain: the promise of the plan
+epsilon_released  the synthetic data, against the outside world, which knows the noise of no party
+epsilon_against   the answers of one party, against a coordinator that pools its knowledge with c other parties
 
-And `epsilon_pure`, what `verify` would be without any delta.
+`epsilon_pure` is the figure of `verify` without any delta.
 """
 
 import math
@@ -15,51 +15,53 @@ from common.privacy import accountant
 
 
 def verify(plan: Plan) -> float:
-    """Epsilon, at the plan's delta, of all that it can release.
+    """Epsilon, at the plan's delta, of everything that the plan can release.
 
     Raises:
-        PlanError: If that is more than the plan promises.
+        PlanError: If it exceeds the epsilon of the plan.
     """
     spent = accountant.epsilon(plan.releases(), plan.delta)
     if spent > plan.epsilon:
         raise PlanError(
-            "noise in the plan", expected=f"enough for epsilon {plan.epsilon:g}", got=f"epsilon {spent:g}",
+            "noise in the plan",
+            expected=f"enough for epsilon {plan.epsilon:g}",
+            got=f"epsilon {spent:g}",
             do="Refuse this plan, or calibrate it again.",
-        )  # fmt: skip
+        )
     return spent
 
 
 def epsilon_pure(plan: Plan) -> float:
-    """Epsilon, with no delta but the samplers', of all that the plan can release; infinite with Gaussian noise.
+    """Epsilon of everything that the plan can release, with no delta but the samplers'; infinite with Gaussian noise.
 
-    Laplace noise and mechanisms inside a party cost l1 / scale an answer, and pure epsilons add up.
+    Laplace noise and mechanisms inside a party cost l1 / scale per answer, and pure epsilons add up.
     """
     releases = plan.releases()
-    if any(each.mechanism == "gaussian" or each.scale == 0 for each in releases):
+    if any(release.mechanism == "gaussian" or release.scale == 0 for release in releases):
         return math.inf
-    return math.fsum(each.times * each.sensitivity.l1 / each.scale for each in releases)
+    return math.fsum(release.times * release.sensitivity.l1 / release.scale for release in releases)
 
 
 def epsilon_released(plan: Plan) -> float:
-    """Epsilon of what is made from the noised sums, for whoever knows none of the noise.
+    """Epsilon of the data made from the noised sums, against an observer who knows none of the noise.
 
-    Each sum holds the shares of all survivors, those of assumed colluders too, and without secure aggregation the whole
-    noise of each of them.
+    Each sum contains the shares of all survivors, assumed colluders included; without secure aggregation it contains
+    the whole noise of each survivor.
     """
     return _with_shares(plan, plan.survivors)
 
 
 def epsilon_against(plan: Plan, colluders: int) -> float:
-    """Epsilon of one party's answers if the coordinator and that many other parties pool what they know.
+    """Epsilon of one party's answers if the coordinator and `colluders` other parties pool their knowledge.
 
-    In the worst accepted case, the fewest survivors. Their sum hides the party behind its own share of noise and those
-    of the survivors that do not collude; a coalition larger than secure aggregation is planned for may lift its mask,
-    and without secure aggregation there is none: its own share alone. Answers that a party noises by itself are as
-    private against everybody.
+    This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
+    and the shares of the survivors that do not collude. Only its own share is left if the coalition is larger than
+    secure aggregation is planned for, as it may then remove the party's mask, and without secure aggregation, where
+    there is no mask. Answers that a party noises by itself are equally private against everybody.
 
     Args:
         plan: The plan.
-        colluders: 0 to parties - 1.
+        colluders: Number of other parties that collude, 0 to parties - 1.
     """
     if not 0 <= colluders < plan.parties:
         raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)

@@ -1,18 +1,18 @@
-"""The agreed object: everything that decides how private a run is, fixed and hashed before private data is touched.
+"""The plan: everything that decides how private a run is, fixed and hashed before private data is touched.
 
     Plan without noise ─▶ calibrate(...) ─▶ Plan ─▶ digest() in every message and every ledger entry
                                               │
-                                              ├─▶ share_sigma(query)   what each party adds
-                                              ├─▶ releases()           all that it can release, for the accountant
+                                              ├─▶ share_sigma(query)   noise that each party adds
+                                              ├─▶ releases()           all possible releases, for the accountant
                                               └─▶ guarantee.verify, .epsilon_released, .epsilon_against
 
-With secure aggregation a round is accepted with at least `survivors` parties, of which `colluders` may tell the
-coordinator their noise, so that U = parties - max_dropouts - colluders shares are certain to be there and unknown.
-Each party adds a U-th of the noise: of the variance of a Gaussian, of the shape of a Laplace. More survivors only add
-noise. Without secure aggregation U = 1: each party adds all the noise. So it is for mechanisms that run inside a party.
+With secure aggregation a round is accepted with at least `survivors` parties, of which `colluders` may reveal their
+noise to the coordinator, so that U = parties - max_dropouts - colluders shares are certain to be there and unknown.
+Each party adds a U-th of the noise: of the variance of a Gaussian, or of the shape of a Laplace. More survivors only
+add noise. Without secure aggregation U = 1: each party adds all the noise. Mechanisms inside a party also have U = 1.
 
 A query is answered up to `times` times, and each answer may be attempted `max_attempts` times, with fresh noise; all
-attempts are paid for. Answers and their attempts are numbered in one row, from 0, in the order of `queries`.
+attempts are paid for. All attempts at all answers are numbered consecutively from 0, in the order of `queries`.
 """
 
 import hashlib
@@ -30,48 +30,49 @@ from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
 SMALLEST_SHARE = 2.0
-"""Grid units. Below it a sum of shares is not close enough to one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
+"""In grid units. Below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
 
 MOST_PARTIES = 2**20
 MOST_QUERIES = 100
 MOST_ANSWERS = 10_000
-"""In all, attempts included. What a party computes to check a plan, and the keys that it makes, grow with these."""
+"""Largest total, attempts included. A party's work to check a plan, and its number of keys, grow with these limits."""
 
 SMALLEST_DELTA = 1e-30
-"""Far below it floating-point numbers end."""
+"""The range of floating-point numbers ends far below it."""
 
 _NOISE_REACH = 100
-"""Scales: no Gaussian or Laplace draw is larger but with probability below 1e-40."""
+"""In scales: a Gaussian or Laplace draw is larger with probability below 1e-40."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What coordinator and parties agree on.
+    """The agreement of coordinator and parties.
 
     Attributes:
         method: Name of the method.
         labels: Labels in the order of their numbers.
         encoder: Digest of the sentence encoder.
-        parties: How many parties there are.
-        max_dropouts: How many may be missing from a sum.
-        colluders: How many may tell the coordinator their noise without epsilon being exceeded.
-        threshold: Parties that it takes to reconstruct a secret of another.
+        parties: Number of parties.
+        max_dropouts: Number of parties that may be missing from a sum.
+        colluders: Number of parties that may reveal their noise to the coordinator without exceeding epsilon.
+        threshold: Number of parties needed to reconstruct a secret of another.
         secure: Whether secure aggregation is on.
-        degree: Neighbours of each party in it: parties - 1 for the full graph, an even number below, 0 without it.
-        corrupt: Parties that may pool what they see with the coordinator without a mask being lifted.
-        roster: Hex digest of the parties' identities: the coordinator is trusted with nothing. Empty: it is trusted
-            to follow the protocol.
-        epsilon: Promised for everything released; infinite for no noise, 0 where nothing is asked.
-        delta: Promised with it.
-        unit: "sample" or "user": whose presence is hidden.
-        queries: All that can be asked; may be none.
-        max_attempts: How often one answer may be attempted, each time with fresh noise and at its full price.
-        calibration: "tight"; "paper" says that sigma is that of the papers' classical Gaussian mechanism.
-        max_records_per_party: Bound on a party's records, public, so that sums provably fit the ring.
+        degree: Neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller even
+            number; 0 without secure aggregation.
+        corrupt: Number of parties that may pool their views with the coordinator without exposing a mask.
+        roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty: the
+            coordinator is trusted to follow the protocol.
+        epsilon: Bound on everything released; infinite for no noise, 0 if there are no queries.
+        delta: Delta at which epsilon holds.
+        unit: "sample" or "user": the unit whose presence is hidden.
+        queries: All queries that can be asked; may be none.
+        max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
+        calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
+        max_records_per_party: Public bound on a party's records, so that sums provably fit the ring.
 
     Raises:
         ConfigError: If a single value is out of range.
-        PlanError: If the values do not go together.
+        PlanError: If the values contradict each other.
     """
 
     method: str
@@ -116,9 +117,9 @@ class Plan:
         for what, names in (("labels", self.labels), ("queries", tuple(query.name for query in self.queries))):
             if len(set(names)) < len(names):
                 raise ConfigError(what, expected="each name once", got=names)
-        drawn = [name for query in self.queries for name, _ in draws(query) if name]
-        if len(set(drawn)) < len(drawn):
-            # "a/0", and the first subsample of "a", would be priced as one.
+        subsamples = [name for query in self.queries for name, _ in draws(query) if name]
+        if len(set(subsamples)) < len(subsamples):
+            # A query named "a/0" and the first subsample of "a" would be priced as one.
             raise ConfigError("names of subsamples", expected="each once", got="queries whose names make the same")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
@@ -128,30 +129,30 @@ class Plan:
 
     @property
     def survivors(self) -> int:
-        """The fewest parties that an accepted sum holds."""
+        """Smallest number of parties in an accepted sum."""
         return self.parties - self.max_dropouts
 
     @property
     def malicious(self) -> bool:
-        """Whether secure aggregation holds against a coordinator that departs from the protocol."""
+        """Whether secure aggregation is secure against a coordinator that deviates from the protocol."""
         return self.secure and bool(self.roster)
 
     @property
     def largest_coalition(self) -> int:
-        """Colluders that can pool all they see without lifting a mask.
+        """Largest number of colluders that can pool their views without exposing a mask.
 
-        Fewer than the threshold; and no more than planned for, where signatures or a sparse graph count on that.
+        It is below the threshold, and at most `corrupt` where signatures or a sparse graph depend on that.
         """
         trusting = not self.malicious and self.degree == self.parties - 1
         return self.threshold - 1 if trusting else min(self.threshold - 1, self.corrupt)
 
     @property
     def noise_parties(self) -> int:
-        """U: shares of noise that are certain to be in an accepted sum and unknown to the coordinator."""
+        """U: number of shares of noise that are certainly in an accepted sum and unknown to the coordinator."""
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Of noise that make up the planned one in an answer to this query: U, or 1 inside a party."""
+        """Number of shares that make up the planned noise of an answer to this query: U, or 1 inside a party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:
@@ -160,7 +161,7 @@ class Plan:
 
     @property
     def total_queries(self) -> int:
-        """How many answers, attempts included, are paid for in all."""
+        """Number of answers that are paid for, attempts included."""
         return sum(query.times for query in self.queries) * self.max_attempts
 
     def query(self, index: int) -> PlannedQuery:
@@ -199,9 +200,9 @@ class Plan:
         """Everything that the run can release, all attempts included.
 
         Args:
-            shares: Of noise in each sum that the beholder does not know; None for those that are certain, U.
+            shares: Number of shares of noise in each sum that the observer does not know; None for the certain ones, U.
         """
-        return tuple(each for query in self.queries for each in self.releases_of(query, shares))
+        return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 
     def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
         """As `releases`, of one query."""
@@ -211,15 +212,15 @@ class Plan:
 
     def _release(self, query: PlannedQuery, shares: int | None, *, draw: str, times: int) -> Release:
         planned = self.shares(query)
-        known = planned if shares is None or not query.summed else shares
-        return release(query, shares=known, planned=planned, draw=draw, times=times)
+        unknown = planned if shares is None or not query.summed else shares
+        return release(query, shares=unknown, planned=planned, draw=draw, times=times)
 
     def _place(self, index: int) -> tuple[PlannedQuery, int]:
-        left = index // self.max_attempts
+        nth = index // self.max_attempts
         for query in self.queries:
-            if 0 <= left < query.times:
-                return query, left
-            left -= query.times
+            if 0 <= nth < query.times:
+                return query, nth
+            nth -= query.times
         raise PlanError("number of an answer", expected=f"0 to {self.total_queries - 1}", got=index)
 
     def to_dict(self) -> dict[str, Any]:
@@ -252,7 +253,7 @@ class Plan:
         return hashlib.sha256(self.to_json()).digest()
 
     def to_json(self) -> bytes:
-        """Canonical JSON: what travels, and what the digest is taken of."""
+        """Canonical JSON: the form on the wire, and the input of the digest."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -260,45 +261,50 @@ def _check_parties(plan: Plan) -> None:
     """U, and the bounds on the threshold under secure aggregation."""
     if plan.survivors < 1:
         raise PlanError(
-            "parties that remain", expected="at least 1",
+            "parties that remain",
+            expected="at least 1",
             got=f"{plan.parties} parties - {plan.max_dropouts} dropouts = {plan.survivors}",
             do="Allow fewer dropouts.",
-        )  # fmt: skip
+        )
     if not plan.secure:
         if plan.roster or plan.degree or plan.corrupt:
             raise PlanError("roster, degree, corrupt", expected="none without secure aggregation", got="some")
         return
     if plan.corrupt < plan.colluders:
         raise PlanError(
-            "corrupt parties", expected=f"at least the {plan.colluders} colluders that the noise allows for",
-            got=plan.corrupt, do="Assume as many corrupt parties as colluders.",
-        )  # fmt: skip
+            "corrupt parties",
+            expected=f"at least the {plan.colluders} colluders that the noise allows for",
+            got=plan.corrupt,
+            do="Assume as many corrupt parties as colluders.",
+        )
     if plan.parties < 2:
         raise PlanError(
-            "parties under secure aggregation", expected="at least 2", got=plan.parties,
+            "parties under secure aggregation",
+            expected="at least 2",
+            got=plan.parties,
             do="A sum over one party hides nothing; turn secure aggregation off.",
-        )  # fmt: skip
+        )
     if plan.noise_parties < 1:
         raise PlanError(
-            "shares of noise that can be relied on", expected="at least 1",
+            "shares of noise that can be relied on",
+            expected="at least 1",
             got=f"{plan.parties} parties - {plan.max_dropouts} dropouts - {plan.colluders} colluders "
             f"= {plan.noise_parties}",
             do="Allow fewer dropouts or assume fewer colluders.",
-        )  # fmt: skip
+        )
     _check_masks(plan)
 
 
 def _check_masks(plan: Plan) -> None:
-    """Graph, threshold and signatures."""
+    """Check graph, threshold and signatures."""
     full = plan.parties - 1
     if plan.degree != full and (plan.degree % 2 or not 2 <= plan.degree < full):
-        raise PlanError(
-            "degree", expected=f"{full} for the full graph, or an even number below", got=plan.degree
-        )  # fmt: skip
+        raise PlanError("degree", expected=f"{full} for the full graph, or an even number below", got=plan.degree)
     if plan.malicious and len(plan.roster) != 2 * hashlib.sha256().digest_size:
         raise PlanError("roster", expected="64 hex digits, or none", got=f"{len(plan.roster)} characters")
-    # On the full graph half or fewer could be asked twice, once in each half, and so many colluders could lift masks by
-    # themselves; on a sparse one both hold for each neighbourhood, and `common.secagg.graph` computes the bound.
+    # On the full graph a threshold of at most half of the parties could be reached twice, once in each half, and one of
+    # at most the colluders by the colluders alone. On a sparse graph both hold for each neighbourhood, and
+    # `common.secagg.graph` computes the bound.
     lowest, highest = max(plan.parties // 2, plan.colluders, plan.corrupt) + 1, plan.survivors
     if plan.degree < full:
         lowest, highest = 2, plan.degree + 1
@@ -309,53 +315,64 @@ def _check_masks(plan: Plan) -> None:
             "not more than parties - dropouts",
             got=plan.threshold,
             do="Change the threshold, or allow fewer dropouts.",
-        )  # fmt: skip
+        )
     signers = (plan.parties + plan.corrupt) // 2 + 1
     if plan.malicious and signers > plan.survivors:
         raise PlanError(
-            "survivors that can sign", expected=f"at least {signers}: more than half of parties and corrupt ones",
-            got=plan.survivors, do="Allow fewer dropouts or assume fewer corrupt parties.",
-        )  # fmt: skip
+            "survivors that can sign",
+            expected=f"at least {signers}: more than half of parties and corrupt ones",
+            got=plan.survivors,
+            do="Allow fewer dropouts or assume fewer corrupt parties.",
+        )
 
 
 def _check_query(plan: Plan, query: PlannedQuery) -> None:
-    """Noise for a finite epsilon, of a share that sums well, in a ring that holds all."""
+    """Check that a finite epsilon has noise, that its shares sum well, and that the sums fit the ring."""
     spec = query.spec
     if (query.scale == 0 or query.unproven) and plan.epsilon < math.inf:
         raise PlanError(
-            f"noise of {query.name}", expected="a scale above 0 and a proof, for a finite epsilon",
-            got=f"scale {query.scale:g}, epsilon {plan.epsilon:g}", do="Use calibrate to make plans.",
-        )  # fmt: skip
+            f"noise of {query.name}",
+            expected="a scale above 0 and a proof, for a finite epsilon",
+            got=f"scale {query.scale:g}, epsilon {plan.epsilon:g}",
+            do="Use calibrate to make plans.",
+        )
     if plan.unit == "sample" and spec.max_records != 1:
         raise PlanError(
-            f"max_records of {query.name}", expected="1 at sample level", got=spec.max_records,
+            f"max_records of {query.name}",
+            expected="1 at sample level",
+            got=spec.max_records,
             do="Set the unit to user, or max_records to 1.",
-        )  # fmt: skip
+        )
     spec.check(query.name, len(plan.labels))
     if spec.largest is None:
         return
     share = plan.share_sigma(query)
     if query.mechanism == "gaussian" and 0 < share < SMALLEST_SHARE:
         raise PlanError(
-            f"share of noise for {query.name}", expected=f"at least {SMALLEST_SHARE:g} grid units", got=f"{share:.3g}",
+            f"share of noise for {query.name}",
+            expected=f"at least {SMALLEST_SHARE:g} grid units",
+            got=f"{share:.3g}",
             do="Use a finer grid (more votes in each direction), a smaller epsilon, fewer parties, or Laplace noise.",
-        )  # fmt: skip
+        )
     if query.mechanism == "laplace" and query.scale > LARGEST_LAPLACE_TABLE:
         raise PlanError(
-            f"scale of {query.name}", expected=f"at most {LARGEST_LAPLACE_TABLE:g} grid units",
+            f"scale of {query.name}",
+            expected=f"at most {LARGEST_LAPLACE_TABLE:g} grid units",
             got=f"{query.scale:.3g}",
             do="Use a coarser grid, fewer features, a larger share of epsilon, or Gaussian noise.",
-        )  # fmt: skip
+        )
     largest = plan.parties * plan.max_records_per_party * spec.largest
     if largest + _NOISE_REACH * plan.parties * query.scale >= 2**63:
         raise PlanError(
-            f"sums of {query.name}", expected="below 2^63", got=f"up to {largest:.3g} before noise",
+            f"sums of {query.name}",
+            expected="below 2^63",
+            got=f"up to {largest:.3g} before noise",
             do="Lower max_records_per_party, or use a coarser grid (fewer votes in each direction).",
-        )  # fmt: skip
+        )
 
 
 def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values`, if they are named as the fields of `kind` that have no default, and no others."""
+    """`values`, if their names are exactly the fields of `kind`."""
     names = {field.name for field in fields(kind)}
     if set(values) != names:
         raise KeyError(*sorted(names ^ set(values)))

@@ -1,4 +1,4 @@
-"""One kind of query in a plan, and what its answers release to whom."""
+"""One kind of query in a plan, and the releases that its answers count as."""
 
 import math
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ class PlannedQuery:
     Attributes:
         name: Name in statements and ledgers.
         spec: Its specification, with its sensitivity.
-        times: How many answers are paid for.
+        times: Number of answers that are paid for.
         mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip",
             "exponential", "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
-        scale: In grid units, of the noise of U shares together, the least that a sum carries: sigma of a Gaussian, b of
-            a Laplace; of the noise inside a party its b or sigma (see the specification). 0 is none.
+        scale: Scale of the noise in grid units; 0 is no noise. For a sum: sigma of a Gaussian or b of a Laplace for U
+            shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the specification).
         share: Share of epsilon that calibration gives it.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
         redraw: Whether each answer has a subsample of its own; otherwise one serves all.
-        pure: Calibration gives it the noise that its share of epsilon costs without any delta, and leaves it so.
+        pure: Whether calibration sets its noise from its share of epsilon alone, without any delta, and keeps it.
     """
 
     name: str
@@ -52,52 +52,57 @@ class PlannedQuery:
         in_range(SMALLEST_RATE, 1, share=self.share, rate=self.rate)
         if type(self.redraw) is not bool or (self.redraw and self.rate == 1):
             raise ConfigError(
-                f"subsampling of {self.name}", expected="redrawn, true or false, only below rate 1",
+                f"subsampling of {self.name}",
+                expected="redraw true or false, and true only below rate 1",
                 got=f"rate {self.rate:g}, redraw {self.redraw}",
-            )  # fmt: skip
+            )
         if type(self.pure) is not bool or (self.pure and (self.mechanism == "gaussian" or self.rate < 1)):
             raise ConfigError(
-                f"pure noise of {self.name}", expected="for no Gaussian, and at rate 1",
+                f"pure noise of {self.name}",
+                expected="a mechanism other than Gaussian, at rate 1",
                 got=f"{self.pure!r}, {self.mechanism}, rate {self.rate:g}",
-            )  # fmt: skip
+            )
         if self.mechanism == "dp-sgd" and self.redraw != (self.rate < 1):
-            raise ConfigError(f"subsampling of {self.name}", expected="redrawn where there are any", got=self.redraw)
+            raise ConfigError(f"subsampling of {self.name}", expected="redraw exactly below rate 1", got=self.redraw)
         if self.mechanism == "none" and self.scale:
-            raise ConfigError(f"scale of {self.name}", expected="0, for there is no noise", got=self.scale)
+            raise ConfigError(f"scale of {self.name}", expected="0, because there is no noise", got=self.scale)
         # One spelling for each number, so that equal plans have equal digests.
         for number in ("scale", "share", "rate"):
             object.__setattr__(self, number, float(getattr(self, number)))
 
     @property
     def summed(self) -> bool:
-        """Whether the answer is a sum over the parties; otherwise each party's own comes noised and unmasked."""
+        """Whether the answer is a sum over the parties; otherwise each party sends its own, noised and unmasked."""
         return self.mechanism in SUMMED
 
     @property
     def noise(self) -> str:
-        """How the accountant prices it: "gaussian", "laplace" or "pure"."""
+        """The mechanism as which the accountant prices it: "gaussian", "laplace" or "pure"."""
         return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
 
     @property
     def steps(self) -> int:
-        """Noised sums behind one answer: steps of training, each on a subsample of its own; else 1."""
+        """Number of noised sums behind one answer: training steps, each on its own subsample; otherwise 1."""
         return self.spec.steps
 
     @property
     def unproven(self) -> bool:
-        """Whether what is released has no proof, whatever the noise."""
+        """Whether the release has no privacy proof at any noise."""
         return self.spec.unproven
 
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
-    """Answers that hold so many shares of noise that the beholder does not know, of those that were planned."""
+    """The release of `times` answers that contain `shares` shares of noise unknown to the observer, of `planned`."""
     values: dict[str, Any] = {
-        "sensitivity": query.spec.sensitivity, "rate": query.rate, "draw": draw, "times": times
-    }  # fmt: skip
+        "sensitivity": query.spec.sensitivity,
+        "rate": query.rate,
+        "draw": draw,
+        "times": times,
+    }
     if query.unproven or query.scale == 0:
         return Release(mechanism="pure", scale=0.0, **values)
     if query.mechanism == "dp-sgd":
-        # Of every answer, every step: a sum of all units, or of a subsample.
+        # Every step of every answer is one sum, over all units or over a subsample.
         sums = {"draws" if draw else "times": query.steps * times}
         return Release(mechanism="gaussian", scale=query.scale, **{**values, "times": 1, **sums})
     if query.mechanism == "gaussian":
@@ -110,9 +115,9 @@ def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", t
 
 
 def polya_scale(scale: float, shape: float) -> float:
-    """The b' for which part of a discrete Laplace noise makes an answer (l1 / b', 0)-DP.
+    """The b' for which a part of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
 
-    The part is the difference of two negative binomials of that shape r < 1 and of alpha = exp(-1/b). Their
+    The part is the difference of two negative binomials with r = `shape` < 1 and alpha = exp(-1/b). Their
     probabilities p_k have p_(k+1) / p_k = alpha (k + r) / (k + 1), which grows with k, so they are log-convex; so is
     P(k) = sum_j p_j p_(j+k) for k >= 0, as a sum of log-convex functions of k. Hence P(k) / P(k+1) is largest at 0, and
     one grid unit of shift costs 1 / b' = ln(P(0) / P(1)).
@@ -124,7 +129,7 @@ def polya_scale(scale: float, shape: float) -> float:
 
 
 def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Names of the query's subsamples, and how many answers each serves; no name if all units take part."""
+    """Names of the query's subsamples, each with the number of answers on it; no name if all units take part."""
     if query.redraw:
         return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
     return [(query.name if query.rate < 1 else "", query.times)]

@@ -1,29 +1,29 @@
-"""What released answers cost: (epsilon, delta) of integer queries, composed, and the noise for a given cost.
+"""The privacy cost of released answers: (epsilon, delta) of integer queries, composed, and the noise for a given cost.
 
-Every result is rounded toward more privacy lost. Two ways to account, both upper bounds:
+Every result is rounded toward more privacy loss. There are two ways to account, both upper bounds:
 
-- `epsilon`: the composed privacy loss distribution (`common.privacy.losses`), or the following where that is less;
+- `epsilon`: the composed privacy loss distribution (`common.privacy.losses`), or the following where that is smaller;
 - `epsilon_by_norm`: fast, from norms (`common.privacy.norms`).
 
-Poisson subsampling (each unit takes part with probability `rate`, independently): answers on one subsample are composed
-first and amplified then; subsamples are amplified each and composed then. An answer may depend on all before it, also
+Poisson subsampling (each unit takes part with probability `rate`, independently): answers on one subsample are first
+composed, then amplified; the amplified subsamples are then composed. An answer may depend on all earlier ones, also
 where answers on different subsamples alternate (Vadhan and Zhang 2023, concurrent composition).
 
-The noise that is really drawn differs from the ideal one in three ways, and both results include them:
+The sampled noise differs from the ideal noise in three ways, and both results include them:
 
-- a sum of U Gaussian shares of scale s against one discrete Gaussian: each probability off by at most a factor
+- a sum of U Gaussian shares of scale s against one discrete Gaussian: each probability differs by at most a factor
   exp(+-tau), `gaussian.sum_gap`; a sum of Polya shares is exactly a discrete Laplace;
 - a discrete Gaussian against a continuous one where only its norm counts: another factor, exp(+-rho);
-- each share off by `samplers.gaussian_tv` or `samplers.laplace_tv` in total variation, TV.
+- each share differs by `samplers.gaussian_tv` or `samplers.laplace_tv` in total variation, TV.
 
-With c touched coordinates in all, coordinates that no unit can touch being identical either way,
+With c touched coordinates in total (coordinates that no unit can touch are identical either way),
 
     delta(epsilon) <= exp(g) delta_ideal(epsilon - 2 g) + (1 + e^epsilon) c U TV,    g = c (tau + rho).
 
-That holds under subsampling too: given who else takes part, an answer is a mixture of that with the unit and that
-without, and a mixture is off by no more, in factors and in total variation, than its worst part.
+This holds under subsampling too: given the other participants, an answer is a mixture of the answer with the unit and
+the answer without it, and a mixture differs by no more, in factors and in total variation, than its worst component.
 
-TV is of the order of 1e-32, so that above epsilon = 50 or so nothing is proved any more and the result is infinite.
+TV is of the order of 1e-32, so that above epsilon = 50 or so nothing can be proved and the result is infinite.
 """
 
 import functools
@@ -59,14 +59,14 @@ class Release:
     Attributes:
         mechanism: "gaussian" or "laplace": discrete noise on an integer vector; "pure": a mechanism inside a party
             that is (l1 / scale, 0)-DP.
-        sensitivity: How far one unit moves one answer.
-        scale: Of the whole noise, in grid units: sigma of a discrete Gaussian, b of a discrete Laplace with
-            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 has no noise, or no proof: infinite epsilon.
-        times: How many such answers.
+        sensitivity: Sensitivity of one answer.
+        scale: Scale of the whole noise, in grid units: sigma of a discrete Gaussian, b of a discrete Laplace with
+            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 is no noise, or no proof: infinite epsilon.
+        times: Number of such answers.
         shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
         rate: Probability with which each unit takes part, independently of the others (Poisson subsampling); 1: all do.
-        draw: Names the subsample: releases of one name were answered by the same one. Empty if rate is 1.
-        draws: Independent subsamples of that rate under the name, `times` answers on each: the steps of DP-SGD.
+        draw: Name of the subsample: releases with the same name were answered on the same one. Empty if rate is 1.
+        draws: Number of independent subsamples of that rate under the name, each with `times` answers: DP-SGD steps.
     """
 
     mechanism: str
@@ -84,9 +84,9 @@ class Release:
         at_least(1, times=self.times, shares=self.shares, draws=self.draws)
         in_range(0, 1, rate=self.rate)
         if self.rate == 0 or (self.rate < 1) != bool(self.draw):
-            raise ConfigError("rate", expected="above 0, and below 1 with the name of a draw", got=self.rate)
+            raise ConfigError("rate", expected="above 0; below 1 if and only if the draw has a name", got=self.rate)
         if self.draws > 1 and not self.draw:
-            raise ConfigError("draws", expected="1, of all units", got=self.draws)
+            raise ConfigError("draws", expected="1 without subsampling", got=self.draws)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -100,7 +100,7 @@ class Release:
 
 
 def epsilon(releases: Iterable[Release], delta: float) -> float:
-    """Epsilon of all releases together, the least that can be shown; it depends on how many there are of each alone.
+    """Smallest provable epsilon of all releases together; it depends only on the number of each kind of release.
 
     0 for no release; infinite if one has no noise. Takes up to about two seconds.
 
@@ -111,7 +111,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """As `epsilon`, but from norms and epsilons alone: milliseconds, never less, hardly more for Gaussian noise."""
+    """As `epsilon`, but from norms and epsilons alone: fast (milliseconds), never smaller, close for Gaussian noise."""
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 
@@ -128,35 +128,40 @@ def calibrate(
 ) -> float:
     """The smallest scale, in grid units, with which `times` answers are (epsilon, delta)-DP.
 
-    Gaussian: the continuous Gaussian's sigma, and if that is too small about a millionth more; subsampled the smallest
-    to one in 10^5. Laplace and
-    pure: times l1 / epsilon, which needs no delta; subsampled with q, the inverse of epsilon = ln(1 + q (e^x - 1)).
+    Gaussian: the continuous Gaussian's sigma, or about a millionth more if that is too small; with subsampling, the
+    smallest sigma up to a relative error of 1e-5. Laplace and pure: times l1 / epsilon, which needs no delta; with
+    subsampling at rate q, the inverse of epsilon = ln(1 + q (e^x - 1)).
 
     Args:
         mechanism: As in `Release`.
-        sensitivity: Of one answer.
-        times: How many answers.
+        sensitivity: Sensitivity of one answer.
+        times: Number of answers.
         shares: As in `Release`.
         rate: As in `Release`.
         redraw: Whether each answer has a subsample of its own; otherwise one serves all.
-        epsilon: For all answers together; infinite: 0 is returned.
-        delta: For all answers together.
+        epsilon: Epsilon of all answers together; if it is infinite, 0 is returned.
+        delta: Delta of all answers together.
 
     Raises:
         ConfigError: If a value is out of range.
         PlanError: If no scale can be shown to reach them.
     """
-    named = Release(
-        mechanism=mechanism, sensitivity=sensitivity, scale=1.0, times=times, shares=shares, rate=rate,
+    unscaled = Release(
+        mechanism=mechanism,
+        sensitivity=sensitivity,
+        scale=1.0,
+        times=times,
+        shares=shares,
+        rate=rate,
         draw="" if rate == 1 else "draw",
-    )  # fmt: skip
+    )
     sigma = continuous_sigma(sensitivity, times, epsilon, delta)
     if sigma == 0:
         return sigma
     apart = redraw and rate < 1
 
     def cost(scale: float) -> float:
-        answer = _answer(named)._replace(scale=scale)
+        answer = _answer(unscaled)._replace(scale=scale)
         draws = (Draw(rate, ((answer, 1 if apart else times),)), times if apart else 1)
         return _at_delta((draws,), delta, by_norm=mechanism != "gaussian")
 
@@ -178,15 +183,15 @@ def continuous_sigma(sensitivity: Sensitivity, times: int, epsilon: float, delta
 
 
 def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
-    """Sigma, in units of l1, of the classical Gaussian mechanism as WASP and Aug-PE use it, for comparison alone.
+    """Sigma, in units of l1, of the classical Gaussian mechanism as WASP and Aug-PE use it, for comparison only.
 
-    It takes a bound on the l1 change for the l2 one; and the formula is proved for epsilon < 1 only.
+    It uses a bound on the l1 change in place of the l2 change, and the formula is proved for epsilon < 1 only.
     """
     return l1 * math.sqrt(times) * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
 def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """A scale that costs at most epsilon, from one that costs hardly more: it falls at least in proportion."""
+    """A scale that costs at most epsilon, from one that costs slightly more: cost falls at least in proportion."""
     while epsilon < (got := cost(scale)) < math.inf:
         scale *= got / epsilon * (1 + 1e-11)
     if got <= epsilon:
@@ -200,14 +205,14 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Sigma under subsampling, below one that is enough without, if that is enough; to one in 10^5."""
+    """Sigma under subsampling, with a relative error of 1e-5; at most `sigma`, which suffices without subsampling."""
     low, high = sigma * rate, sigma
     if cost(high) > epsilon:
         return high
     while cost(low) <= epsilon:
         low, high = low / 2, low
 
-    # On log scales cost is nearly a line.
+    # On log scales the cost is nearly linear.
     def over(log_scale: float) -> float:
         return math.log(min(max(cost(math.exp(log_scale)) / epsilon, 1e-3), 1e3))
 
@@ -215,25 +220,26 @@ def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon
 
 
 def _answer(release: Release) -> PricedAnswer:
-    moved = release.sensitivity
+    change = release.sensitivity
     return PricedAnswer(
-        release.mechanism, release.scale, release.shares, moved.l1, moved.l2_squared, moved.touched, moved.shifts
+        release.mechanism, release.scale, release.shares, change.l1, change.l2_squared, change.touched, change.shifts
     )
 
 
 def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
-    """Equal answers counted, equal subsamples counted, all in one order: the same for the same multiset of answers."""
+    """Canonical form of a multiset of releases: equal answers and subsamples are merged with a count, then sorted."""
     counts: dict[str, Counter[PricedAnswer]] = {}
-    drawn: dict[str, tuple[float, int]] = {}
+    subsamples: dict[str, tuple[float, int]] = {}
     for release in releases:
-        one = (release.rate, release.draws)
-        if drawn.setdefault(release.draw, one) != one:
-            raise ConfigError(f"rate of subsample {release.draw}", expected=drawn[release.draw], got=one)
+        subsample = (release.rate, release.draws)
+        if subsamples.setdefault(release.draw, subsample) != subsample:
+            expected = subsamples[release.draw]
+            raise ConfigError(f"rate of subsample {release.draw}", expected=expected, got=subsample)
         counts.setdefault(release.draw, Counter())[_answer(release)] += release.times
     draws: Counter[Draw] = Counter()
-    for name, each in counts.items():
-        rate, many = drawn[name]
-        draws[Draw(rate, tuple(sorted(each.items())))] += many
+    for name, answers in counts.items():
+        rate, repeats = subsamples[name]
+        draws[Draw(rate, tuple(sorted(answers.items())))] += repeats
     return tuple(sorted(draws.items()))
 
 
@@ -245,10 +251,10 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
     if any(answer.scale == 0 for draw, _ in draws for answer, _ in draw.answers):
         return math.inf
     gap, failure = _imperfection(draws)
-    # Shares far below 2 grid units: no sensible bound is left.
+    # Shares far below 2 grid units allow no sensible bound.
     if gap > 1:
         return math.inf
-    # Part of delta is set aside for the samplers' failure: as little as the resulting epsilon allows.
+    # A part of delta is reserved for the samplers' failure: as little as the resulting epsilon allows.
     for reserve in (1e-9, 1e-3):
         ideal = delta * (1 - reserve) * math.exp(-gap)
         bound = norm_epsilon(draws, ideal)
@@ -261,7 +267,7 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
 
 
 def _imperfection(draws: tuple[tuple[Draw, int], ...]) -> tuple[float, float]:
-    """Of the noise that is drawn: g and c U TV of the module's docstring."""
+    """Imperfection of the sampled noise: g and c U TV of the module's docstring."""
     gap = failure = 0.0
     for draw, repeats in draws:
         for answer, times in draw.answers:

@@ -1,8 +1,8 @@
 """Exact draws by rejection in rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), one by one.
 
-The oracle of the tables in tests, their fallback where they would grow too large, and the noise of the mechanisms that
-need little of it. Scales are taken as the rational numbers that floating-point numbers are. How long a draw takes
-depends on its value.
+These samplers are the oracle of the tables in tests, their fallback where tables would grow too large, and the noise of
+mechanisms that need little of it. A floating-point scale is used as the rational number that it represents. The time of
+a draw depends on its value.
 """
 
 import math
@@ -22,9 +22,10 @@ def gaussian(sigma: float, size: int, stream: Keystream) -> npt.NDArray[np.int64
 
 
 def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1) -> npt.NDArray[np.int64]:
-    """`size` draws of which so many independent ones sum to a discrete Laplace, P(k) proportional to exp(-|k| / scale).
+    """`size` draws; `shares` such draws sum to a discrete Laplace, with P(k) proportional to exp(-|k| / scale).
 
-    One share: a draw takes as long at any scale. More: a draw walks through two urns of about `scale` steps each.
+    With one share, the time of a draw does not depend on the scale; with more, a draw walks through two urns of about
+    `scale` steps each.
     """
     if shares == 1:
         draws = [laplace(scale, stream) for _ in range(size)]
@@ -85,9 +86,9 @@ def _polya(scale: Fraction, shares: int, stream: Keystream) -> int:
     """Negative binomial of shape 1 / shares and ratio exp(-1 / scale).
 
     A geometric draw is the sum of independent negative binomials of shapes 1/U and 1 - 1/U. Given the sum g, the first
-    of them is what a Polya urn of two colours with these initial weights yields in g steps.
+    summand has the distribution of the draws of its colour in g steps of a Polya urn with these two initial weights.
     """
-    kept = 0
+    count = 0
     for step in range(_geometric(scale, stream)):
-        kept += stream.below(shares * (1 + step)) < 1 + shares * kept
-    return kept
+        count += stream.below(shares * (1 + step)) < 1 + shares * count
+    return count

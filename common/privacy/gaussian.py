@@ -1,8 +1,8 @@
-"""Gaussian noise in closed form: the continuous mechanism, and what separates integer noise in shares from it.
+"""Gaussian noise in closed form: the continuous mechanism, and the distance of integer noise in shares from it.
 
 The privacy of a continuous Gaussian depends on one number alone, mu, the l2 sensitivity in standard deviations; several
-are one of mu = root of the sum of squares. A discrete Gaussian of variance sigma^2 around an integer c is, up to a
-factor exp(+-rho), a continuous Gaussian of variance sigma^2 - v around c, rounded at random to y + (discrete Gaussian
+compose to one whose mu is the root of the sum of squares. A discrete Gaussian of variance sigma^2 around an integer c
+is, up to a factor exp(+-rho), a continuous Gaussian of variance sigma^2 - v around c, rounded to y + (discrete Gaussian
 of variance v centred at y): integrating over y gives exp(-(k - c)^2 / (2 sigma^2)) exactly but for the normaliser
 sum_k exp(-(k - y)^2 / (2v)), which by Poisson summation is within 1 +- 2.01 exp(-2 pi^2 v) of a constant. So the answer
 is post-processing of the continuous mechanism. v = 9/4 makes rho = 2.1e-19 and costs about 1/sigma^2 of sigma: nothing
@@ -31,7 +31,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     """Inverse of `gaussian_delta`, rounded up."""
     if gaussian_delta(0.0, mu) <= delta:
         return 0.0
-    # The bound by zero-concentrated DP is an upper end (Bun and Steinke 2016, proposition 1.3).
+    # The bracket ends at the bound by zero-concentrated DP (Bun and Steinke 2016, proposition 1.3).
     highest = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))
     return float(brentq(lambda epsilon: gaussian_delta(epsilon, mu) - delta, 0.0, highest, xtol=1e-13)) * _UP + 1e-12
 
@@ -47,7 +47,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
     """Squared mu of the continuous Gaussian that discrete noise of scale sigma, in grid units, is rounded from.
 
-    Infinite where sigma is too small to be seen that way.
+    Infinite where sigma is too small for this reduction.
     """
     variance = sigma * sigma - ROUNDING_VARIANCE
     return l2_squared / variance if variance > 0 else math.inf
@@ -56,8 +56,8 @@ def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
 def sum_gap(share_sigma: float, shares: int) -> float:
     """Tau: the largest |ln| of a probability under the sum of shares over that under one discrete Gaussian.
 
-    10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021). The terms fall with k, so that those
-    beyond the thousandth are taken to be as large as that one.
+    10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021). The terms decrease with k, so that each
+    term beyond the thousandth is bounded by the thousandth.
     """
     exact = min(shares, _FIRST_TERMS)
     variance = share_sigma * share_sigma

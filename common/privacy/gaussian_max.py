@@ -1,7 +1,7 @@
-"""The choice of RPSG (section 3.2): the candidate whose utility and Gaussian noise together are highest; what it costs.
+"""The choice of RPSG (section 3.2), the candidate with the highest sum of utility and Gaussian noise, and its cost.
 
 The cost is that of a choice among candidates that are the same on both data sets. RPSG's candidates are not, so that
-its texts cost infinity all the same (`common.queries.texts.AbstractedSeedsSpec`).
+its texts cost infinity nevertheless (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import math
@@ -15,37 +15,38 @@ from common.privacy.samplers import discrete_gaussian
 from common.validate import at_least, positive
 
 _REACH = 40.0
-"""Standard deviations: what lies beyond has probability below 1e-340."""
+"""In standard deviations: the tail beyond it has probability below 1e-340."""
 _POINTS = 1 << 17
 _UP = 1 + 1e-6
 
 
 def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
-    """The index of the highest noised utility; of equals the first.
+    """The index of the highest noised utility; ties go to the lower index.
 
     Args:
         utilities: (candidates,) int64, in steps (`mechanisms.on_grid`). Private.
-        sigma: In the same steps; 0 adds no noise.
-        key: 32 secret bytes, of this call alone.
+        sigma: Scale of the noise in the same steps; 0 adds no noise.
+        key: 32 secret bytes, for this call alone.
     """
     noise = discrete_gaussian(sigma, len(utilities), key) if sigma else np.zeros_like(utilities)
     return int((utilities + noise).argmax())
 
 
 def epsilon(sigma: float, candidates: int) -> float:
-    """Epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1], the smallest there is.
+    """The smallest epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1].
 
-    The probability that c wins grows with u_c and falls with every other utility. So whatever two records' utilities
-    are, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at least as probable as u_c = 0
-    and 1 elsewhere. With s = 1 / sigma, phi and Phi of the standard normal distribution,
+    The probability that c wins increases with u_c and decreases with every other utility. So for any utilities of two
+    records, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at least as probable as
+    u_c = 0 and 1 elsewhere. With s = 1 / sigma, phi and Phi of the standard normal distribution,
 
         e^epsilon = integral phi(z) Phi(z + s)^(K-1) dz  /  integral phi(z) Phi(z - s)^(K-1) dz,
 
-    and a bound on each outcome is one on each set of outcomes. Both are reached, so nothing smaller holds. For
-    continuous noise: that which is drawn is discrete, with 2^20 steps in a utility of 1, and not accounted for.
+    and a bound on each outcome is one on each set of outcomes. Both extremes are reached, so nothing smaller holds.
+    This is for continuous noise. The sampled noise is discrete, with 2^20 steps in a utility of 1, and the difference
+    is not accounted for.
 
     Args:
-        sigma: Of the noise on each utility, in utilities; infinite where there is none (0).
+        sigma: Scale of the noise on each utility, in utilities; epsilon is infinite for 0.
         candidates: K, at least 2.
     """
     at_least(2, candidates=candidates)
@@ -54,9 +55,7 @@ def epsilon(sigma: float, candidates: int) -> float:
     positive(sigma=sigma)
     shift = 1 / sigma
     z = np.linspace(-_REACH - shift, _REACH + shift, _POINTS)
-    wins, loses = (
-        float(logsumexp(-z * z / 2 + (candidates - 1) * log_ndtr(z + moved))) for moved in (shift, -shift)
-    )  # fmt: skip
+    wins, loses = (float(logsumexp(-z * z / 2 + (candidates - 1) * log_ndtr(z + at))) for at in (shift, -shift))
     return (wins - loses) * _UP
 
 
@@ -66,5 +65,5 @@ def claimed_sigma(epsilon: float, delta: float) -> float:
 
 
 def claimed_epsilon(sigma: float, delta: float) -> float:
-    """What the paper claims for one choice with that noise; infinite without."""
+    """The epsilon that the paper claims for one choice with noise of scale `sigma`; infinite without noise."""
     return paper_sigma(1.0, 1, sigma, delta) if sigma else math.inf

@@ -1,7 +1,7 @@
 """Random bits for noise: a secret 32-byte key, expanded by AES-256 in counter mode.
 
-A key serves one call of one sampler or mechanism: the stream has no other input. So an interrupted answer can be
-repeated with the very same noise.
+A key serves one call of one sampler or mechanism. The stream has no other input, so that an interrupted answer can be
+repeated with the same noise.
 """
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes

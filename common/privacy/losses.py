@@ -1,25 +1,26 @@
-"""Privacy loss distributions of what was released, composed: the tight way to account.
+"""Composed privacy loss distributions of releases: the tight way to account.
 
 The loss of an outcome is the logarithm of its probability with a unit over that without; losses of independent answers
 add up, so their distributions convolve (Koskela et al. 2020). dp_accounting does that on a grid of losses, rounded
-toward more privacy lost by "connect the dots" (Doroshenko et al. 2022). What is convolved:
+toward more privacy loss by "connect the dots" (Doroshenko et al. 2022). These distributions are convolved:
 
 - Gaussian or Laplace noise on coordinates with known worst shifts: each coordinate on the integers. A larger shift
-  dominates a smaller one, because both noises are log-concave, so the declared shifts dominate whatever a unit does,
+  dominates a smaller one, because both noises are log-concave, so the declared shifts dominate any change by a unit,
   and domination survives composition (Zhu, Dong and Wang 2022).
-- Gaussian noise of which only the l2 norm is known (a user's m records may lie in any directions to each other, and it
-  is not proved that parallel ones are the worst on a lattice), or of sigma above 1000: all together as one continuous
-  Gaussian, which they are post-processing of (`common.privacy.gaussian`).
+- Gaussian noise of which only the l2 norm is known (a user's m records may have any directions relative to each other,
+  and it is not proved that parallel ones are the worst on a lattice), or of sigma above 1000: all together as one
+  continuous Gaussian, of which they are post-processing (`common.privacy.gaussian`).
 - Mechanisms known to be (l1 / b, 0)-DP, and Laplace noise without shifts or with shifts above 10^4: randomised
   response, which dominates them all (Kairouz, Oh and Viswanath 2015).
-- What was answered on one Poisson subsample: the loss of all that, amplified. If P and Q dominate it, then (1-q)Q + qP
-  and Q dominate it with a unit that takes part with probability q, and in the other direction P and (1-q)P + qQ (Zhu,
-  Dong and Wang 2022, theorem 11). With d the delta of P and Q at an epsilon, those of these pairs are
+- All answers on one Poisson subsample: their composed loss, amplified. If P and Q dominate it, then (1-q)Q + qP and Q
+  dominate it with a unit that takes part with probability q, and in the other direction P and (1-q)P + qQ (Zhu, Dong
+  and Wang 2022, theorem 11). With d the delta of P and Q at an epsilon, the deltas of these pairs are
 
       q d(ln(1 + (e^epsilon - 1) / q))        and        t d(epsilon + ln(q / t)),  t = 1 - (1-q) e^epsilon.
 
-Time and memory grow with sigma, with Laplace shifts and with the number of different things. Beyond a limit all
-Gaussians go by norm and all Laplace noise by epsilon; beyond it even so, and for losses too small, none is computed.
+Time and memory grow with sigma, with Laplace shifts and with the number of different distributions. Beyond a limit all
+Gaussians count by norm and all Laplace noise by epsilon. If that exceeds the limit too, or the losses are too small or
+too large, nothing is computed and the result is infinite.
 """
 
 import math
@@ -35,18 +36,18 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from common.privacy.gaussian import rounded_mu_squared
 
 LARGEST_SIGMA = 1_000
-"""In grid units: beyond it a Gaussian goes by norm, which costs one millionth there, as much as the grid of losses."""
+"""In grid units. Beyond it a Gaussian counts by norm, which costs one millionth, as much as the grid of losses does."""
 LARGEST_SHIFT = 10_000
 """In grid units, under Laplace noise."""
 LARGEST_SPREAD = 15.0
-"""Epsilon is above 70 beyond it, and not worth telling from infinity."""
+"""Beyond it epsilon is above 70, which is as good as infinite."""
 
 _SMALLEST_SPREAD = 1e-9
 _MOST_WORK = 40_000
 _EACH = 1_000
-"""In lattice points: about what it costs to compose one more distribution."""
+"""Approximate work, in lattice points, to compose one more distribution."""
 _AMPLIFY = 4_000
-"""And to amplify one."""
+"""Approximate work, in lattice points, to amplify one distribution."""
 _MOST_EQUAL = 200_000
 """The library's grids grow with the number of times that one distribution is convolved."""
 _MOST_POINTS = 200_000
@@ -57,7 +58,7 @@ _Floats = npt.NDArray[np.floating[Any]]
 
 
 class PricedAnswer(NamedTuple):
-    """One answer (see `accountant.Release`) as a plain tuple: equal ones can be counted, and all have an order."""
+    """One answer (see `accountant.Release`) as a plain tuple, so that answers can be counted and sorted."""
 
     mechanism: str
     scale: float
@@ -69,14 +70,14 @@ class PricedAnswer(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Answers on one subsample, with how many there are of each; all units take part at rate 1."""
+    """Answers on one subsample, each with a count; at rate 1 all units take part."""
 
     rate: float
     answers: tuple[tuple[PricedAnswer, int], ...]
 
 
 class _Piece(NamedTuple):
-    """A distribution to convolve; its spread, about the standard deviation of the loss, for the grid; its work."""
+    """A distribution to convolve. `spread` is about the standard deviation of its loss, `work` in lattice points."""
 
     kind: str
     scale: float
@@ -86,7 +87,7 @@ class _Piece(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A draw to compose `times` times: its rate, pieces, and how many of each."""
+    """A draw to compose `times` times: its rate, and its pieces with their counts."""
 
     rate: float
     times: int
@@ -94,12 +95,12 @@ class _Part(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many distributions on one subsample."""
+        """Number of distributions on one subsample."""
         return sum(self.pieces.values())
 
     @property
     def spread(self) -> float:
-        """Of the loss if all units take part."""
+        """Spread of the loss if all units take part."""
         return math.sqrt(sum(count * piece.spread * piece.spread for piece, count in self.pieces.items()))
 
     @property
@@ -109,10 +110,10 @@ class _Part(NamedTuple):
 
 
 def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """Epsilon of all draws, each so many times; infinite where nothing can be computed, or the norms tell as much.
+    """Epsilon of all draws, each with its count; infinite if it cannot be computed, or if the norms are as tight.
 
-    Every scale is above 0. Floating point is paid for out of delta: each coordinate's and each convolution's error is
-    far below the 1e-15 that are set aside for it.
+    Every scale is above 0. Floating-point errors are paid for out of delta: the error of each coordinate and of each
+    convolution is far below the 1e-15 reserved for it.
     """
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
     if not _affordable(parts):
@@ -133,9 +134,9 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
         if part.rate == 1:
             total = _compose(part.pieces, interval, total)
         else:
-            own = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
-            base = _compose(part.pieces, own, pld.identity(value_discretization_interval=own))
-            total = total.compose(_repeat(_amplify(base, own, part.rate, interval), part.times))
+            finer = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
+            base = _compose(part.pieces, finer, pld.identity(value_discretization_interval=finer))
+            total = total.compose(_repeat(_amplify(base, finer, part.rate, interval), part.times))
     return float(total.get_epsilon_for_delta(delta)) * _UP
 
 
@@ -150,33 +151,33 @@ def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
     mu_squared = 0.0
     for answer, times in draw.answers:
         scale = answer.scale
-        known = bool(answer.shifts) and not coarse
-        if answer.mechanism == "gaussian" and not (known and scale <= LARGEST_SIGMA):
+        by_shift = bool(answer.shifts) and not coarse
+        if answer.mechanism == "gaussian" and not (by_shift and scale <= LARGEST_SIGMA):
             mu_squared += times * rounded_mu_squared(answer.l2_squared, scale)
         elif answer.mechanism == "pure" or (
-            answer.mechanism == "laplace" and not (known and max(answer.shifts) <= LARGEST_SHIFT)
+            answer.mechanism == "laplace" and not (by_shift and max(answer.shifts) <= LARGEST_SHIFT)
         ):
             pieces[_Piece("pure", scale / answer.l1, 1, answer.l1 / scale, _EACH)] += times
         else:
-            for shift, many in sorted(Counter(answer.shifts).items()):
+            for shift, count in sorted(Counter(answer.shifts).items()):
                 work = _EACH + (scale if answer.mechanism == "gaussian" else shift)
-                pieces[_Piece(answer.mechanism, scale, shift, shift / scale, work)] += many * times
+                pieces[_Piece(answer.mechanism, scale, shift, shift / scale, work)] += count * times
     if mu_squared:
         pieces[_Piece("normal", 1.0, 1, math.sqrt(mu_squared), _EACH)] += 1
     return pieces
 
 
 def _interval(spread: float, count: int) -> float:
-    """The grid follows the size of the losses, so that precision and time hardly depend on them.
+    """Grid step, in proportion to the losses, so that precision and time hardly depend on their size.
 
-    Each of many small losses is widened by about a grid step, which many must not add up to.
+    Each loss is widened by about a grid step, so that the step must be small if there are many small losses.
     """
     usual = 1e-4 * max(min(1.0, 5 * spread), spread)
     return min(usual, spread * max(math.sqrt(1e-3 / count), 5e-5))
 
 
 def _widest(part: _Part) -> float:
-    """About the range of amplified losses: heavy tails, which make it much wider than their spread."""
+    """Approximate range of the amplified losses; heavy tails make it much wider than their spread."""
     if part.rate == 1:
         return 0.0
     return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)
@@ -190,9 +191,9 @@ def _compose(
     return total
 
 
-def _repeat(one: pld.PrivacyLossDistribution, count: int) -> pld.PrivacyLossDistribution:
-    # The library would transform a single one back and forth.
-    return one if count == 1 else one.self_compose(count)
+def _repeat(loss: pld.PrivacyLossDistribution, count: int) -> pld.PrivacyLossDistribution:
+    # For a count of 1 the library would run a transform and its inverse for nothing.
+    return loss if count == 1 else loss.self_compose(count)
 
 
 def _gaussian(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
@@ -212,7 +213,7 @@ def _normal(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
 
 
 def _pure(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
-    """Randomised response: the truth with probability e^epsilon / (1 + e^epsilon), else the opposite."""
+    """Randomised response: the true bit with probability e^epsilon / (1 + e^epsilon), otherwise the opposite."""
     epsilon = piece.spread
     ends = (-epsilon / interval, epsilon / interval)
     points = np.array(sorted({f(end) for end in ends for f in (math.floor, math.ceil)}))
@@ -231,12 +232,12 @@ _MAKERS: dict[str, Callable[[_Piece, float], pld.PrivacyLossDistribution]] = {
 
 
 def _amplify(
-    base: pld.PrivacyLossDistribution, own: float, rate: float, interval: float
+    base: pld.PrivacyLossDistribution, step: float, rate: float, interval: float
 ) -> pld.PrivacyLossDistribution:
-    """Of a subsample, from the loss of what was answered on it, the same in both directions, in steps of `own`."""
+    """Loss after subsampling, from the loss `base` of its answers, symmetric and in steps of `step`."""
     infinite = base.get_delta_for_epsilon([math.inf])[0]
-    last = math.ceil(base.get_epsilon_for_delta(infinite + _TAIL) / own)
-    grid = np.arange(-last, last + 1) * own
+    last = math.ceil(base.get_epsilon_for_delta(infinite + _TAIL) / step)
+    grid = np.arange(-last, last + 1) * step
     # Between grid points delta is linear in e^epsilon, and it is convex, so that this is also a bound below the grid.
     dots = np.append(1.0, base.get_delta_for_epsilon(grid))
     powers = np.append(0.0, np.exp(grid))
@@ -249,10 +250,10 @@ def _amplify(
         return np.where(gain > -rate, rate * delta(1 + gain / rate), -gain)
 
     def without_unit(at: _Floats) -> _Floats:
-        left = np.maximum(rate - (1 - rate) * np.expm1(at), _TINY)
-        return left * delta(rate * np.exp(at) / left)
+        factor = np.maximum(rate - (1 - rate) * np.expm1(at), _TINY)
+        return factor * delta(rate * np.exp(at) / factor)
 
-    top = math.ceil(math.log1p(rate * math.expm1(last * own)) / interval)
+    top = math.ceil(math.log1p(rate * math.expm1(last * step)) / interval)
     bottom = math.ceil(-math.log1p(-rate) / interval)
     return pld.PrivacyLossDistribution(
         _connect(with_unit, -bottom, top, interval), _connect(without_unit, -top, bottom, interval)

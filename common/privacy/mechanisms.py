@@ -1,9 +1,9 @@
 """Mechanisms that run inside one party and whose outputs leave it un-summed: a length range, and noisy choices.
 
-Exact: queries and utilities are integers, scales are taken as the rational numbers that floating-point numbers are, and
-coins and noise come from `common.privacy.exact`. So each costs (epsilon, 0), with nothing to add for rounding. Keys are
-32 secret bytes each, never used for anything else. How long a call takes depends on what it draws, and in a choice on
-the utilities: a party sends its outputs when all are made.
+They are exact: queries and utilities are integers, floating-point scales are used as the rational numbers that they
+represent, and coins and noise come from `common.privacy.exact`. So each costs (epsilon, 0), with nothing to add for
+rounding. Keys are 32 secret bytes each, never used for anything else. The time of a call depends on its draws, and in a
+choice on the utilities: a party sends its outputs when all are ready.
 """
 
 import numpy as np
@@ -15,21 +15,21 @@ from common.privacy.keystream import Keystream
 from common.validate import positive
 
 UNIT = 1 << 20
-"""Steps that a utility of 1 has on the integer grid."""
+"""Steps of a utility of 1 on the integer grid."""
 
 
 def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> tuple[int, int]:
     """Noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
 
-    From x = 0 upward, the first x at which the noised number of records longer than x is at most a noised 0 is the
-    high end; from x = cap downward, likewise with "shorter than x", the low end. A run that never stops gives cap or 0.
-    Ends that cross are swapped, which looks at nothing but the two. DPGA-TextSyn, with its noise made discrete: scale
-    on the threshold and 2 * scale on each count.
+    The high end is the first x, from 0 upward, at which the noised number of records longer than x is at most a noised
+    0; the low end is the first x, from cap downward, with the same for "shorter than x". A run that never stops gives
+    cap or 0. Ends that cross are swapped, which depends on the two ends alone. This is the query of DPGA-TextSyn with
+    discrete noise: scale on the threshold and 2 * scale on each count.
 
     Privacy: 2 / scale for each end and 4 / scale for both, where each count q_x changes by at most 1, which is so if a
     record is added, removed or replaced; m times as much where m records may change. Proof, for one run that stops at x
-    on one data set, with integers all through: fix the noise of the counts before, of which g is the smallest noised
-    one. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On a
+    on one data set, with integers throughout: fix the noise of the counts before x, the smallest of which, noised, is
+    g. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On a
     neighbour these are g' and q'_x, each at most 1 away, and the same holds of r + (g' - g) and
     v + (g' - g) + (q_x - q'_x): shifts of at most 1 and 2, which change the probability of a pair by at most a factor
     exp(1 / scale) * exp(2 / (2 scale)). (The counts of one run all move in one direction, g' - g and q_x - q'_x
@@ -39,7 +39,7 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
         lengths: (records,) integers from 0; those above cap count as cap. Private.
         cap: Public largest length, at least 1. The answer is in [0, cap].
         scale: Scale of the threshold's noise, in records: 2 / epsilon of one end. Above 0.
-        key: Of this call alone.
+        key: Secret key, for this call alone.
 
     Returns:
         (low, high), low <= high.
@@ -73,22 +73,22 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
     choosing uniformly instead: so a party may fill up with uniform choices to a public number.
     Proof with replacement: candidate c has probability exp(u_c / scale) / sum_b exp(u_b / scale), and replacing the
     record changes numerator and denominator by at most a factor exp(range / scale) each, in opposite directions.
-    Without: each candidate passes its coin with p_b, the best always, and the first that passes in random order is
-    uniform among those that pass. The same distribution has the candidate with the highest u_b + e_b, e_b independent
-    exponentials of mean `scale` (Ding et al. 2021): e_b reaches max u - u_b with probability p_b, and u_b + e_b - max u
-    is then exponential again, the same for all, so the highest is uniform among those. Fix the noise of all but c: it
-    is chosen if e_c > t, t = max_b (u_b + e_b) - u_c over the others. Replacing the record moves t by at most
-    2 * range, and P(e_c > t + 2 range) >= exp(-2 range / scale) P(e_c > t).
+    Proof without replacement: each candidate b passes its coin with probability p_b, the best always, and the first one
+    that passes in random order is uniform among those that pass. The candidate with the highest u_b + e_b, e_b
+    independent exponentials of mean `scale`, has the same distribution (Ding et al. 2021): e_b reaches max u - u_b with
+    probability p_b, and u_b + e_b - max u is then exponential again, the same for all, so the highest is uniform among
+    those. Fix the noise of all but c: it is chosen if e_c > t, t = max_b (u_b + e_b) - u_c over the others. Replacing
+    the record moves t by at most 2 * range, and P(e_c > t + 2 range) >= exp(-2 range / scale) P(e_c > t).
     A uniform choice is either mechanism at equal utilities, say in the middle: each then moves by at most range / 2.
 
-    Cost: a few microseconds for a coin, 1 / p_c coins or fewer on average, at most as many as candidates without
-    replacement: for 1,000 records and 2,000 candidates less than half a second at epsilon up to 10.
+    Running time: a few microseconds per coin; on average at most 1 / p_c coins, and without replacement at most one per
+    candidate. For 1,000 records and 2,000 candidates it is less than half a second at epsilon up to 10.
 
     Args:
         utilities: (candidates,) integers, in grid steps. Private.
-        scale: In the same steps. Above 0.
-        key: Of this call alone.
-        replacement: Whether candidates that were not taken may come up again.
+        scale: Scale in the same steps. Above 0.
+        key: Secret key, for this call alone.
+        replacement: Whether candidates that were rejected may come up again.
 
     Returns:
         An index into utilities.
@@ -104,28 +104,28 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
         raise InternalError("utilities", expected="one or more", got="none")
     numerator, denominator = float(scale).as_integer_ratio()
     best, order = max(steps), list(range(len(steps)))
-    left = len(order)
+    remaining = len(order)
     while True:
-        place = stream.below(left)
+        place = stream.below(remaining)
         candidate = order[place]
         if bernoulli_exp((best - steps[candidate]) * denominator, numerator, stream):
             return candidate
         if not replacement:
-            left -= 1
-            order[place] = order[left]
+            remaining -= 1
+            order[place] = order[remaining]
 
 
 def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Utilities clipped to [0, 1] and rounded down to multiples of 1 / UNIT, as integers in [0, UNIT].
 
-    The range of the result holds for whatever comes in, not-a-number included, which counts as 0.
+    The range of the result holds for any input; not-a-number counts as 0.
     """
     bounded = np.clip(np.nan_to_num(np.asarray(utilities, dtype=np.float64)), 0.0, 1.0)
     return np.floor(bounded * UNIT).astype(np.int64)
 
 
 def _first_at_most_zero(counts: list[int], scale: float, stream: Keystream) -> int:
-    """Place of the first noised count that is at most a noised 0, or their number if none is."""
+    """Index of the first noised count that is at most a noised 0; the number of counts if there is none."""
     threshold = laplace(scale, stream)
     for place, count in enumerate(counts):
         if count + laplace(2 * scale, stream) <= threshold:

@@ -1,11 +1,11 @@
-"""Epsilon from norms alone: fast, and close where the noise is Gaussian.
+"""Epsilon from norms alone: fast, and close to the smallest epsilon where the noise is Gaussian.
 
-Gaussians by their l2 norms, in closed form (`common.privacy.gaussian`), plus the epsilons of all that is pure, l1 / b:
-Laplace noise of scale b is (l1 / b, 0)-DP. So for pure answers it is basic composition, and delta does not matter.
+Gaussians count by their l2 norms, in closed form (`common.privacy.gaussian`), and pure answers add their epsilons,
+l1 / b: Laplace noise of scale b is (l1 / b, 0)-DP. So for pure answers this is basic composition, without delta.
 
-Subsampled answers at the lesser of two bounds: as if they were not subsampled, which dominates; or the answers on each
-subsample at a delta d of their own, amplified to (ln(1 + q (e^epsilon - 1)), q d) (Balle, Barthe and Gaboardi 2018),
-and added up.
+Subsampled answers get the smaller of two bounds: as if they were not subsampled, which dominates; or the answers on
+each subsample at a delta d of their own, amplified to (ln(1 + q (e^epsilon - 1)), q d) (Balle, Barthe and Gaboardi
+2018), and added up.
 """
 
 import math
@@ -15,12 +15,12 @@ from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
 from common.privacy.losses import LARGEST_SPREAD, Draw
 
 LARGEST_EXPONENT = 700
-"""Of e, in floating point."""
+"""Largest exponent of e in floating point."""
 _UP = 1 + 1e-12
 
 
 def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """The lesser of the two bounds on subsampled answers, which are one if there are none."""
+    """The smaller of the two bounds; they are equal without subsampled answers."""
     parts = [(draw, repeats, *_norms(draw)) for draw, repeats in draws]
     together = _of_norms(
         sum(repeats * mu_squared for _, repeats, mu_squared, _ in parts),
@@ -32,14 +32,14 @@ def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
     delta /= max(1, sum(repeats for _, repeats, mu_squared, _ in parts if mu_squared))
     apart = [
         repeats
-        * amplified(_of_norms(mu_squared, _sum_up([quotient_up(*each) for each in pure]), delta / draw.rate), draw.rate)
+        * amplified(_of_norms(mu_squared, _sum_up([quotient_up(*cost) for cost in pure]), delta / draw.rate), draw.rate)
         for draw, repeats, mu_squared, pure in parts
     ]
     return min(together, _UP * math.fsum(apart))
 
 
 def _norms(draw: Draw) -> tuple[float, list[tuple[int, float]]]:
-    """Squared mu of its Gaussians, and the numerators and denominators of its pure epsilons."""
+    """Squared mu of the Gaussian answers, and numerators and denominators of the pure epsilons."""
     mu_squared, pure = 0.0, []
     for answer, times in draw.answers:
         if answer.mechanism == "gaussian":
@@ -56,7 +56,7 @@ def _of_norms(mu_squared: float, pure: float, delta: float) -> float:
 
 
 def amplified(epsilon: float, rate: float) -> float:
-    """Of an epsilon, by a subsample of that rate."""
+    """Epsilon after amplification by Poisson subsampling at `rate`."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon
     return math.log1p(rate * math.expm1(epsilon))
@@ -70,13 +70,13 @@ def before_amplification(epsilon: float, rate: float) -> float:
 
 
 def quotient_up(numerator: int, denominator: float) -> float:
-    """Their quotient, rounded up."""
+    """The quotient, rounded up."""
     quotient = numerator / denominator
     exact = math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) >= numerator
     return quotient if exact else math.nextafter(quotient, math.inf)
 
 
 def _sum_up(terms: list[float]) -> float:
-    """Their sum, rounded up."""
+    """The sum, rounded up."""
     total = math.fsum(terms)
     return math.nextafter(total, math.inf) if total < math.inf and math.fsum([*terms, -total]) > 0 else total

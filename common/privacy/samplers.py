@@ -1,10 +1,11 @@
 """Exact noise, one draw for each coordinate: discrete Gaussian, and discrete Laplace in shares of many parties.
 
-No floating-point number decides a draw, so there is none of the side door of Mironov (2012). Randomness is an argument,
+No floating-point number decides a draw, so that the attack of Mironov (2012) does not apply. Randomness is an argument,
 a secret 32-byte key for each call.
 
-Both take a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
-bounded by `gaussian_tv` and `laplace_tv`, and above a largest scale the exact sampler (`common.privacy.exact`), slow.
+Both use a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
+bounded by `gaussian_tv` and `laplace_tv`; above a largest scale they use the slow exact sampler
+(`common.privacy.exact`).
 """
 
 import decimal
@@ -29,15 +30,15 @@ _REACH = 12
 _LAPLACE_REACH = 76
 _ONE = 1 << PRECISION
 _UP = 1.000001
-"""Covers what floating point loses in the bounds on total variation."""
+"""Covers floating-point errors in the bounds on total variation."""
 
 
 def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int64]:
     """`size` independent draws with probability proportional to exp(-k^2 / (2 sigma^2)).
 
     Args:
-        sigma: Scale in grid units, above 0: to ask for no noise is not to ask.
-        size: How many draws. A shorter request under the same key and sigma is a prefix of a longer one.
+        sigma: Scale in grid units, above 0.
+        size: Number of draws. A shorter request under the same key and sigma is a prefix of a longer one.
         key: 32 secret bytes, never used for anything else.
 
     Returns:
@@ -61,15 +62,15 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
     shares is the difference of two geometric draws, which is exactly a discrete Laplace, P(k) proportional to
     exp(-|k| / scale); more shares only add noise (after Goryczka and Xiong 2017).
 
-    Up to LARGEST_LAPLACE_TABLE from a table of 76 * scale entries: at the largest scale it takes about 2 s to make and
-    27 MiB to keep. Above it by the exact sampler: for U = 1 some 1e4 draws or more a second; otherwise a draw takes
-    about 2 * scale steps of an urn, a twentieth of a second at scale 3e4: a coarser grid is the way out.
+    Up to LARGEST_LAPLACE_TABLE draws come from a table of 76 * scale entries: at the largest scale it takes about 2 s
+    to build and 27 MiB of memory. Above it they come from the exact sampler: for U = 1 about 1e4 draws a second or
+    more; otherwise a draw takes about 2 * scale steps of an urn, 0.05 s at scale 3e4. A coarser grid avoids that.
 
     Args:
-        scale: Of the whole noise, not of the share, in grid units: l1 sensitivity / epsilon. Above 0.
-        size: How many draws. A shorter request under the same key, scale and shares is a prefix of a longer one.
+        scale: Scale of the whole noise, not of the share, in grid units: l1 sensitivity / epsilon. Above 0.
+        size: Number of draws. A shorter request under the same key, scale and shares is a prefix of a longer one.
         key: 32 secret bytes, never used for anything else.
-        shares: How many shares make up the noise.
+        shares: Number of shares that make up the noise.
 
     Returns:
         (size,) int64, in grid units.
@@ -90,9 +91,10 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 def gaussian_tv(sigma: float) -> float:
     """Total variation distance between one draw of `discrete_gaussian` and the exact distribution, an upper bound.
 
-    Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and the sum of
-    exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below sigma^2 / t exp(-t^2 / (2 sigma^2)),
-    the mass cut off is at most 2 sigma / (t sqrt(2 pi)) exp(-t^2 / (2 sigma^2)) <= 3.6e-33. Rounding of 2t thresholds.
+    It has two terms. Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and
+    the sum of exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below
+    sigma^2 / t exp(-t^2 / (2 sigma^2)), the mass cut off is at most
+    2 sigma / (t sqrt(2 pi)) exp(-t^2 / (2 sigma^2)) <= 3.6e-33. The other term is the rounding of 2t thresholds.
     """
     if sigma > LARGEST_TABLE:
         return 0.0
@@ -105,9 +107,10 @@ def gaussian_tv(sigma: float) -> float:
 def laplace_tv(scale: float, shares: int) -> float:
     """Total variation distance between one draw of `discrete_laplace` and the exact share, an upper bound.
 
-    Twice that of a negative binomial, as a share is a function of two. Cutting its tail beyond t = ceil(76 scale): a
-    geometric draw is its sum with another that is not negative, so it is beyond t with at most the probability that the
-    geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34, whatever `shares` is. Rounding of t thresholds.
+    Twice that of a negative binomial, as a share is a function of two. That has two terms. Cutting its tail beyond
+    t = ceil(76 scale): a geometric draw is its sum with another that is not negative, so it is beyond t with at most
+    the probability that the geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34, for any `shares`. The other term is
+    the rounding of t thresholds.
     """
     at_least(1, shares=shares)
     if scale > LARGEST_LAPLACE_TABLE:
@@ -123,7 +126,7 @@ def _gaussian_table(sigma: float) -> Table:
     With x = exp(-1 / (2 sigma^2)), the weights are w_0 = 1 and w_(k+1) = w_k x^(2k+1). Each of these numbers is at most
     1. The first two factors are off by at most 2 units of 2^-256, each product adds the errors of its factors and one
     unit for rounding down: x^(2k+1) is off by at most 3k + 2 units, w_k by 2 (k + 1)^2, a sum of all 2t + 1 <= 2.5e5 of
-    them by less than 2^54: as the sum of all is at least 1, less than 2^-202 of it.
+    them by less than 2^54: as the sum of all is at least 1, this is less than 2^-202 of it.
     """
     ratio, square = _exp(1 / (2 * Fraction(sigma) ** 2)), _exp(1 / Fraction(sigma) ** 2)
     weights = [_ONE]
@@ -140,7 +143,7 @@ def _negative_binomial_table(scale: float, shares: int) -> Table:
     The weights are w_0 = 1 and w_(k+1) = w_k a r_k, r_k = (k + 1/U) / (k + 1) = (kU + 1) / ((k + 1) U), the quotient of
     two integers. All of these are at most 1 and a is off by at most 2 units of 2^-256, so |w'a' - wa| r_k is at most
     |w' - w| + 2 units, and rounding down twice adds two: w_k is off by at most 4k units, a sum of all t + 1 <= 1.6e6
-    of them by less than 2^43: as the sum of all is at least 1, less than 2^-202 of it.
+    of them by less than 2^43: as the sum of all is at least 1, this is less than 2^-202 of it.
     """
     ratio = _exp(1 / Fraction(scale))
     weights = [_ONE]

@@ -1,4 +1,4 @@
-"""How far one privacy unit can move the answer to a query (`common/queries`)."""
+"""The sensitivity of a query: the largest change of its answer by one privacy unit (`common/queries`)."""
 
 import math
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """How far one unit moves an answer, on its integer grid.
+    """Largest change of an answer by one unit, on the answer's integer grid.
 
     Attributes:
         l1: Largest l1 change. For the mechanisms that run inside a party: the epsilon of one answer times its scale.
         l2_squared: Largest squared l2 change.
-        touched: Coordinates that one unit can change.
-        shifts: Worst change of each touched coordinate, if no change of a unit exceeds it in any of them, sorted; else
+        touched: Number of coordinates that one unit can change.
+        shifts: Worst change of each touched coordinate, sorted, if no unit can exceed it in any coordinate; otherwise
             empty, and only the norms are proved.
     """
 
@@ -23,7 +23,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, shifts: tuple[int, ...], units: int) -> "Sensitivity":
-        """From the worst changes by one record, for a unit of so many; the norms of several say all that is proved."""
+        """Sensitivity for a unit of `units` records, from the worst changes by one; for several, norms alone."""
         l1, l2_squared = sum(shifts), sum(shift * shift for shift in shifts)
         return cls(
             l1=l1 * units,

@@ -1,7 +1,7 @@
 """Draws from a finite distribution: 128 random bits against cumulative probabilities in units of 2^-128.
 
-Every step is integer arithmetic. A table is made once for a distribution; a draw then costs 16 bytes of the stream and,
-mostly, one look into a guide that holds the answer for the first bits.
+Every step is integer arithmetic. A table is built once per distribution; a draw then costs 16 bytes of the stream and,
+mostly, one look-up in a guide that has the answer for the first bits.
 """
 
 import math
@@ -19,7 +19,7 @@ PRECISION = 256
 
 _CHUNK = 1 << 16
 _CELLS = 5
-"""Guide cells for each threshold: so many that few draws need a search."""
+"""Guide cells per threshold, enough that few draws need a search."""
 _GUIDE_BITS = (12, 20)
 
 
@@ -40,9 +40,9 @@ class Table:
         low: Smallest value.
         high_words: (values - 1,) uint64, T_i >> 64.
         low_words: (values - 1,) uint64, T_i mod 2^64.
-        guide: The draw for each value of u's first bits, or `ambiguous` where these do not settle it.
-        shift: How many of the first word's bits the guide ignores.
-        ambiguous: A value that no draw has.
+        guide: The draw for each value of u's first bits, or `ambiguous` where these do not determine it.
+        shift: Number of the first word's bits that the guide ignores.
+        ambiguous: A value outside the distribution.
     """
 
     low: int
@@ -58,8 +58,8 @@ def build(low: int, weights: Sequence[int]) -> Table:
 
     A threshold is 2^128 times a sum of weights over the sum of all, rounded down and less than 2^128: off by at most
     one unit of 2^-128 if the weights are exact. Where the first weights, a sum of them and the sum of all are off by
-    less than 2^-202 of the sum of all, the quotient is off by less than 2^-200 besides, and by less than two units
-    in all: what `rounding` takes for granted, and what the makers of weights have to prove.
+    less than 2^-202 of the sum of all, the quotient is off by less than 2^-200 more, and the threshold by less than two
+    units in total. `rounding` relies on this, and each function that computes weights has to prove it.
     """
     words = np.frombuffer(_packed(weights), dtype="<u8")
     high_words, low_words = words[1::2].copy(), words[::2].copy()
@@ -96,13 +96,13 @@ def _packed(weights: Sequence[int]) -> bytearray:
 def _look_up(table: Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Draws for u = first * 2^64 + second: by the guide, else by the first word, else (about never) by both."""
     draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
-    unsettled = np.flatnonzero(draws == table.ambiguous)
-    words = first[unsettled]
+    open_places = np.flatnonzero(draws == table.ambiguous)
+    words = first[open_places]
     below = np.searchsorted(table.high_words, words, side="left")
-    # Behind the last threshold there is none to be equal to: a word equal to the last one's is never counted there.
+    # A word above all thresholds is compared with the last one, and is not equal to it.
     equal = table.high_words[np.minimum(below, len(table.high_words) - 1)] == words
     for i in np.flatnonzero(equal):
         ties = table.low_words[table.high_words == words[i]]
-        below[i] += np.count_nonzero(ties <= second[unsettled[i]])
-    draws[unsettled] = below + table.low
+        below[i] += np.count_nonzero(ties <= second[open_places[i]])
+    draws[open_places] = below + table.low
     return draws

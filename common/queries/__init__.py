@@ -1,6 +1,6 @@
 """The queries that a party can be asked, a page for each: specification, proof of its sensitivity, form on the wire.
 
-`page.py` says what a page states, `closed_set.py` lists all pages. To add a query that is a sum over the parties:
+`page.py` defines what a page contains, `closed_set.py` lists all pages. To add a query that is a sum over the parties:
 
 1. Write its page here: a specification (`Spec`), whose docstring proves its sensitivity, and the query (`Query`) with
    its arrays, their dtypes and their checks.

@@ -12,7 +12,7 @@ _LARGEST_ENTRY = 1e6
 
 
 def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
-    """Refuse anything but unit rows (rows, dim) float32 with one label number (rows,) int32, at least 0, each."""
+    """Refuse anything but unit rows (rows, dim) float32, each with one label number (rows,) int32, at least 0."""
     unit_rows(kind, vectors=vectors)
     shaped(kind, "labels", labels, np.int32, (len(vectors),))
     if labels.min() < 0:

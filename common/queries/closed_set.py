@@ -1,4 +1,4 @@
-"""The closed set of private queries: what a party can be asked, and how far one privacy unit can move the answer.
+"""The closed set of private queries that a party answers, and the sensitivity of each.
 
 Each query has a page in this package, with its specification, the proof of its sensitivity and its arrays
 (`common/queries/page.py`). Each answer is a vector of integers. A query that is not in `QUERIES` cannot be asked.
@@ -21,7 +21,7 @@ Two data sets are neighbours if one has one unit more. A unit is a record, or at
 which a party keeps at most m = `max_records` by a rule that looks at that user's records only. Adding those m one after
 the other, the changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record. Each
 proof is therefore for one record. All but the last three are sums over the parties' disjoint records; one record is in
-one party, so the bounds hold for the sum as they stand, and for answers side by side too.
+one party, so the bounds hold unchanged for the sum, and for the parties' answers side by side too.
 """
 
 import hashlib
@@ -67,13 +67,13 @@ QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (FineTunedSpec, Texts),
     (RewrittenSpec, Texts),
 )
-"""The closed set: each specification with the form in which it is asked."""
+"""The closed set: each specification with its query."""
 
 KINDS = tuple(spec.kind for spec, _ in QUERIES)
 """Names of all queries."""
 
 PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
-"""Names of the queries whose answers have a proof."""
+"""Names of the queries whose answers have a privacy proof."""
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
     """Inverse of `spec_to_dict`.
 
     Raises:
-        ConfigError: No query of that name has just these fields, or a value is out of range.
+        ConfigError: No query of that name has exactly these fields, or a value is out of range.
     """
     values = dict(plain)
     kind = values.pop("kind", "")
@@ -109,7 +109,7 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
     """The query whose arrays have these shapes and contents.
 
     Raises:
-        ProtocolError: They are not its arrays, or sizes disagree.
+        ProtocolError: The query has other arrays, or sizes disagree.
     """
     dtypes = _query_type(spec).dtypes
     arrays, start = {}, 0
@@ -131,7 +131,7 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
     """The query of that specification with these arrays.
 
     Raises:
-        ProtocolError: They are not its arrays.
+        ProtocolError: The query has other arrays.
     """
     query = _query_type(spec)
     if set(arrays) != set(query.dtypes):

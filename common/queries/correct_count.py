@@ -1,4 +1,4 @@
-"""On how many records a released classifier is right."""
+"""The number of records that a released classifier classifies correctly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectCountSpec(Spec):
-    """On how many records a released classifier is right, and how many there are (federated evaluation).
+    """The number of records that a released classifier gets right, and the number of records (federated evaluation).
 
-    The classifier is public, so a record adds 1 for being there and 1 if the classifier is right on it: l1 = 2,
-    l2 = sqrt(2). The number of records is private too, which is why it is counted with noise.
+    The classifier is public, so a record adds 1 to the number of records and 1 if the classifier is right on it:
+    l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted with noise.
 
     Attributes:
         max_records: m.
@@ -69,5 +69,5 @@ class CorrectCount(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: records it is right on, records."""
+        """Number of coordinates of an answer: correctly classified records, all records."""
         return 2

@@ -17,12 +17,12 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelHistogramSpec(Spec):
-    """How many records have each label of the plan.
+    """Number of records with each label of the plan.
 
     A record has one label and adds 1 there; records of labels outside the plan add nothing. l1 = l2 = 1.
 
     Attributes:
-        labels: C, labels of the plan.
+        labels: C, number of labels of the plan.
         max_records: m.
     """
 
@@ -48,13 +48,13 @@ class LabelHistogramSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthHistogramSpec(Spec):
-    """How many records have a length, in words, within each bin (DPGA-TextSyn, section 3.2).
+    """Number of records with a length, in words, in each bin (DPGA-TextSyn, section 3.2).
 
-    The bins are public and disjoint and cover everything: shorter texts than the first and longer ones than the last
-    count in these. A record adds 1 to one bin. l1 = l2 = 1.
+    The bins are public and disjoint and cover all lengths: the first and the last bin are open-ended. A record adds 1
+    to one bin. l1 = l2 = 1.
 
     Attributes:
-        bins: How many.
+        bins: Number of bins.
         max_records: m.
     """
 
@@ -76,11 +76,11 @@ class LengthHistogramSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocabularySpec(Spec):
-    """In how many records each term of a public vocabulary is among the first k (DP-KPS, section 2).
+    """Number of records in which each term of a public vocabulary is among the first k (DP-KPS, section 2).
 
-    The vocabulary is public, every one of its terms has a coordinate with noise, zero counts too, and which terms of a
-    text are its first k distinct ones is computed from that text alone. So a record adds 1 to at most k coordinates:
-    l1 = k, l2 = sqrt(k).
+    The vocabulary is public, each of its terms has a noised coordinate, also at a count of zero, and the first k
+    distinct terms of a text are a function of that text alone. So a record adds 1 to at most k coordinates: l1 = k,
+    l2 = sqrt(k).
 
     Attributes:
         first: k.
@@ -112,13 +112,13 @@ class LabelHistogram(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: one a label."""
+        """Number of coordinates of an answer: one per label."""
         return self.spec.labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LengthHistogram(Query):
-    """Where the bins lie.
+    """The edges of the bins.
 
     Attributes:
         spec: The planned specification.
@@ -136,13 +136,13 @@ class LengthHistogram(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: one a bin."""
+        """Number of coordinates of an answer: one per bin."""
         return self.spec.bins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Vocabulary(Query):
-    """Which terms to look for.
+    """The public vocabulary.
 
     Attributes:
         spec: The planned specification.
@@ -158,5 +158,5 @@ class Vocabulary(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: one a term."""
+        """Number of coordinates of an answer: one per term."""
         return int(np.count_nonzero(self.terms == ord("\n")))

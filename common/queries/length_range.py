@@ -1,4 +1,4 @@
-"""The range of lengths of a party's records, found in the party by the sparse vector technique."""
+"""The range of lengths of a party's records, computed in the party by the sparse vector technique."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,16 +10,16 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthRangeSpec(Spec):
-    """Shortest and longest length, in words, of a party's records, about (DPGA-TextSyn, section 3.2).
+    """Approximate shortest and longest length, in words, of a party's records (DPGA-TextSyn, section 3.2).
 
-    The sparse vector technique in the party (`mechanisms.length_range`): AboveThreshold on "how many records are longer
-    than x" for x = 0, 1, ... up to a public cap, and the same from the other side. One record moves each of these
-    counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork and
-    Roth 2014, theorem 3.23), however many counts were looked at, and both ends 4 / b: hence `l1` = 4. Each party asks
-    its own records, so what all parties answer costs as much as one party's answer.
+    The party runs the sparse vector technique (`mechanisms.length_range`): AboveThreshold on the number of records
+    longer than x, for x = 0, 1, ... up to a public cap, and the same from the other side. One record moves each of
+    these counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork
+    and Roth 2014, theorem 3.23), for any number of counts compared, and both ends cost 4 / b: hence `l1` = 4. Each
+    party uses its own records alone, so the answers of all parties cost as much as one party's answer.
 
     Attributes:
-        cap: Longest length that is looked for, a public number.
+        cap: Largest length in the range, a public number.
         max_records: m.
     """
 
@@ -47,5 +47,5 @@ class LengthRange(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: shortest, longest."""
+        """Number of coordinates of an answer: shortest, longest."""
         return 2

@@ -1,8 +1,8 @@
-"""What the page of each query states: a public specification, and the query with its arrays.
+"""The protocols of a query's page: a public specification, and the query with its arrays.
 
-The plan fixes, prices and hashes the specification before anything private is touched. The query adds what the
-coordinator learns to ask about during the run, as arrays. Both are frozen dataclasses. The protocols hold no state, and
-give the usual answer to what most pages need not say.
+The plan fixes, prices and hashes the specification before anything private is touched. The query adds the arrays that
+the coordinator computes during the run. Both are frozen dataclasses. The protocols have no state, and default values
+for what most pages share.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Spec(Protocol):
 
     Attributes:
         kind: Name of the query.
-        unproven: What is released has no proof, whatever the noise; it costs infinity.
+        unproven: Whether the release has no privacy proof at any noise; its epsilon is then infinite.
     """
 
     __slots__ = ()
@@ -43,12 +43,12 @@ class Spec(Protocol):
 
     @property
     def noise_grid(self) -> int:
-        """Integer units in which sensitivity and noise are given: the answer's, except in a choice by utility."""
+        """Integer units of sensitivity and noise in 1: those of the answer, except in a choice by utility."""
         return self.grid
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one privacy unit can move the answer, on the grid; its proof is in the page's docstring."""
+        """Largest change of the answer by one privacy unit, on the grid; the proof is in the page's docstring."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class Spec(Protocol):
 
     @property
     def steps(self) -> int:
-        """Noised sums behind one answer."""
+        """Number of noised sums behind one answer."""
         return 1
 
     def check(self, name: str, labels: int) -> None:
@@ -69,16 +69,16 @@ class Spec(Protocol):
             labels: Number of labels in the plan.
 
         Raises:
-            PlanError: It is for another number.
+            PlanError: The numbers of labels differ.
         """
         del name, labels
 
 
 class Query(Protocol):
-    """A query in the form in which it is asked. Its fields are `spec`, then its arrays.
+    """A query on the wire. Its fields are `spec`, then its arrays.
 
     Attributes:
-        dtypes: Of each array, in the order of the fields, as it travels.
+        dtypes: Name of each array, in the order of the fields, to its dtype on the wire.
         spec: The planned specification.
     """
 
@@ -89,7 +89,7 @@ class Query(Protocol):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer."""
+        """Number of coordinates of an answer."""
         ...
 
     def check(self, labels: int, dimensions: int) -> None:
@@ -97,9 +97,9 @@ class Query(Protocol):
 
         Args:
             labels: Number of labels in the plan.
-            dimensions: Of the agreed encoder's vectors.
+            dimensions: Dimension of the agreed encoder's vectors.
 
         Raises:
-            ProtocolError: They are.
+            ProtocolError: The arrays are for other labels or another encoder.
         """
         del labels, dimensions

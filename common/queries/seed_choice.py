@@ -19,28 +19,28 @@ class SeedChoiceSpec(Spec):
 
     A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
     exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
-    records fills up with uniform choices, which are choices under equal utilities: a record more takes the place of
-    such a one. A party with more records lets that many of them choose, drawn uniformly: with a record more, the drawn
-    ones are the same but for at most one that is replaced. Both ways one choice is made with other utilities, and
-    positions are sorted, so that the order of records does not show. What one choice costs:
+    records fills up with uniform choices, which are choices under equal utilities: an additional record replaces one
+    of them. A party with more records draws that number of them uniformly: with an additional record, the sample is
+    the same except for at most one replaced record. Either way one choice is made with other utilities, and positions
+    are sorted, so that the order of records does not show. The cost of one choice:
 
-    - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Another
-      record in the place of one moves each by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
+    - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Replacing a
+      record moves each utility by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
     - `nearest` = n: 1 for n candidates, the nearest of the record's label and, where it has fewer, of the others; 0 for
       the rest. By the exponential mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and
-      Z = n + (K - n) exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So in
-      another record's place the probabilities of two outcomes differ by a factor of at most exp(1/b); and from the
-      uniform 1/K by at most that too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at one epsilon twice the exponent,
-      on the whole of the interval. It is subset selection (Ye and Barg 2018) of one candidate. Permute-and-flip has no
-      such constant Z.
+      Z = n + (K - n) exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So
+      replacing a record changes the probability of an outcome by a factor of at most exp(1/b); and it differs from the
+      uniform 1/K by at most that factor too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at one epsilon twice the
+      exponent, on the whole of the interval. It is subset selection (Ye and Barg 2018) of one candidate.
+      Permute-and-flip has no such constant Z.
 
-    Which candidates are of utility 1 may depend on the label and all else of the record: the bound looks at utilities.
-    A unit's records take part in one choice each and the pool is public, so that an answer is (l1 m / b, 0)-DP, and all
-    that is made from it is so end to end. Candidates that are made from the record have no such proof
-    (`texts.AbstractedSeedsSpec`).
+    The set of candidates with utility 1 may depend on the label and everything else of the record: the bound concerns
+    utilities alone. A unit's records take part in one choice each and the pool is public, so that an answer is
+    (l1 m / b, 0)-DP, and so is everything computed from it. Candidates that are written from the record have no such
+    proof (`texts.AbstractedSeedsSpec`).
 
     Attributes:
-        choices: How many each party makes, a public number.
+        choices: Number of choices of each party, public.
         nearest: n, or 0.
         max_records: m.
     """
@@ -58,7 +58,7 @@ class SeedChoiceSpec(Spec):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """By which a choice may be made."""
+        """Mechanisms that may make a choice."""
         return ("exponential",) if self.nearest else ("permute and flip", "exponential")
 
     @property
@@ -92,5 +92,5 @@ class SeedChoice(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: one a choice."""
+        """Number of coordinates of an answer: one per choice."""
         return self.spec.choices

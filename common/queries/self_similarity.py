@@ -13,15 +13,15 @@ from common.validate import integers_in
 class SelfSimilaritySpec(Spec):
     """Mean cosine of pairs of records (DPGA-TextSyn's starting tau): the sum of cosines, and the number of pairs.
 
-    A keyed digest of a record's text and label puts it into one of `buckets`; equal records are told apart by number,
-    so that taking one away takes away the last. A bucket that holds exactly two records makes a pair, no other does.
-    Which bucket a record goes to does not depend on other records, so one record more changes one bucket: from one to
-    two records a pair comes, from two to three it goes, else nothing happens. So the sum changes by one cosine, at most
-    B on the grid rounded toward zero, and the number of pairs, in units of B too, by B: l1 = 2 B, l2^2 = 2 B^2.
-    With as many buckets as records 37 % of the records are in pairs, the most that can be hoped for.
+    A keyed digest of a record's text and label puts it into one of `buckets`; equal records are numbered, so that
+    removing one removes the last. A bucket with exactly two records is a pair; no other bucket is. The bucket of a
+    record does not depend on other records, so one additional record changes one bucket: from one to two records a pair
+    is added, from two to three it is lost, otherwise nothing changes. So the sum changes by one cosine, at most B on
+    the grid rounded toward zero, and the number of pairs, in units of B too, by B: l1 = 2 B, l2^2 = 2 B^2. With as many
+    buckets as records 37 % of the records are in pairs, which is the maximum.
 
     Attributes:
-        buckets: A public number, about that of all records of one party.
+        buckets: Number of buckets, public; about the number of records of one party.
         grid: B, grid units in 1.
         max_records: m.
     """
@@ -54,5 +54,5 @@ class SelfSimilarity(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: the sum of cosines, the number of pairs."""
+        """Number of coordinates of an answer: the sum of cosines, the number of pairs."""
         return 2

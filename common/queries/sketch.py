@@ -3,7 +3,7 @@
 With frequencies drawn from a standard normal distribution, divided by the bandwidth h, and phases uniform on [0, 2 pi),
 features of two points average to the Gaussian kernel of the two:
 
-    single:  E f_i(x) f_i(y) = exp(-|x - y|^2 / h^2),     paired:  E 2 f_i(x) f_i(y), likewise.
+    single:  E f_i(x) f_i(y) = exp(-|x - y|^2 / h^2),     paired:  E 2 f_i(x) f_i(y) = exp(-|x - y|^2 / h^2).
 
 So a sketch s, the sum of B times the features of n points, gives their mean kernel with y as the mean over i of
 s_i f_i(y) / (n B), twice that for paired features.
@@ -31,29 +31,29 @@ class SketchSpec(Spec):
     """Sketch of a kernel density of each label's phrases (DP-KPS, sections 2 and A.2; Wagner et al. 2023).
 
     A record's points are its first k terms of the vocabulary, each as its public vector; or one point, its first
-    `prefix` terms side by side, blocks behind the last term zero. A point x has I features:
+    `prefix` terms side by side, with zero blocks after the last term. A point x has I features:
 
         single:  sqrt(2) cos(sqrt(2) w_i . x + b_i),            i = 1..I,     each in [-sqrt(2), sqrt(2)]
         paired:  cos(sqrt(2) w_i . x), sin(sqrt(2) w_i . x),    i = 1..I/2,   each pair of norm 1
 
     with public frequencies w and phases b. The record adds, to the I coordinates of its own label, the mean of its
-    points' features times B, rounded toward zero; a record without terms adds nothing. Vectors, frequencies and phases
-    being public, that depends on the record alone. Means leave the bounds as they are, and rounding toward zero makes
-    no value larger. So on the grid
+    points' features times B, rounded toward zero; a record without terms adds nothing. As vectors, frequencies and
+    phases are public, this depends on the record alone. A mean keeps the bounds of its terms, and rounding toward zero
+    increases no absolute value. So on the grid
 
         single:  I coordinates of at most s = floor(sqrt(2) B), hence l1 = I s, l2^2 = I s^2
         paired:  l2^2 <= B^2 I / 2, hence l1 <= I B / sqrt(2) by Cauchy and Schwarz.
 
-    Cosines are computed in floating point, to about 1e-15; the bounds are rounded up by more than that can add, and
-    the contribution is cut off at s, or at B, besides. Single features with Laplace noise are the paper's pure DP;
-    paired features with Gaussian noise need noise in proportion to sqrt(I) instead of I.
+    Cosines are computed in floating point, with an error of about 1e-15; the bounds are rounded up by more than that
+    error can add, and the contribution is also clipped at s, or at B. Single features with Laplace noise are the
+    paper's pure DP; paired features with Gaussian noise need noise in proportion to sqrt(I) instead of I.
 
     Attributes:
-        labels: C, labels of the plan; the answer has C I coordinates, label by label.
-        features: I.
-        paired: Paired features.
-        first: k, terms of a record that count.
-        prefix: 0 for the mean over single terms; else how many terms, side by side, make the one point.
+        labels: C, number of labels of the plan; the answer has C I coordinates, label by label.
+        features: I, number of features.
+        paired: Whether features are paired.
+        first: k, number of terms of a record that count.
+        prefix: 0 for the mean over single terms; otherwise the number of terms that, side by side, are the one point.
         grid: B, grid units in 1.
         max_records: m.
     """
@@ -139,7 +139,7 @@ class Sketch(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: the features of the first label, then of the next."""
+        """Number of coordinates of an answer: the features of the first label, then of the next."""
         return self.spec.labels * self.spec.features
 
 

@@ -1,8 +1,8 @@
-"""Which terms of a public vocabulary a text holds: leftmost-longest match over words (DP-KPS, section 2).
+"""Terms of a public vocabulary in a text: leftmost-longest match over words (DP-KPS, section 2).
 
-Words are the runs of letters and digits of a text, case-folded; whatever stands between them counts as a space. A term
-is a sequence of words. From left to right, at each word the longest term that begins there is taken and the search goes
-on behind it; where none begins, with the next word. So what is found is a function of text and vocabulary alone.
+Words are the runs of letters and digits of a text, case-folded; everything between them counts as a space. A term is a
+sequence of words. From left to right, the longest term that begins at a word is taken and the search continues after
+it; if none begins there, the search continues at the next word. The result is a function of text and vocabulary alone.
 """
 
 import re
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of a text. Unicode's compatibility forms, such as ligatures and full-width letters, are plain ones."""
+    """The words of a text. Unicode's compatibility forms, such as ligatures, become plain letters."""
     return (match.group() for match in _WORD.finditer(unicodedata.normalize("NFKC", text.casefold())))
 
 
@@ -30,7 +30,7 @@ class Extractor:
     linear in the vocabulary's words, and a text costs at most its words times the longest term's.
 
     Args:
-        terms: The vocabulary. Of terms with the same words the first is found; a term without words never is.
+        terms: The vocabulary. Among terms with the same words the first is found; a term without words is never found.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -45,17 +45,17 @@ class Extractor:
 
     def first(self, text: str, k: int) -> tuple[int, ...]:
         """Positions of the first k distinct terms of a text, or of all if it holds fewer, in order of appearance."""
-        found: dict[int, None] = {}
+        positions: dict[int, None] = {}
         text_words = list(words(text))
         start = 0
-        while start < len(text_words) and len(found) < k:
+        while start < len(text_words) and len(positions) < k:
             term, start = self._longest(text_words, start)
             if term is not None:
-                found[term] = None
-        return tuple(found)
+                positions[term] = None
+        return tuple(positions)
 
     def _longest(self, text_words: list[str], start: int) -> tuple[int | None, int]:
-        """The longest term that begins at `start`, if any, and where to go on."""
+        """The longest term that begins at `start`, if any, and the index at which the search continues."""
         term, behind, node = None, start + 1, 0
         for place in range(start, len(text_words)):
             following = self._next.get((node, text_words[place]))
@@ -71,7 +71,7 @@ def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
     """The array form of a vocabulary.
 
     Raises:
-        ProtocolError: There is none; one is empty, holds a line feed or half of a character, or stands there twice.
+        ProtocolError: It has no terms, or a term is empty, repeated, or contains a line feed or half of a character.
     """
     expected = "different terms in Unicode, none empty, each on one line"
     if not terms or "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):

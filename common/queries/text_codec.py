@@ -1,8 +1,8 @@
-"""Labelled texts as the integers of an answer, and back: what a query that answers with texts sends (`texts`).
+"""Codec between labelled texts and the integers of an answer, for queries whose answers are texts (`texts`).
 
-A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one a coordinate, padded
-with zeros. An answer is `count` of these whatever there is to say, so that its length is public; a blank one, all
-zeros, is no text.
+A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
+padded with zeros. An answer always has `count` of these, so that its length is public; a blank one, all zeros, is no
+text.
 """
 
 from collections.abc import Sequence
@@ -17,34 +17,34 @@ _UNSHOWN = dict.fromkeys(
     + [*range(0x202A, 0x202F), *range(0x2066, 0x206A)],
     " ",
 )
-"""Control characters and changes of direction: a text from elsewhere must not write over what is beside it."""
+"""Control characters and changes of direction: a party's text must not overwrite its surroundings on a screen."""
 
 Labelled = tuple[int, str]
 """The number of a label, and a text."""
 
 
 def length(count: int, longest: int) -> int:
-    """Coordinates of an answer."""
+    """Number of coordinates of an answer."""
     return count * (1 + longest)
 
 
 def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
-    """Texts as coordinates, each cut at `longest` bytes, at the end of a character, without zero bytes and outer space.
+    """Texts as coordinates, without zero bytes and outer space, each cut at `longest` bytes after a whole character.
 
-    Sorted, blank ones last: the order of records does not show.
+    They are sorted, blank ones last, so that the order of records does not show.
 
     Returns:
         (count * (1 + longest),) int64.
 
     Raises:
-        InternalError: There are more texts than that.
+        InternalError: There are more than `count` texts.
     """
     if len(texts) > count:
         raise InternalError("texts of an answer", expected=f"at most {count}", got=len(texts))
-    # Half a surrogate pair, which JSON can hold, has no UTF-8.
+    # Half a surrogate pair, which JSON can contain, has no UTF-8.
     contents = [(label, _cut(text.replace("\0", "").encode("utf-8", "replace"), longest)) for label, text in texts]
     answer = np.zeros((count, 1 + longest), dtype=np.int64)
-    for row, (label, content) in zip(answer, sorted(each for each in contents if each[1]), strict=False):
+    for row, (label, content) in zip(answer, sorted(pair for pair in contents if pair[1]), strict=False):
         row[0] = label
         row[1 : 1 + len(content)] = np.frombuffer(content, dtype=np.uint8)
     return answer.reshape(-1)
@@ -55,12 +55,12 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
 
     Args:
         answers: (count * (1 + longest),) or (parties, the same), of integers or of floating-point numbers.
-        count: Texts in an answer.
-        longest: Bytes of a text.
-        labels: How many labels the plan has.
+        count: Number of texts in an answer.
+        longest: Largest number of bytes of a text.
+        labels: Number of labels of the plan.
 
     Raises:
-        ProtocolError: It is not what `encode` makes of texts with these labels.
+        ProtocolError: It is not the result of `encode` for texts with these labels.
     """
     rows = np.atleast_2d(np.asarray(answers))
     if rows.ndim != 2 or rows.shape[1] != length(count, longest):
@@ -71,7 +71,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
     if not (((characters >= 0) & (characters <= 255)).all() and ((numbers >= 0) & (numbers < labels)).all()):
         raise _malformed(f"bytes, and labels below {labels}", "other numbers")
     if (rows != np.floor(rows)).any() or ((characters[:, :-1] == 0) & (characters[:, 1:] > 0)).any():
-        raise _malformed("integers, zeros only behind the text", "others")
+        raise _malformed("integers, zeros only after the text", "others")
     try:
         read = [bytes(row[row > 0].astype(np.uint8)).decode().translate(_UNSHOWN).strip() for row in characters]
     except UnicodeDecodeError:
@@ -80,9 +80,9 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
 
 
 def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> tuple[list[Labelled], list[str]]:
-    """As `decode`, of all parties whose answers can be read, and a note if some cannot.
+    """As `decode`, for all parties whose answers can be read, and a note if some cannot.
 
-    One party that answers anything else must not end a run whose other answers are paid for.
+    One party with a malformed answer must not end a run whose other answers are paid for.
 
     Raises:
         ProtocolError: None can be read.

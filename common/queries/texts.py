@@ -5,8 +5,8 @@
     FineTunedSpec         drawn from a model that was fine-tuned on records   DP-SGD                   (epsilon, delta)
     RewrittenSpec         a record, rewritten                                 none                     none: infinity
 
-How many texts there are, and how long they may be, is public. What has no proof costs infinity (`Spec.unproven`): a
-party answers it only if its own limits name the kind and say `unsafe_unproven`.
+The number of texts and their largest length are public. A kind without a proof has infinite epsilon (`Spec.unproven`):
+a party answers it only if its own limits name the kind and set `unsafe_unproven`.
 """
 
 import math
@@ -30,39 +30,38 @@ _LARGEST_RATE = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbstractedSeedsSpec(Spec):
-    r"""Of each drawn record one of K abstractions, chosen by noised similarity (RPSG, sections 3.1 and 3.2).
+    r"""One of K abstractions of each sampled record, chosen by noised similarity (RPSG, sections 3.1 and 3.2).
 
-    No proof, and an infinite cost. The paper takes the choice for a Gaussian mechanism of l2 sensitivity 1 and all that
-    is made from the chosen text for post-processing (its proposition 1). But the candidates among which is chosen are
-    written from the record itself: a neighbour that has another record in its place has other candidates, none of
-    which may be among these, so one answer can be certain to tell the two apart. No noise on the choice changes that.
+    There is no proof, and the cost is infinite. The paper treats the choice as a Gaussian mechanism of l2 sensitivity 1
+    and everything made from the chosen text as post-processing (its proposition 1). But the candidates are written from
+    the record itself: a neighbour that has another record in its place has other candidates, none of which may be
+    among these, so that one answer can distinguish the two with certainty. No noise on the choice changes that.
 
-    What the choice alone would cost, were the K candidates public. Utilities are (1 + cosine) / 2, in [0, 1], and the
-    highest of u_c + Z_c wins, Z_c of scale sigma:
+    The choice alone would have the following cost if the K candidates were public. Utilities are (1 + cosine) / 2, in
+    [0, 1], and the highest of u_c + Z_c wins, Z_c of scale sigma:
 
     - claimed: sigma = sqrt(2 ln(1.25 / delta)) / epsilon (equation 1), that is 1.20, 2.40 and 4.80 for epsilon = 4, 2
       and 1 at delta = 1 / (N ln N), N = 8948. That is the classical Gaussian mechanism for sensitivity 1, and proved
       for epsilon < 1 only;
-    - that argument does not hold as it stands: all K utilities move, each by up to 1, so that their l2 sensitivity is
-      sqrt(K), 2.24 for K = 5. As a Gaussian mechanism with that sensitivity the three would cost epsilon = 9.08, 3.99
-      and 1.82;
+    - that argument is incomplete: all K utilities move, each by up to 1, so that their l2 sensitivity is sqrt(K), 2.24
+      for K = 5. As a Gaussian mechanism with that sensitivity the three would cost epsilon = 9.08, 3.99 and 1.82;
     - proved nevertheless, and without any delta: the probability that c wins grows with u_c and falls with the others.
       So over all u in [0, 1]^K it is largest where u_c = 1 and the others are 0, and smallest where u_c = 0 and the
       others are 1, and no outcome becomes more than
 
           e^epsilon = P(Z_c + 1 > max_b Z_b) / P(Z_c > 1 + max_b Z_b)     (b over the other K - 1)
 
-      times as probable, whatever the two records are (`gaussian_max.epsilon`): 1.96, 0.98 and 0.49 for K = 5. This is
-      the smallest such epsilon. The claim for the choice holds, then, for another reason than the paper's.
+      times as probable, for any two records (`gaussian_max.epsilon`): 1.96, 0.98 and 0.49 for K = 5. This is the
+      smallest such epsilon. So the claim for the choice holds, for another reason than the paper's.
 
-    The drawn records are those with the lowest keyed digests (`client/contributions/seed_choices.py`). A party with
-    fewer records than choices leaves the others blank, which shows how many it has: to choose a record again would
-    release more of it, and other texts would not pass for abstractions of records.
+    The sampled records are those with the lowest keyed digests (`client/contributions/seed_choices.py`). A party with
+    fewer records than choices leaves the other texts blank, which reveals its number of records: choosing a record
+    again would release more of it, and other texts would not look like abstractions of records.
 
     Attributes:
-        choices: Texts that each party releases, a public number.
-        longest: Bytes of a text.
-        candidates: K.
+        choices: Number of texts that each party releases, public.
+        longest: Largest number of bytes of a text.
+        candidates: K, number of candidates per record.
         max_records: m; a user's m records are up to m of these texts.
     """
 
@@ -94,7 +93,7 @@ class AbstractedSeedsSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Of the utilities of one choice among fixed candidates, on their grid; the text has none."""
+        """Sensitivity of the utilities of one choice among fixed candidates, on their grid; the text has none."""
         return Sensitivity.of((self.utility_grid,) * self.candidates, self.max_records)
 
 
@@ -103,36 +102,37 @@ class FineTunedSpec(Spec):
     r"""Texts from a language model that the party fine-tuned on its records by DP-SGD (Abadi et al. 2016).
 
     A step, given the weights before it: each unit takes part with probability q, independently of the others
-    (`PlannedQuery.rate`). Each record that does adds its own gradient, clipped at norm C and rounded to a vector of
-    whole numbers in which C is 0.99 B: it depends on that record, the weights and coins of its own alone, and one whose
-    squared norm exceeds B^2 is left out (`client/writers/fine_tuning.py`). So a unit of m records moves the sum, by the
-    triangle inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each coordinate the step
-    is a Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum is exact and its noise too: no
-    floating-point number stands between it and the proof. What is divided by and learnt with is public.
+    (`PlannedQuery.rate`). Each of its records adds its own gradient, clipped at norm C and rounded to a vector of
+    integers in which C is 0.99 B. The vector depends on that record, the weights and coins of its own alone, and a
+    vector whose squared norm exceeds B^2 is dropped (`client/writers/fine_tuning.py`). So a unit of m records moves the
+    sum, by the triangle inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each
+    coordinate the step is a Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum and its
+    noise are exact integers, so that the proof does not depend on floating point. The divisor and the learning rate
+    are public.
 
-    T steps, each on a subsample of its own, are composed by their privacy loss distributions (`Release.draws`), also
-    though each depends on all before it; weights and texts are then post-processing. The number of steps is public, and
-    a step in which nobody takes part has the same noise.
+    T steps, each on a subsample of its own, are composed by their privacy loss distributions (`Release.draws`), which
+    holds although each depends on all before it; weights and texts are then post-processing. The number of steps is
+    public, and a step without any participant has the same noise.
 
-    The model is the party's own, so that the number of coordinates is not known here: `MOST_TRAINABLE` stands for it
-    where the distance between drawn and ideal noise is paid for.
+    The model is the party's own, so that the number of coordinates is not known here: `MOST_TRAINABLE` takes its place
+    where the distance between sampled and ideal noise is paid for.
 
-    Not covered: what the model and its tokenizer had learnt before; how long training takes; and that a record's
-    gradient in floating point is its own alone, to the last bit, only where it is computed alone (`micro_batch` 1 at
-    the party): a difference of a rounding error in it may become one of 1 in some of its whole numbers.
+    Not covered: what the model and its tokenizer learnt before; the time of training; and, if a record's gradient is
+    computed together with others (`micro_batch` above 1 at the party), its independence of them to the last bit: a
+    rounding error in the gradient may change some of its integers by 1.
 
     Attributes:
-        texts: How many each party releases, a public number, labels balanced.
-        longest: Bytes of a text.
-        steps: T, of training.
-        batch: What sums of gradients are divided by: a public guess of q times the number of records.
-        clip: C.
-        resolution: B, whole numbers in 1 / 0.99 of C. With sigma up to 10^4 noise is drawn fast.
-        learning_rate: Of Adam.
-        temperature: Of sampling; above 0.
-        top_p: Of sampling: only the likeliest tokens of so much probability together; 1: all.
+        texts: Number of texts that each party releases, public, balanced across labels (+-1).
+        longest: Largest number of bytes of a text.
+        steps: T, number of training steps.
+        batch: Divisor of the sums of gradients: a public guess of q times the number of records.
+        clip: C, clipping norm.
+        resolution: B, integer units in C / 0.99. With sigma up to 10^4 noise is sampled fast.
+        learning_rate: Learning rate of Adam.
+        temperature: Sampling temperature; above 0.
+        top_p: Nucleus sampling: only the likeliest tokens with this total probability; 1: all.
         lora: Rank of the adapters that are trained in place of the weights; 0: the weights.
-        max_tokens: Of a record that count, and of a text, those of its label among them.
+        max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
         max_records: m.
     """
 
@@ -169,22 +169,22 @@ class FineTunedSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of one step's sum, in whole numbers."""
-        moved = self.max_records * self.resolution
-        return Sensitivity(l1=moved * math.isqrt(MOST_TRAINABLE), l2_squared=moved**2, touched=MOST_TRAINABLE)
+        """Sensitivity of one step's sum, in integer units."""
+        l2 = self.max_records * self.resolution
+        return Sensitivity(l1=l2 * math.isqrt(MOST_TRAINABLE), l2_squared=l2**2, touched=MOST_TRAINABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenSpec(Spec):
-    """Drawn records, each rewritten by the party's own language models until they find it private (RUPTA).
+    """Sampled records, each rewritten by the party's own language models until they judge it private (RUPTA).
 
-    No noise, no proof, and an infinite cost: a text is a function of one record, and the models' opinion of it is no
-    bound. Which records: as in `AbstractedSeedsSpec`.
+    There is no noise and no proof, and the cost is infinite: a text is a function of one record, and the models'
+    judgement is no bound. Records are sampled as in `AbstractedSeedsSpec`.
 
     Attributes:
-        texts: How many each party releases, a public number.
-        longest: Bytes of a text.
-        rounds: Of rewriting, at most.
+        texts: Number of texts that each party releases, public.
+        longest: Largest number of bytes of a text.
+        rounds: Largest number of rounds of rewriting.
         max_records: m.
     """
 
@@ -205,7 +205,7 @@ class RewrittenSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """In texts: a record is one of them, and nothing covers it."""
+        """Sensitivity in texts: a record is one of them, without noise."""
         return Sensitivity.of((1,), self.max_records)
 
 
@@ -214,11 +214,11 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts(Query):
-    """The query has no arrays, whichever kind it is: labels are the plan's, models and records the party's."""
+    """The query has no arrays for any kind: labels are the plan's, models and records the party's."""
 
     spec: TextSpec
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer, as `common/queries/text_codec.py` writes texts down."""
+        """Number of coordinates of an answer in the encoding of `common/queries/text_codec.py`."""
         return text_codec.length(self.spec.texts, self.spec.longest)

@@ -1,4 +1,4 @@
-"""Nearest and furthest votes: how they are specified, why they are private, and the form in which they are asked."""
+"""Nearest and furthest votes: specification, proof of the sensitivity, and query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class VotesSpec(Spec):
     A record gives its q-th nearest candidate of its own label 2^-(q-1) votes, q = 1..Q, and, in a second half of the
     vector, its q-th furthest candidate the same. On the grid these are the integers f 2^(Q-q).
 
-    Which candidates a record ranks where depends on that record and on public candidates alone, so the change is this
-    record's own contribution. Its label has n candidates and it ranks r = min(Q, n) of them, in each direction all
-    different. So, in units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
+    A record's ranking depends on that record and on public candidates alone, so the change is this record's own
+    contribution. Its label has n candidates and it ranks r = min(Q, n) of them, all different in each direction. So, in
+    units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
     and so does the furthest half. The halves are separate coordinates even if a candidate is among the nearest and the
     furthest (certain for n < 2Q); in one common histogram both would land on one coordinate and n = 2 would give an l2
     change of 2.121 votes. r < Q drops the smallest changes and moves nothing more, so r = Q is the worst case:
@@ -38,8 +38,8 @@ class VotesSpec(Spec):
     Attributes:
         top: Q >= 1, votes of one record in each direction.
         furthest: Whether the furthest candidates are voted on too.
-        fine: f >= 1, grid units in the smallest vote: for few votes and many parties, whose shares of noise would
-            otherwise be too small for whole numbers.
+        fine: f >= 1, grid units in the smallest vote: with few votes and many parties, shares of noise would otherwise
+            be too small on the integer grid.
         max_records: m, the records that one privacy unit may hold; 1 is sample level.
     """
 
@@ -80,7 +80,7 @@ class VotesSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Votes(Query):
-    """Which candidates there are.
+    """The candidates to vote on.
 
     Attributes:
         spec: The planned specification.
@@ -88,7 +88,7 @@ class Votes(Query):
         labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
 
     Raises:
-        ProtocolError: If the arrays are not such; so for all queries below.
+        ProtocolError: If an array has another dtype, shape or range.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}
@@ -105,5 +105,5 @@ class Votes(Query):
 
     @property
     def length(self) -> int:
-        """Coordinates of an answer: nearest first, then furthest."""
+        """Number of coordinates of an answer: nearest first, then furthest."""
         return len(self.labels) * (2 if self.spec.furthest else 1)
