@@ -124,7 +124,7 @@ def crossover(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A combination of two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
+    """A text from two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
     return replace(
         _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
     )
