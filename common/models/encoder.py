@@ -265,7 +265,7 @@ def _embedded_config(folder: Path) -> dict[str, int] | None:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # noqa: ANN401 — modules share no base class that mypy can see
-    """Settings that affect the module's output beside its weights, without names and versionsthat copies may change."""
+    """Settings that affect a module's output beside its weights, without names and versions that copies may change."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         kept = network.config.to_dict().items()
