@@ -1,9 +1,9 @@
-"""Personal information in texts: found and masked by patterns, and by a model of names where one is given.
+"""Finds and masks personal information in texts, by patterns and optionally by a model for named entities.
 
 `redact("Call Dr. Smith at 212-555-0123")` is "Call [PERSON] at [PHONE]". The patterns are those of presidio-analyzer,
-checksums and words around a number included, over a blank spaCy pipeline, and some of our own for what notes hold:
-record numbers, ages, addresses, names after a title, written dates, sums of money. Patterns know no names without a
-title and no places: those need a model for named entities. What is masked is a convention, not a guarantee.
+checksums and context words included, over a blank spaCy pipeline, and some of our own for clinical notes:
+record numbers, ages, addresses, names after a title, written dates, sums of money. Patterns find no names without a
+title and no places: those need a model for named entities. Masking is a convention, not a guarantee.
 
 Nothing here opens a connection or writes a log.
 """
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from presidio_analyzer import AnalyzerEngine, EntityRecognizer
 
 Span = tuple[int, int, str]
-"""Where a piece begins and ends, and of what kind it is."""
+"""Start, end and kind of a piece of text."""
 
 _THRESHOLD = 0.3
-"""Of presidio's scores: above it are patterns with a shape of their own, and weak ones beside a word that fits."""
+"""Minimum of presidio's scores: distinctive patterns exceed it, weak ones only beside a context word."""
 _REGIONS = ("US", "GB", "DE", "FR")
-"""Whose telephone numbers are known without a country code; each takes time."""
+"""Regions whose telephone numbers are found without a country code; each costs time."""
 
 _MASKS = {
     "EMAIL_ADDRESS": "EMAIL", "PHONE_NUMBER": "PHONE", "US_SSN": "SSN", "UK_NHS": "RECORD", "US_ITIN": "SSN",
     "US_MBI": "RECORD", "US_NPI": "LICENCE", "MEDICAL_LICENSE": "LICENCE", "US_DRIVER_LICENSE": "LICENCE",
     "US_PASSPORT": "PASSPORT", "US_BANK_NUMBER": "ACCOUNT", "CREDIT_CARD": "CARD", "IBAN_CODE": "IBAN",
     "IP_ADDRESS": "IP", "MAC_ADDRESS": "IP", "DATE_TIME": "DATE", "UK_POSTCODE": "ADDRESS",
-    # What models for named entities say.
+    # Kinds of models for named entities.
     "PER": "PERSON", "LOC": "LOCATION", "GPE": "LOCATION", "FAC": "LOCATION", "ORG": "ORGANISATION",
 }  # fmt: skip
-"""Mask of each kind that is not its own; see `_OWN` for more."""
+"""Mask of each kind whose mask has another name; see `_OWN` for more."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
-"""What is taken from a model of named entities."""
+"""Kinds that are used of a model for named entities."""
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
@@ -82,11 +82,11 @@ _OWN = {
 
 
 class Redactor:
-    """Finds and masks.
+    """Finds and masks personal information.
 
     Args:
-        names: A model for named entities besides: a spaCy package or folder, or a transformers token classifier by
-            folder or by name in the local cache; None: patterns alone.
+        names: An additional model for named entities: a spaCy package or folder, or a transformers token classifier by
+            folder or by name in the local cache; None: patterns only.
 
     Raises:
         ConfigError: There is no such model here.
@@ -97,12 +97,12 @@ class Redactor:
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
-        """What is found, in order; pieces that overlap are one, of the kind of the longest."""
+        """Spans in order; overlapping ones are merged and have the kind of the longest."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
-        found = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language="en")]
+        spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language="en")]
         if self._named:
-            found += [span for span in self._named(text) if span[2] in _MODEL_KINDS]
-        return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in found if start < end)
+            spans += [span for span in self._named(text) if span[2] in _MODEL_KINDS]
+        return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in spans if start < end)
 
     def redact(self, text: str) -> str:
         """The text with a mask such as [EMAIL] for each piece; a text that was redacted stays as it is."""
@@ -113,23 +113,23 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def entities(self, text: str) -> Counter[str]:
-        """How many pieces of each kind there are."""
+        """Number of pieces of each kind."""
         return Counter(kind for _, _, kind in self.spans(text))
 
 
 @cache
 def default() -> Redactor:
-    """Patterns alone."""
+    """The redactor with patterns only."""
     return Redactor()
 
 
 def redact(text: str) -> str:
-    """As `Redactor.redact`, by patterns alone."""
+    """As `Redactor.redact`, by patterns only."""
     return default().redact(text)
 
 
 def entities(text: str) -> Counter[str]:
-    """As `Redactor.entities`, by patterns alone."""
+    """As `Redactor.entities`, by patterns only."""
     return default().entities(text)
 
 
@@ -151,7 +151,7 @@ def _analyzer() -> "AnalyzerEngine":
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry  # noqa: PLC0415
     from presidio_analyzer.nlp_engine import SpacyNlpEngine  # noqa: PLC0415
 
-    logging.getLogger("presidio-analyzer").setLevel(logging.WARNING)  # it tells of every text
+    logging.getLogger("presidio-analyzer").setLevel(logging.WARNING)  # it logs every text
     engine = SpacyNlpEngine()
     engine.nlp = {"en": spacy.blank("en")}  # type: ignore[assignment] # `load` would download one
     registry = RecognizerRegistry(recognizers=_recognizers(), supported_languages=["en"])
@@ -165,7 +165,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
     from presidio_analyzer import predefined_recognizers as presidio  # noqa: PLC0415
 
     class Email(presidio.EmailRecognizer):
-        """Whatever looks like an address is one: the original asks a list of suffixes that it fetches."""
+        """Accepts any address: the original checks a list of suffixes that it downloads."""
 
         def validate_result(self, pattern_text: str) -> None:
             del pattern_text
@@ -188,7 +188,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
 
 
 def _model(name: str) -> Callable[[str], list[Span]]:
-    """A model of named entities; code that comes with it is never run, and nothing is downloaded."""
+    """A model for named entities; code that comes with it is never run, and nothing is downloaded."""
     import spacy  # noqa: PLC0415 — seconds to import
 
     try:

@@ -1,8 +1,8 @@
-"""Checkpoints of transformers by name or path: found here, looked at before anything is loaded, and named by a digest.
+"""Checkpoints of transformers by name or path: located, checked before anything is loaded, and identified by a digest.
 
-What transformers does by itself would end badly and late: without tokenizer files it makes up a tokenizer that knows
-five special tokens, and any network is given the head that was asked for, with random weights. Code that comes with a
-checkpoint is never run. transformers takes seconds to import, so it is imported when a checkpoint is looked at.
+Without these checks errors would appear late: without tokenizer files transformers creates a tokenizer with five
+special tokens, and it gives any network the requested head with random weights. Code that comes with a checkpoint is
+never run. transformers takes seconds to import, so it is imported when a checkpoint is checked.
 """
 
 import hashlib
@@ -21,18 +21,32 @@ if TYPE_CHECKING:
 Head = Literal["causal", "masked", "sequence-to-sequence", "classification"]
 
 _TOKENIZERS = (
-    *("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"),
-    *("vocab.json", "vocab.txt", "tekken.json", "bpe.codes"),
+    "tokenizer.json",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "vocab.json",
+    "vocab.txt",
+    "tekken.json",
+    "bpe.codes",
 )
 _WEIGHTS = (".safetensors", ".bin", ".pt")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
 _DAMAGED = (
-    *(OSError, EOFError, pickle.UnpicklingError, ValueError, RuntimeError, KeyError, TypeError),
-    *(ImportError, AttributeError),
+    OSError,
+    EOFError,
+    pickle.UnpicklingError,
+    ValueError,
+    RuntimeError,
+    KeyError,
+    TypeError,
+    ImportError,
+    AttributeError,
 )
-"""What libraries raise over files that are not what they should be, or that ask for code or libraries of their own."""
+"""Errors that libraries raise for damaged files, or for files that require code or libraries of their own."""
 
 
 def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
@@ -40,11 +54,11 @@ def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bo
 
     Args:
         name_or_path: Folder, or name such as "bert-base-uncased".
-        what: It is for, in errors.
+        what: Purpose of the model, for errors.
         local_files_only: False downloads what the cache lacks.
 
     Raises:
-        ConfigError: There is none here, or the folder is of no model.
+        ConfigError: There is no such checkpoint here, or the folder does not contain a model.
     """
     folder = Path(name_or_path)
     if not folder.is_dir():
@@ -59,10 +73,10 @@ def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bo
 
 
 def with_tokenizer(folder: Path) -> Path:
-    """The folder, if it holds a tokenizer.
+    """The folder, if it contains a tokenizer.
 
     Raises:
-        ConfigError: It does not.
+        ConfigError: There is no tokenizer in it.
     """
     if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
         raise ConfigError(
@@ -75,7 +89,7 @@ def with_tokenizer(folder: Path) -> Path:
 def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     """A checkpoint's configuration, if its network has one of these heads.
 
-    A classification head is new for each task, so any network that can bear one will do.
+    A classification head is created for each task, so any network that can have one is accepted.
 
     Raises:
         ConfigError: It cannot be read, needs code of its own, or has another head.
@@ -103,7 +117,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
 
 
 def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """The tokenizer that lies in a folder.
+    """The tokenizer in a folder.
 
     Raises:
         ConfigError: There is none, or it cannot be read.
@@ -111,9 +125,9 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     from transformers import AutoTokenizer, PreTrainedTokenizerBase  # noqa: PLC0415
 
     with explained("tokenizer", with_tokenizer(folder)):
-        read = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    assert isinstance(read, PreTrainedTokenizerBase)
-    return read
+        loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    assert isinstance(loaded, PreTrainedTokenizerBase)
+    return loaded
 
 
 def digest(folder: Path, **settings: object) -> str:
@@ -144,9 +158,9 @@ def load(
 
     Args:
         name_or_path: A folder, or a name in the local cache.
-        auto: Class of transformers that knows what to make of it, such as "AutoModelForSeq2SeqLM".
-        what: It is for, in errors.
-        device: As torch names it.
+        auto: Class of transformers that loads it, such as "AutoModelForSeq2SeqLM".
+        what: Purpose of the model, for errors.
+        device: Device in torch's notation.
         configure: Changes the network's configuration.
 
     Raises:
@@ -172,7 +186,7 @@ def network(
     with explained(what, folder):
         config = transformers.AutoConfig.from_pretrained(folder, **known)
         configure(config)
-        # Without its own word the look for adapters would ask the network.
+        # Without this argument the search for adapters would use the network.
         model = getattr(transformers, auto).from_pretrained(
             folder, config=config, adapter_kwargs={"local_files_only": True}, **known, **{"dtype": "float32"} | settings
         )
@@ -193,10 +207,10 @@ def on_device(model: Any, device: str) -> Any:  # noqa: ANN401 — torch's modul
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Whatever libraries raise and print while they load something, as one error of ours and nothing printed.
+    """Convert the errors of libraries that load files into one error of ours, and suppress their output.
 
     Raises:
-        ConfigError: In place of anything that says that the files are not what they should be.
+        ConfigError: In place of any error that means damaged or unsuitable files.
     """
     from safetensors import SafetensorError  # noqa: PLC0415
 
@@ -212,7 +226,7 @@ def explained(what: str, where: object) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars and the advice that transformers prints."""
+    """Suppress the progress bars and the advice of transformers."""
     from transformers.utils import logging  # noqa: PLC0415
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

@@ -1,7 +1,7 @@
 """φ, the sentence encoder: a SentenceTransformer behind one method, with a digest that says which one it is.
 
-Parties and coordinator must hold the same encoder, or their votes are about different spaces: they compare digests
-before the first query. It always runs where it is built, so that a private text stays there; what sends texts to an
+Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
+digests before the first query. It always runs where it is built, so a private text stays there; what sends texts to an
 endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). torch takes seconds to import, so it is imported when
 an encoder is built and not before.
 """
@@ -28,7 +28,7 @@ _HASHED_NGRAMS_TYPE = "common.models.hashed_ngrams.HashedNgrams"
 _BATCH = 256
 _BATCH_TOKENS = 8192
 _BLOCK = 4096
-"""Texts that are sorted by length together."""
+"""Number of texts that are sorted by length together."""
 
 
 class TextEncoder(Protocol):
@@ -47,7 +47,7 @@ class Encoder:
 
     Args:
         model: Any SentenceTransformer that gives one vector a text. Use a constructor below to make one.
-        prompt: Stands before every text; None takes what the model does by default.
+        prompt: Prefix of every text; None: the model's default prompt.
     """
 
     runs_here: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class Encoder:
         Args:
             dimensions: Width of a vector, at least 32.
             bits: Base-2 logarithm of the hash table's rows, 8 to 22. At 16 and 256 dimensions it takes 64 MiB.
-            public_seed: Fills the table; whoever knows the three numbers holds the encoder. Not the experiment seed.
+            public_seed: Seed of the table; these three numbers determine the encoder. Not the experiment seed.
 
         Raises:
             ConfigError: A value is out of range.
@@ -143,8 +143,8 @@ class Encoder:
         Args:
             name_or_path: Folder, or name in the local cache.
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
-            longest: Tokens of a text that are read; what is beyond is cut.
-            prompt: Stands before every text.
+            longest: Maximum number of tokens of a text; longer texts are truncated.
+            prompt: Prefix of every text.
             device: Where to compute.
             local_files_only: False downloads what the cache lacks.
 
@@ -154,7 +154,7 @@ class Encoder:
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
         folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
-        configuration(folder, "classification")  # whatever reads a text into vectors can also bear that head
+        configuration(folder, "classification")  # any network that encodes text can have that head
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415
         from sentence_transformers.sentence_transformer.modules import Pooling, Transformer  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ class Encoder:
     def digest(self) -> str:
         """Hex SHA-256 of every module's kind, configuration and weights, tokenizer and prompt included.
 
-        Names, paths and library versions are left out: two copies of one model have one digest wherever they lie.
+        Names, paths and library versions are left out: two copies of one model have the same digest in any folder.
         """
         digest = hashlib.sha256()
         if beside := {key: value for key, value in self._beside().items() if value}:
@@ -200,10 +200,10 @@ class Encoder:
         return digest.hexdigest()
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeds each text.
+        """Embed each text.
 
-        The hashed n-gram encoder gives the same bits whatever the batch, process or machine. A pretrained one pads its
-        batches, so a vector may move by about 1e-6 with its neighbours: never compare its vectors for equality.
+        The hashed n-gram encoder gives the same bits in every batch, process and machine. A pretrained one pads its
+        batches, so a vector may change by about 1e-6 with its neighbours: never compare its vectors for equality.
 
         Args:
             texts: Any number, none included.
@@ -239,7 +239,7 @@ class Encoder:
         return batches
 
     def _beside(self) -> dict[str, object]:
-        """What decides a vector beside the modules."""
+        """Settings that affect a vector beside the modules."""
         return {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
 
 
@@ -253,7 +253,7 @@ def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _embedded_config(folder: Path) -> dict[str, int] | None:
-    """The three numbers of the hashed n-gram encoder that `save` wrote to `folder`, if that is what it holds."""
+    """The three numbers of the hashed n-gram encoder that `save` wrote to `folder`, or None."""
     try:
         modules = json.loads((folder / "modules.json").read_text("utf-8"))
         if [module["type"] for module in modules] != [_HASHED_NGRAMS_TYPE]:
@@ -265,7 +265,7 @@ def _embedded_config(folder: Path) -> dict[str, int] | None:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # noqa: ANN401 — modules share no base class that mypy can see
-    """What decides a module's output beside its weights, without the names and versions that a copy may change."""
+    """Settings that affect a module's output beside its weights, without names and versions that copies may change."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         kept = network.config.to_dict().items()
@@ -279,13 +279,13 @@ def _tokenizer(tokenizer: Any) -> object:  # noqa: ANN401
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is None:
         return sorted(tokenizer.get_vocab().items())
     described = json.loads(backend.to_str())
-    # Both change with the last batch that was encoded; where a text is cut is said by the two settings.
+    # Both change with the last encoded batch; the two settings below determine the truncation.
     kept = {key: value for key, value in described.items() if key not in {"truncation", "padding"}}
     return kept | {"longest": tokenizer.model_max_length, "cut": tokenizer.truncation_side}
 
 
 def _bytes_of(weights: Any) -> bytes:  # noqa: ANN401
-    import torch  # noqa: PLC0415 — loaded already by whoever built the model
+    import torch  # noqa: PLC0415 — loaded already when the model was built
 
     flat = weights.detach().cpu().contiguous().reshape(-1)
     return bytes(memoryview(flat.view(torch.uint8).numpy()))

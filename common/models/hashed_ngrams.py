@@ -3,10 +3,10 @@
 A text is cut into words, word pairs and the runs of 3 to 5 characters inside each word; each of these n-grams is
 hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2009; signs as a projection: Achlioptas
 2003), and the text's vector is the sum of its rows. Nothing is fitted and nothing is downloaded, so all parties that
-agree on three integers hold the same encoder.
+agree on three integers have the same encoder.
 
 Every entry is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32. The result is therefore the
-same on every machine, with any number of threads, and whatever other texts are in the batch.
+same on every machine, with any number of threads, and in any batch.
 
 This module imports torch; `common.models.encoder` imports it only when an encoder is built.
 """

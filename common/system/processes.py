@@ -40,8 +40,8 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
 STEADY = 60.0
 """Seconds that a child must run for the next wait to be the first again."""
 LARGEST_LOG = 16 * 2**20
-"""Bytes of a child's log before it becomes the older copy. What a stranger sends can make a line there, so two such
-files are all that it may fill of the disk. The lines of a run's course, audit and ledger lie elsewhere."""
+"""Bytes of a child's log before it becomes the older copy. Data from unknown senders can cause lines there, so
+two such files are the limit of the disk space. The logs of runs, the audit log and the ledger are other files."""
 GRACE = 10.0
 """Seconds between asking a child to end and killing it."""
 
@@ -91,7 +91,7 @@ def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") ->
     `run/ROLE.json` has their state. A second supervisor of one folder and role is refused.
 
     Raises:
-        ConfigError: One runs already.
+        ConfigError: A supervisor runs already.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     if (before := running(folder, role)) is not None:
@@ -154,7 +154,7 @@ class _Tended:
         self._at = 0.0
 
     def tend(self) -> bool:
-        """Start it if it has ended and its wait is over; whether anything changed."""
+        """Start the child if it has ended and its wait is over; True if anything changed."""
         now = time.monotonic()
         _shorten(self._folder / "logs" / f"{self.child.name}.log")
         if self.process is not None:
@@ -205,7 +205,7 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _shorten(path: Path) -> None:
-    """A log that has reached its size becomes the older copy and begins anew.
+    """Move the content of a log that has reached its maximum size to the older copy, and empty the log.
 
     The child has the file open for appending, so it is copied and cut, not renamed: lines that the child writes in
     this moment may be lost.
@@ -214,7 +214,7 @@ def _shorten(path: Path) -> None:
         return
     try:
         with path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) > LARGEST_LOG:  # its child may have made it longer than memory is
+            if file.seek(0, os.SEEK_END) > LARGEST_LOG:  # the file may be larger than memory
                 file.seek(-LARGEST_LOG - 1, os.SEEK_END)
                 file.readline(LARGEST_LOG)
             else:

@@ -1,8 +1,8 @@
 """What a method asks of a language model, and what it gets: `provider.generate([Request(...)]) -> [Reply(...)]`.
 
-A request is structured: which fields are set says what is wanted, every provider reads the same fields, and the hash of
-the canonical form names the reply in the cache. Private text is never in one: what is shown are synthetic texts, chosen
-by votes that were noised before anyone saw them, or texts that were released already (`server/llm/prompts.py`).
+A request is structured: the fields that are set determine the mode, every provider reads the same fields, and the hash
+of the canonical form is the key of the reply in the cache. A request never contains private text: it shows synthetic
+texts, selected by votes that are noised before anyone sees them, or released texts (`server/llm/prompts.py`).
 """
 
 import hashlib
@@ -22,31 +22,31 @@ _TEXTS = ("good", "bad", "source", "must")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One prompt, before anyone has put it into words.
+    """One prompt as structured data, independent of its wording.
 
     The mode follows from the fields: `phrases` asks for a list of subtopics; two `source` texts for a crossover, one
     with `blanks` for filling in, one that is an `abstract` for a text of that content, one without either for a
-    paraphrase; else `good` and `bad` for a contrastive prompt, `good`
-    alone for one by example; else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
+    paraphrase; else `good` and `bad` for a contrastive prompt, `good` alone for one by example;
+    else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
         task_kind: What one text is, for example "emergency-department note".
         labels: Every label of the task with its public description.
-        label: The label to write for; None where the prompt must not name one.
-        n: How many texts, or phrases, are wanted.
+        label: Label of the new texts; None if the prompt must not name one.
+        n: Number of texts, or phrases, requested.
         attribute: A public attribute of the text, such as a topic.
         good: Exemplars to follow and to surpass.
-        bad: Exemplars to move away from; need `good` beside them.
+        bad: Exemplars to move away from; they require `good`.
         source: The text to rewrite, or the two to cross.
         blanks: Share of the source's words to replace, in [0, 1].
-        abstract: The source is an abstract of each text that is wanted; without a source, abstracts are wanted.
+        abstract: The source is an abstract of each requested text; without a source, abstracts are requested.
         must: Keyphrases that each text contains.
         good_must: Keyphrases that each good exemplar contains, in their order; empty, or one tuple for each.
-        phrases: Short phrases are wanted, each a subtopic of the label, and no texts.
-        words: Length of each text in words, about.
+        phrases: Request short phrases, each a subtopic of the label, instead of texts.
+        words: Approximate length of each text in words.
         temperature: Spread of the sampling, for models that have such a setting.
-        seed: Names this request among equal ones, and seeds models that take a seed; 64 bits.
-        wording: How a chat model's prompt speaks of the texts.
+        seed: Distinguishes this request from equal ones, and seeds models that take a seed; 64 bits.
+        wording: Terms for the texts in a chat model's prompt.
     """
 
     task_kind: str
@@ -68,7 +68,7 @@ class Request:
     wording: Wording = field(default_factory=Wording)
 
     def __post_init__(self) -> None:
-        """Refuse what no provider could read in one way only."""
+        """Refuse an ambiguous combination of fields."""
         not_empty(task_kind=self.task_kind, labels=self.labels)
         at_least(1, n=self.n)
         in_range(0, 1, blanks=self.blanks)
@@ -76,14 +76,14 @@ class Request:
         in_range(0, _SEEDS, seed=self.seed)
         if self.words is not None:
             at_least(1, words=self.words)
-        known = [label for label, _ in self.labels]
-        if len(set(known)) < len(known):
-            raise ConfigError("labels", expected="each label once", got=f"{len(known) - len(set(known))} repeated")
-        if self.label is not None and self.label not in known:
-            raise ConfigError("label", expected=f"one of {', '.join(known)}", got=repr(self.label))
+        names = [label for label, _ in self.labels]
+        if len(set(names)) < len(names):
+            raise ConfigError("labels", expected="each label once", got=f"{len(names) - len(set(names))} repeated")
+        if self.label is not None and self.label not in names:
+            raise ConfigError("label", expected=f"one of {', '.join(names)}", got=repr(self.label))
         self._fit_together()
-        named = [*((name, getattr(self, name)) for name in _TEXTS), *(("good_must", own) for own in self.good_must)]
-        for name, texts in named:
+        fields = [(name, getattr(self, name)) for name in _TEXTS]
+        for name, texts in [*fields, *(("good_must", phrases) for phrases in self.good_must)]:
             if not all(text.strip() for text in texts):
                 raise ConfigError(name, expected="texts that are not blank", got="a blank one")
 
@@ -106,12 +106,12 @@ class Request:
 
     @property
     def description(self) -> str:
-        """The public description of the wanted label, empty without one."""
+        """Public description of the requested label; empty if there is no label."""
         return dict(self.labels)[self.label] if self.label is not None else ""
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """All texts that a prompt shows, none of which may come back."""
+        """All texts that a prompt shows; none of them may be returned."""
         return self.good + self.bad + self.source
 
     def canonical(self) -> str:
@@ -124,22 +124,22 @@ class Request:
 
 
 LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
-"""Why a reply holds fewer texts than it might: the model refused; a content filter of its server did; it wrote nothing
-that can be read as texts; it broke off; the answer was no answer; the prompt was too long; every attempt failed."""
+"""Reasons why a reply has fewer texts than requested: the model refused; its server's content filter blocked it; it has
+no readable texts; it was cut off; it could not be parsed; the prompt was too long; every attempt failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back for one request.
+    """The reply to one request.
 
     Attributes:
-        texts: The texts, or phrases: at most as many as were wanted; fewer, or none, where the model refused or wrote
-            something else.
-        input_tokens: Tokens read, cached ones among them, as the provider counts them; zero tokens both ways mean that
-            no reply came.
+        texts: Texts, or phrases: at most the requested number; fewer, or none, if the model refused or wrote something
+            else.
+        input_tokens: Tokens read, cached ones included, as the provider counts them; zero input and output tokens mean
+            that there was no reply.
         output_tokens: Tokens written, as the provider counts them.
-        cached_tokens: Of the tokens read those that the provider had read before, which cost less.
-        loss: One of `LOSSES`, or None; a truncated reply keeps its whole texts.
+        cached_tokens: Tokens read from the provider's prompt cache, which cost less.
+        loss: One of `LOSSES`, or None; a truncated reply keeps its complete texts.
     """
 
     texts: tuple[str, ...]
@@ -150,41 +150,41 @@ class Reply:
 
 
 Arrived = Callable[[int, Reply], None]
-"""Called with a request's position and its reply as soon as there is one, in the thread that asked."""
+"""Called with a request's position and its reply as soon as it arrives, in the calling thread."""
 
 
 class Provider(Protocol):
-    """A language model. It owns concurrency, retries and parsing, so that methods know of none of them."""
+    """A language model. It handles concurrency, retries and parsing, so that methods do not have to."""
 
     @property
     def name(self) -> str:
-        """How reports, weights and candidates name this model."""
+        """Name of this model in reports, weights and candidates."""
 
     @property
     def identity(self) -> str:
-        """All that a reply depends on beside the request, such as model and settings; never a key."""
+        """Everything that a reply depends on beside the request, such as model and settings; never a key."""
 
     @property
     def remote(self) -> bool:
-        """Whether it works on somebody else's machine: then others need not wait for it."""
+        """Whether it runs on another machine, so that the other models need not wait for it."""
 
     def check(self) -> None:
-        """Probe the model once, before any private query. Cheap.
+        """Probe the model once and cheaply, before any private query.
 
         Raises:
-            ProviderError: The model would not answer, with the reason.
+            ProviderError: The model does not answer; the error has the reason.
         """
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """The replies, in the order of the requests.
+        """Generate the replies, in the order of the requests.
 
         Args:
             requests: Any number of them.
-            arrived: Called with each reply as it comes, in any order; a cache stores it, a progress bar counts it.
+            arrived: Called with each reply when it arrives, in any order, for a cache or a progress bar.
 
         Raises:
-            ProviderError: Nothing works at all. One lost or refused item is an empty reply instead.
+            ProviderError: The model as a whole fails. A single lost or refused item is an empty reply instead.
         """
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Input and output tokens to expect, for the forecast before anything is paid."""
+        """Expected input and output tokens, for the forecast of costs."""

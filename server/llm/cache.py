@@ -1,7 +1,7 @@
-"""Replies on disk: a run that was killed, or that is repeated, pays for no text twice.
+"""Cache of replies on disk, so that a resumed or repeated run pays for no text twice.
 
-One SQLite file serves any number of models and processes. It holds hashes of requests and synthetic texts, never a
-prompt. Each reply is its own transaction and is written when it arrives, not when its batch is done.
+One SQLite file serves any number of models and processes. It contains hashes of requests and synthetic texts, never a
+prompt. Each reply is a transaction of its own and is written when it arrives, not at the end of its batch.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from common.errors import ProviderError
 from server.llm.base import Arrived, Provider, Reply, Request
 
-_WAIT_S = 60.0  # for another process to finish its write
+_WAIT_S = 60.0  # maximum wait for another process to finish its write
 _SCHEMA = """
 create table if not exists answers (
     key text primary key, texts text not null, input_tokens integer not null, cached_tokens integer not null,
@@ -23,14 +23,14 @@ create table if not exists answers (
 
 
 class Cached:
-    """A provider that asks the one inside only for what is not on disk yet.
+    """A provider that asks the wrapped one only for replies that are not on disk yet.
 
     Args:
         provider: The model to ask.
-        path: The SQLite file; made, with its folder, at the first use.
+        path: The SQLite file; created, with its folder, at the first use.
 
     Attributes:
-        calls: Requests that really went to the model since construction. Equal requests of one batch go once.
+        calls: Number of requests sent to the model since construction. Equal requests of one batch are sent once.
     """
 
     def __init__(self, *, provider: Provider, path: str | Path) -> None:
@@ -43,10 +43,10 @@ class Cached:
         self._path = Path(path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A reply that never came (zero tokens, no text) is not stored, so it is asked again.
+        """See `Provider.generate`. A missing reply (zero tokens, no text) is not stored, so it is requested again.
 
         Raises:
-            ProviderError: From the model inside, after what did arrive was stored; or the file is no cache of ours.
+            ProviderError: The wrapped model failed (the replies that arrived are stored), or the file is not a cache.
         """
         keys = [request.key(self.identity) for request in requests]
         with self._database() as database:
@@ -72,7 +72,7 @@ class Cached:
         return [replies[key] for key in keys]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Tokens to expect: none for a reply that is on disk."""
+        """Expected tokens: none for a reply that is on disk."""
         if self._path.exists():
             key = request.key(self.identity)
             with self._database() as database:
@@ -82,12 +82,12 @@ class Cached:
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        """A connection of this call alone: connections must cross neither threads nor forks."""
+        """A connection for this call only: connections must not be shared between threads or forks."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # Without isolation level each statement commits by itself, so nothing is lost with the process.
+            # Without isolation level each statement commits by itself, so a killed process loses no reply.
             with closing(sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)) as database:
-                # A log that is appended to: no wait for the disk at each reply, and a killed process loses none.
+                # Write-ahead log: no wait for the disk at each reply, and a killed process loses none.
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
                 database.execute(_SCHEMA)
@@ -102,27 +102,25 @@ class Cached:
 
 
 def _read(database: sqlite3.Connection, keys: set[str]) -> dict[str, Reply]:
-    found = {}
+    replies = {}
     for key in keys:
         row = database.execute(
             "select texts, input_tokens, cached_tokens, output_tokens, loss from answers where key = ?", (key,)
         ).fetchone()
         if row is not None:
             texts, read, cached, written, loss = row
-            found[key] = Reply(
+            replies[key] = Reply(
                 texts=tuple(json.loads(texts)),
                 input_tokens=read,
                 cached_tokens=cached,
                 output_tokens=written,
                 loss=loss,
             )
-    return found
+    return replies
 
 
 def _write(database: sqlite3.Connection, key: str, reply: Reply) -> None:
-    row = (
-        key, json.dumps(reply.texts), reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.loss
-    )  # fmt: skip
+    row = (key, json.dumps(reply.texts), reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.loss)
     database.execute("insert or ignore into answers values (?, ?, ?, ?, ?, ?)", row)
 
 

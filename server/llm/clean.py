@@ -1,6 +1,6 @@
-"""What models put around a text, or in its place: taken off, dropped, and counted, each rule by itself.
+"""Removes what models add around a text or write in place of it; each rule is separate and counts its changes.
 
-Rules change what a model wrote in form alone. A text that they leave nothing of is lost, and asked for again.
+Rules change only the form of a text. A text of which nothing remains is lost and requested again.
 """
 
 import re
@@ -24,27 +24,27 @@ _NUMBER = re.compile(
     r"^\s*(?:(?:text|example|note|version|sample)\s+)?#?\d{1,3}[.):]\s+(?=\S)|^\s*[-*•]\s+", re.IGNORECASE
 )
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
-_ECHOED_WORDS = 4  # fewer words may stand in a prompt by chance
-_USUAL_SHARE = 0.01  # a script that has less of the public letters is a stray one
+_ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
+_USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _FOREIGN_SHARE = 0.3
 _FEW_LETTERS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Which rules are on.
+    """Switches of the rules.
 
     Attributes:
-        fences: Take off Markdown fences.
-        prefaces: Take off "Here is a note:" and its like.
-        headings: Take off Markdown headings before the text.
-        numbering: Take off a number or bullet before the text.
-        quotes: Take off quotation marks around the whole text.
+        fences: Remove Markdown fences.
+        prefaces: Remove "Here is a note:" and similar prefaces.
+        headings: Remove Markdown headings before the text.
+        numbering: Remove a number or bullet before the text.
+        quotes: Remove quotation marks around the whole text.
         echoes: Drop a text that is a piece of the prompt.
-        copies: Drop a text that the prompt showed, whatever its case and punctuation.
-        duplicates: Drop a text that the run has already, letter by letter.
-        foreign: Drop a text most of whose letters are of a script that the public texts are not in; such texts are
-            counted either way.
+        copies: Drop a text that the prompt showed, regardless of case and punctuation.
+        duplicates: Drop an exact duplicate of a text that the run has already.
+        foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
+            are counted in any case.
     """
 
     fences: bool = True
@@ -59,16 +59,16 @@ class Rules:
 
     @classmethod
     def none(cls) -> "Rules":
-        """All off."""
+        """Rules that are all off."""
         return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
 
 
 class Cleaner:
-    """The rules at work on one run's texts.
+    """Applies the rules to the texts of one run.
 
     Args:
-        rules: Which.
-        public: Texts in the run's language, such as public texts and the task's descriptions; none: no language.
+        rules: Switches of the rules.
+        public: Texts in the run's language, as public texts and the task's descriptions; if empty, none is foreign.
     """
 
     def __init__(self, rules: Rules, public: Iterable[str] = ()) -> None:
@@ -76,34 +76,34 @@ class Cleaner:
         self._scripts = _usual_scripts(public)
 
     def clean(self, texts: Sequence[str], request: Request, *, held: Container[str]) -> tuple[list[str], Counter[str]]:
-        """The texts that are left, and how many each rule changed, dropped or, for `foreign`, noticed.
+        """The remaining texts, and the number of texts that each rule changed, dropped or, for `foreign`, found.
 
         Args:
-            texts: From one reply.
-            request: That they answer; phrases are no texts and pass as they are.
+            texts: Texts of one reply.
+            request: Request that they answer; phrases pass unchanged.
             held: Texts that the run has already.
         """
         changed: Counter[str] = Counter()
-        # A model may write half of a surrogate pair, which no file holds.
+        # A model may write half of a surrogate pair, which cannot be encoded in a file.
         stripped = [text.encode(errors="replace").decode().strip() for text in texts]
         if request.phrases:
             return [text for text in stripped if text], changed
         shown = {normal(text) for text in request.shown} if self._rules.copies else set()
-        kept: list[str] = []
+        texts_left: list[str] = []
         for text in stripped:
             bare = self._bare(text, changed)
-            why = self._wrong(bare, request, shown)
-            if why is None and self._rules.duplicates and (bare in held or bare in kept):
-                why = "duplicates"
-            if why is not None:
-                changed[why] += 1
+            rule = self._violation(bare, request, shown)
+            if rule is None and self._rules.duplicates and (bare in held or bare in texts_left):
+                rule = "duplicates"
+            if rule is not None:
+                changed[rule] += 1
             elif bare:
                 changed["foreign"] += self._is_foreign(bare)
-                kept.append(bare)
-        return kept, +changed
+                texts_left.append(bare)
+        return texts_left, +changed
 
     def _bare(self, text: str, changed: Counter[str]) -> str:
-        """Without what stands around it; again until nothing more comes off."""
+        """The text without its surroundings; the rules are repeated until nothing changes."""
         steps = (("fences", _FENCE), ("prefaces", _PREFACE), ("headings", _HEADING), ("numbering", _NUMBER))
         before = None
         while before != text:
@@ -115,12 +115,12 @@ class Cleaner:
                 text = _take("quotes", text, _unquoted(text), changed)
         return text
 
-    def _wrong(self, text: str, request: Request, shown: set[str]) -> str | None:
-        """The rule that drops a text for what it is."""
-        own = normal(text)
-        if self._rules.copies and own in shown:
+    def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
+        """The rule that drops this text, if any."""
+        form = normal(text)
+        if self._rules.copies and form in shown:
             return "copies"
-        if self._rules.echoes and len(own.split()) >= _ECHOED_WORDS and own in _prompt(request):
+        if self._rules.echoes and len(form.split()) >= _ECHOED_WORDS and form in _prompt(request):
             return "echoes"
         if self._rules.foreign and self._is_foreign(text):
             return "foreign"
@@ -135,7 +135,7 @@ class Cleaner:
 
 
 def _take(rule: str, before: str, after: str, changed: Counter[str]) -> str:
-    """A change that leaves something is made and counted."""
+    """Apply and count a change, unless nothing of the text would remain."""
     after = after.strip()
     if not after or after == before:
         return before
@@ -154,11 +154,11 @@ def _unquoted(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _prompt(request: Request) -> str:
-    """The words of a prompt, less the texts it shows, which are `copies`."""
-    said = "\n".join(render(request))
+    """The words of a prompt without the texts that it shows, which are the rule `copies`."""
+    prompt = "\n".join(render(request))
     for text in request.shown:
-        said = said.replace(text, "\n")
-    return " ".join(normal(said).split())
+        prompt = prompt.replace(text, "\n")
+    return " ".join(normal(prompt).split())
 
 
 def _usual_scripts(public: Iterable[str]) -> frozenset[str]:

@@ -15,10 +15,10 @@ from server.llm.clean import Cleaner, Rules
 from server.llm.orders import Order, RequestMaker
 
 MOST_PASSES = 3
-"""Maximum number of passes; each asks again for the texts that the passes before did not bring."""
+"""Maximum number of passes; each requests the texts that are still missing."""
 
 PLAIN = Cleaner(Rules.none())
-"""A cleaner without rules: texts pass unchanged."""
+"""A cleaner without rules, which leaves texts unchanged."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Generated:
     """The texts that filled the orders of a round.
 
     Attributes:
-        candidates: In the order of the orders, at most as many as were ordered.
+        candidates: Texts in the sequence of the orders, at most as many as were ordered.
         lost: Number of texts ordered but not received, by model.
         use: Account of all models together.
     """
@@ -87,8 +87,8 @@ def generate(
 ) -> Generated:
     """Fill the orders of one round.
 
-    Of too many texts for a label a random subset of the ordered size is kept; missing ones are requested again, then
-    the shortage is reported. Each pass asks all models at once.
+    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again, and those still
+    missing after the last pass are reported as lost. Each pass asks all models at once.
 
     Args:
         providers: Language models by name.
@@ -120,9 +120,8 @@ def generate(
             texts[at] += reply
     generated = Generated(use=use)
     for order, surplus in zip(orders, texts, strict=True):
-        order_texts = _cut(
-            surplus, order, rng.experiment(experiment_seed, "cut", round_number, order.model, order.label)
-        )
+        stream = rng.experiment(experiment_seed, "cut", round_number, order.model, order.label)
+        order_texts = _cut(surplus, order, stream)
         generated.lost[order.model] += order.count - len(order_texts)
         generated.candidates += [
             Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in order_texts
@@ -165,16 +164,15 @@ def write(
         held: Texts that the run has already.
         progress: Called with the number of texts of each reply, as it comes.
     """
-    use = Use()
+    written = Written(texts=[])
     texts: list[list[str]] = [[] for _ in requests]
     known = _Known(held)
     for attempt in range(MOST_PASSES):
         places = [place for place, reply in enumerate(texts) if not reply]
-        again = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
-        replies = complete(providers, again, cleaner=cleaner, known=known, use=use, progress=progress)
+        open_requests = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
+        replies = complete(providers, open_requests, cleaner=cleaner, known=known, use=written.use, progress=progress)
         for place, reply in zip(places, replies, strict=True):
             texts[place] = reply
-    written = Written(texts=[], use=use)
     for (model, request), reply in zip(requests, texts, strict=True):
         written.texts.append(tuple(reply[: request.n]))
         written.lost[model] += request.n - len(written.texts[-1])
@@ -227,28 +225,26 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> No
             "language models",
             expected="at least one text for each label",
             got=f"none for {', '.join(missing)} in {MOST_PASSES} passes",
-            do="Look at the models' own errors above; resuming asks again only for what is missing",
+            do="Look at the models' own errors above; resuming requests only the missing texts",
         )
 
 
 def _sizes(missing: int, most: int) -> list[int]:
     """Number of texts of each request, `missing` in all."""
-    if missing <= 0:
-        return []
-    return [most] * (missing // most) + [missing % most] * (missing % most > 0)
+    return [min(most, missing - start) for start in range(0, missing, most)]
 
 
 def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[str]:
-    """A random subset of the ordered size, in the same order; all texts if there are no more than that."""
+    """A random subset of the ordered size, in the same order; all texts if there are no more."""
     if len(texts) <= order.count:
         return texts
     return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
 
 
 def _ask(
-    providers: Mapping[str, Provider], asked: Sequence[tuple[str, Request]], progress: Callable[[int], object]
+    providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """The replies, in order. Each remote model has its own thread; meanwhile the models of this machine work in turn.
+    """Replies in order. Each remote model has its own thread; the models on this machine run one after another.
 
     If a model fails, the others finish first, so that their paid replies reach the cache.
 
@@ -263,35 +259,32 @@ def _ask(
         with lock:
             progress(len(reply.texts))
 
-    def work(model: str) -> None:
-        places = [place for place, (name, _) in enumerate(asked) if name == model]
-        requests = [asked[place][1] for place in places]
-        replies.update(zip(places, providers[model].generate(requests, arrived=arrived), strict=True))
-
-    def apart(model: str) -> None:
+    def ask(model: str) -> None:
+        places = [place for place, (name, _) in enumerate(requests) if name == model]
+        own_requests = [requests[place][1] for place in places]
         try:
-            work(model)
+            replies.update(zip(places, providers[model].generate(own_requests, arrived=arrived), strict=True))
         except Exception as error:  # noqa: BLE001 raised again below
             failures[model] = error
 
-    models = list(dict.fromkeys(model for model, _ in asked))
+    models = list(dict.fromkeys(model for model, _ in requests))
     remote = [model for model in models if providers[model].remote]
     # Daemons, so that an interrupted run does not wait for requests under way.
-    threads = [threading.Thread(target=apart, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
+    threads = [threading.Thread(target=ask, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
     for thread in threads:
         thread.start()
     for model in models:
         if model not in remote:
-            apart(model)
+            ask(model)
     for thread in threads:
         thread.join()
     if failures:
         raise next(iter(failures.values()))
-    return [replies[place] for place in range(len(asked))]
+    return [replies[place] for place in range(len(requests))]
 
 
 class _Known:
-    """Texts that the run has already: those from before the call, and new ones."""
+    """Texts that the run has already: those from before the call, and those of this call."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before

@@ -1,13 +1,13 @@
 """Checkpoints of transformers as language models: read from a folder, run here, no key and no network.
 
 A model with a chat template gets the prompts of `render` as its template has them. Any other causal model gets them as
-one text that ends in `["`, so that going on means to write the list that was asked for.
+one text that ends in `["`, so that the continuation is the requested list.
 
 What a model writes for a request does not depend on what else is in the batch. Prompts are padded on the left under an
 attention mask, and sampling takes its randomness from the request: a token is the maximum of logits / temperature +
 Gumbel noise (Gumbel-max: Maddison et al. 2014, section 2), and the noise of a step is a hash of the request, the step
-and the token. Batches move logits by a few units in the last place, so a token changes where its two best sums are as
-near as that.
+and the token. Batches move logits by a few units in the last place, so a token may change if its two best sums are
+that close.
 """
 
 import copy
@@ -43,13 +43,13 @@ class Local:
     """One checkpoint, causal or sequence-to-sequence.
 
     Args:
-        name: How reports and candidates name it.
+        name: Name in reports and candidates.
         model: Folder, or name of a model in the local cache.
         device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1".
-        dtype: Of the weights: "float32", "bfloat16", "float16", or "auto" for what the checkpoint says.
+        dtype: Type of the weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own.
         max_new_tokens: Bound on one answer, all `n` texts of a request together.
         batch_tokens: Prompts and answers of one batch, padding included: the memory that it may take.
-        top_p: Sample from the likeliest tokens alone, of this probability together.
+        top_p: Sample from the likeliest tokens with this total probability.
         local_files_only: False downloads what the cache lacks.
 
     Raises:
@@ -96,7 +96,7 @@ class Local:
         return f"local/{checkpoints.digest(self._folder, **settings)}/wording={WORDING}"
 
     def check(self) -> None:
-        """Nothing to ask: what it needs was looked at when it was made."""
+        """No check is needed: the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. A prompt that is longer than the model's context is a lost item.
@@ -145,7 +145,7 @@ class Local:
 
     @property
     def _begun(self) -> str:
-        """What the model's answer is made to begin with."""
+        """Fixed beginning of the model's answer."""
         return "" if self._tokenizer.chat_template or self._config.is_encoder_decoder else _LIST
 
     def _ids(self, request: Request) -> list[int]:
@@ -181,7 +181,7 @@ class Local:
         filler = next((token for token in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id) if token), 0)
         padded = torch.tensor([[filler] * (width - len(ids)) + ids for ids in prompts], device=model.device)
         seen = torch.tensor([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts], device=model.device)
-        # What else the checkpoint says of generation holds, and is part of its digest.
+        # All other generation settings of the checkpoint are used, and are part of its digest.
         settings: GenerationConfig = copy.deepcopy(model.generation_config)
         settings.do_sample, settings.num_beams, settings.pad_token_id = False, 1, filler
         settings.temperature = settings.top_p = settings.top_k = settings.max_length = None
@@ -204,8 +204,8 @@ class Local:
         return [_until(row, ends) for row in ids[:, begun:].tolist()]
 
     def _reply(self, request: Request, read: int, ids: list[int]) -> Reply:
-        said = self._begun + self._tokenizer.decode(ids, skip_special_tokens=True)
-        texts = parse(said, request.n, phrases=request.phrases)
+        completion = self._begun + self._tokenizer.decode(ids, skip_special_tokens=True)
+        texts = parse(completion, request.n, phrases=request.phrases)
         cut = len(ids) >= self._max_new_tokens
         loss = "truncated" if cut and len(texts) < request.n else None if texts else "empty"
         return Reply(texts=texts, input_tokens=read, output_tokens=len(ids), loss=loss)

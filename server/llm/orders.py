@@ -1,4 +1,4 @@
-"""Which model is to write how many texts of which label."""
+"""Orders: the number of texts that each model writes for each label."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from server.llm.base import Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """How many texts of one label one model owes in one round."""
+    """Number of texts of one label that one model writes in one round."""
 
     model: str
     label: str
@@ -21,13 +21,13 @@ class Order:
 
 
 RequestMaker = Callable[[Order, int, np.random.Generator], Request]
-"""(order, number of texts, generator of its own) to a request."""
+"""Maps (order, number of texts, separate random generator) to a request."""
 
 
 def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
-    """Orders of so many texts in all, as many of each model and each label as of the next, within one.
+    """Orders of `samples` texts in all, balanced across models and labels (±1).
 
-    Labels are balanced, since how many records have a label is private.
+    Labels are balanced because the number of records with a label is private.
     """
     return make_orders(per_label(allocate(samples, np.ones(len(models))), len(task.labels)), task, models)
 
@@ -43,14 +43,14 @@ def make_orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) 
 
 
 def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Splits a round's texts over models, N_k = [(N/T) w_k] (equation 2), so that nothing is lost to rounding.
+    """Split a round's texts over models, N_k = [(N/T) w_k] (equation 2), without loss by rounding.
 
-    Largest remainder: each gets the whole part of its share; what is left goes, one each, to the largest fractions, of
-    equals to the first. Each N_k is then within 1 of its share.
+    Largest-remainder method: each model gets the integer part of its share; the remaining texts go, one each, to the
+    largest fractions, ties to the lower index. Each N_k is then within 1 of its share.
 
     Args:
-        total: N/T, texts in this round.
-        weights: (K,) at least 0, not all 0.
+        total: N/T, the number of texts in this round.
+        weights: (K,) values of at least 0, not all 0.
 
     Returns:
         (K,) counts with sum `total`.
@@ -62,21 +62,21 @@ def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
         raise InternalError("weights", expected="at least 0, finite and not all 0", got=weights)
     shares = total * weights / weights.sum()
     counts: NDArray[np.int64] = np.floor(shares).astype(np.int64)
-    # Rounded, so that equal shares stay equal whatever the order of the arithmetic before.
+    # Rounded, so that equal shares stay equal in any order of the preceding arithmetic.
     fractions = np.round(shares - counts, 9)
     counts[np.argsort(-fractions, kind="stable")[: total - counts.sum()]] += 1
     return counts
 
 
 def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int = 0) -> NDArray[np.int64]:
-    """Splits each model's texts over labels, as evenly as whole texts allow both for a model and for a label.
+    """Split each model's texts over labels, as evenly as integers allow for each model and for each label.
 
-    Models deal their texts to the labels in turn, each going on where the one before stopped.
+    The models deal their texts to the labels in turn, each starting at the label after the last one of its predecessor.
 
     Args:
-        counts: (K,) texts of each model.
-        label_count: C.
-        dealt_before: Texts of earlier rounds, so that their last label decides who comes first now.
+        counts: (K,) number of texts of each model.
+        label_count: C, the number of labels.
+        dealt_before: Number of texts of earlier rounds; it determines the first label of this round.
 
     Returns:
         (K, C): rows sum to `counts`; entries of a row, and sums of columns, differ by at most 1.

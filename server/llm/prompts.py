@@ -1,10 +1,10 @@
-"""Requests for language models: what each mode puts into a `Request`.
+"""Requests for language models: the fields of `Request` that each mode sets.
 
-Wording is the providers' (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases were drawn
-from noised answers, and the examples that go with keyphrases are given by the data's recipient. One text that a party
-wrote can get here: an abstract of a record that the party released to the coordinator, by RPSG's `seed_unproven`, whose
+The wording is up to the providers (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases are
+sampled from noised answers, and the examples with keyphrases come from the data's recipient. One kind of text that a
+party wrote can occur here: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
 privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
-parties release to be published (`FineTunedSpec`, `RewrittenSpec`) are no method's prompts.
+parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt.
 """
 
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ def by_example(
 
     Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
     attribute and a length); with good ones alone it asks for more of the kind (PrE-Text's expansion of its seeds); with
-    both it is contrastive: surpass the good ones, away from the bad ones (WASP, section 4.6).
+    both it is contrastive: better than the good ones and further from the bad ones (WASP, section 4.6).
 
     Args:
-        task: What is public about the data.
-        label: The label to write for.
-        texts: How many texts to ask for.
+        task: Public description of the data.
+        label: Label of the new texts.
+        texts: Number of texts to ask for.
         rng: Draws the attribute and names the request.
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from.
-        attribute: What the texts are about; None draws one of the task's, if it has any.
-        temperature: Of the language model.
+        attribute: Topic of the texts; None samples one of the task's attributes, if it has any.
+        temperature: Temperature of the language model.
         words: Length to ask for; None leaves it open.
     """
     if attribute is None and task.attributes:
@@ -62,7 +62,7 @@ def paraphrase(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """The source said in other words (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
+    """A paraphrase of the source (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
 
 
@@ -75,7 +75,7 @@ def abstracts(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Short abstracts of texts that there might be: RPSG's public pool. They name one of the task's attributes each."""
+    """Short abstracts of possible texts, RPSG's public pool. Each names one of the task's attributes."""
     return replace(by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words), abstract=True)
 
 
@@ -105,7 +105,7 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """The source, a share `blanks` in (0, 1] of its words filled afresh (Aug-PE; DPGA-TextSyn's second mutation)."""
+    """The source with a share `blanks` in (0, 1] of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
@@ -124,7 +124,7 @@ def crossover(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A text out of two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
+    """A text from two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
     return replace(
         _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
     )
@@ -144,13 +144,13 @@ def with_keyphrases(
     """A text that contains the phrases (DP-KPS, section 2, step 5).
 
     Args:
-        task: What is public about the data; of it the prompt says the kind of text alone.
+        task: Public description of the data, of which the prompt contains only the kind of text.
         phrases: The keyphrases, at least one.
-        texts: How many texts to ask for.
+        texts: Number of texts to ask for.
         rng: Names the request.
-        label: None, as in the paper: the phrases alone carry the class.
+        label: None, as in the paper, where only the phrases determine the class.
         examples: Texts with the keyphrases of each, given by the data's recipient (section B.2.5).
-        temperature: Of the language model.
+        temperature: Temperature of the language model.
         words: Length to ask for; None leaves it open.
     """
     not_empty(phrases=phrases)
@@ -158,7 +158,7 @@ def with_keyphrases(
         _plain(task, label, texts, rng, temperature=temperature, words=words),
         must=tuple(phrases),
         good=tuple(text for text, _ in examples),
-        good_must=tuple(tuple(own) for _, own in examples),
+        good_must=tuple(tuple(keyphrases) for _, keyphrases in examples),
     )
 
 
@@ -174,24 +174,24 @@ def from_words(
 ) -> Request:
     """A text around `count` random words of a vocabulary, without class: Aug-PE+'s first texts (DP-KPS, section 3).
 
-    The same prompt as `with_keyphrases`, so that the two methods differ in how words are chosen and in nothing else.
+    The same prompt as `with_keyphrases`, so that the two methods differ only in the choice of words.
     """
     in_range(1, len(vocabulary), count=count)
-    drawn = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
-    return with_keyphrases(task, drawn, texts=texts, rng=rng, temperature=temperature, words=words)
+    sample = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
+    return with_keyphrases(task, sample, texts=texts, rng=rng, temperature=temperature, words=words)
 
 
 def subtopics(
     task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
 ) -> Request:
-    """A list of short phrases that a label's texts may be about (DPGA-TextSyn, section 3.2 and appendix I)."""
+    """A list of short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
     return replace(_plain(task, label, phrases, rng, temperature=temperature, words=None), phrases=True)
 
 
 def _plain(
     task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
 ) -> Request:
-    """What all modes share: a zero-shot request."""
+    """The common part of all modes: a zero-shot request."""
     return Request(
         task_kind=task.kind,
         labels=tuple(task.labels.items()),

@@ -1,4 +1,4 @@
-"""Language models and encoder from their configuration."""
+"""Builds the language models and the cleaner from their configuration."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from server.llm.spending import Spending
 
 SPENDING = "spending.jsonl"
 SETTINGS = {"use", "models", "clean", "max_cost", "max_tokens"}
-"""Of `llm` in a configuration."""
+"""Keys of `llm` in a configuration."""
 
 
 def providers(
@@ -30,54 +30,57 @@ def providers(
 ) -> dict[str, Provider]:
     """Build the K models of a run.
 
-    A constructor gets what it names beside its own settings: `public_texts`, read only for one that learns from them;
-    `encoder`; `experiment_seed`; `spending`; `folder`.
+    A constructor receives, beside its own settings, those of these arguments that it has as parameters: `public_texts`
+    (read only if a model needs them), `encoder`, `experiment_seed`, `spending` and `folder`.
 
     Args:
-        models: Name to constructor, with all settings of its own bound already.
-        use: Names to take; None takes all.
-        public_texts: What a built-in model learns from.
-        encoder: What a built-in model compares texts with.
-        experiment_seed: For the built-in models.
-        spending: The run's account.
-        folder: For the cache of replies and what else must outlive a crash; None keeps nothing.
+        models: Constructor by name, with its own settings already bound.
+        use: Names of the models to build; None builds all.
+        public_texts: Reads the texts that a built-in model learns from.
+        encoder: Encoder by which a built-in model compares texts.
+        experiment_seed: Seed of the built-in models.
+        spending: Account of the run.
+        folder: Folder of the cache of replies and of other files that must survive a crash; None stores nothing.
 
     Raises:
-        ConfigError: An unknown name, none at all, or no public text for a model that needs it.
+        ConfigError: A name is unknown, there is no name, or there is no public text for a model that needs it.
     """
     names = list(models) if use is None else list(use)
     unknown = [name for name in names if name not in models]
     if unknown or not names:
         raise ConfigError("llm.use", expected=f"some of {', '.join(models)}", got=unknown or "none")
     built: dict[str, Provider] = {}
-    offered: dict[str, Any] = {
-        "encoder": encoder, "experiment_seed": experiment_seed, "spending": spending, "folder": folder
-    }  # fmt: skip
+    arguments: dict[str, Any] = {
+        "encoder": encoder,
+        "experiment_seed": experiment_seed,
+        "spending": spending,
+        "folder": folder,
+    }
     for name in names:
-        taken = inspect.signature(models[name]).parameters
-        if "public_texts" in taken and "public_texts" not in offered:
-            offered["public_texts"] = public_texts()
-        settings = {key: value for key, value in offered.items() if key in taken}
+        parameters = inspect.signature(models[name]).parameters
+        if "public_texts" in parameters and "public_texts" not in arguments:
+            arguments["public_texts"] = public_texts()
+        settings = {key: value for key, value in arguments.items() if key in parameters}
         provider = models[name](name=name, **settings)
         built[name] = Cached(provider=provider, path=folder / "replies.db") if folder else provider
     return built
 
 
 def cleaner(rules: Mapping[str, bool] | None, task: Task, public_texts: Callable[[], list[str]]) -> Cleaner:
-    """What is done to the models' texts.
+    """Build the cleaner of the models' texts.
 
     Args:
-        rules: Of `server.llm.clean.Rules`; None for none.
-        task: Its words say which scripts are usual.
-        public_texts: So do these.
+        rules: Switches of `server.llm.clean.Rules`; None for no rules.
+        task: Its descriptions count for the usual scripts.
+        public_texts: Reads the public texts, which count for them too.
 
     Raises:
-        ConfigError: A rule that there is not.
+        ConfigError: A rule is unknown.
     """
-    known = inspect.signature(Rules).parameters
-    wrong = [name for name in rules or {} if name not in known]
-    if wrong:
-        raise ConfigError("llm.clean", expected=f"rules among {', '.join(known)}", got=wrong)
+    names = inspect.signature(Rules).parameters
+    unknown = [name for name in rules or {} if name not in names]
+    if unknown:
+        raise ConfigError("llm.clean", expected=f"rules among {', '.join(names)}", got=unknown)
     if not rules:
         return Cleaner(Rules.none())
     try:

@@ -1,6 +1,6 @@
-"""A request in words, for every chat model, and a completion back into texts.
+"""Renders a request as prompts for chat models, and parses a completion into texts.
 
-The contrastive wording asks for what WASP asks for (section 4.6 and table 7), in that order, in words of our own.
+The contrastive prompt has the steps of WASP's (section 4.6 and table 7), in that order, in our own wording.
 """
 
 import json
@@ -9,7 +9,7 @@ import re
 from server.llm.base import Request
 
 WORDING = 3
-"""Number of this wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
+"""Version of the wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
 
 _SYSTEM = (
     "You write synthetic texts that serve as training data for a small classifier. You never reproduce a text that you "
@@ -24,28 +24,28 @@ _ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
 _FENCE = re.compile(r"```[\w-]*\n?")
 _LETTERS = re.compile(r"\W+")
 _AROUND = " \t\"',;."
-_LONGEST_PHRASE = 8  # words; a longer item of a list of phrases is prose
+_LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 
 
 def render(request: Request) -> tuple[str, str]:
     """The (system, user) prompts of one request. Pure: equal requests give equal prompts.
 
-    The system prompt holds all that requests of a run have in common, the task among it, so that a provider may cache
-    it; labels only where the prompt may name one.
+    The system prompt contains everything that the requests of a run have in common, such as the task, so that a
+    provider may cache it; it contains labels only if the prompt may name one.
     """
     if request.phrases:
         parts = [_subtopics(request), _format(request.n, "phrase")]
     else:
-        parts = [*_shown(request), *_wanted(request), _format(request.n, "text")]
+        parts = [*_exemplars(request), *_instruction(request), _format(request.n, "text")]
     return "\n\n".join([_SYSTEM, _task(request)]), "\n\n".join(parts)
 
 
 def parse(completion: str, n: int, *, phrases: bool = False) -> tuple[str, ...]:
-    """At most `n` texts, or phrases, out of a completion, whatever the model wrapped them in.
+    """Extract at most `n` texts, or phrases, from a completion.
 
-    A JSON list is preferred, one that was cut off gives its complete items, and a numbered or bulleted list will do;
-    for phrases also a list inside an object, and bare lines. Dropped are blanks, prose that is no list, and phrases
-    that come twice; what else may be wrong with a text is `clean`'s.
+    Accepted are a JSON list (of a truncated one the complete items), or else a numbered or bulleted list; for phrases
+    also a list inside an object, and bare lines. Dropped are blank items, prose that is not a list, and repeated
+    phrases; all other defects of a text are up to `clean`.
     """
     bare = _FENCE.sub("", completion).strip()
     items = _json_items(bare, nested=phrases)
@@ -58,30 +58,30 @@ def parse(completion: str, n: int, *, phrases: bool = False) -> tuple[str, ...]:
 
 
 def _task(request: Request) -> str:
-    """What all texts of the task have in common."""
-    said = request.wording
+    """The common properties of all texts of the task."""
+    wording = request.wording
     lines = [f"Kind of text: {request.task_kind}."]
-    if said.writer:
-        lines.append(f"Written by: {said.writer}.")
-    if said.style:
-        lines.append(f"Manner of writing: {said.style}.")
+    if wording.writer:
+        lines.append(f"Written by: {wording.writer}.")
+    if wording.style:
+        lines.append(f"Manner of writing: {wording.style}.")
     if request.label is not None:
-        called = "; ".join(_called(*label) for label in request.labels)
-        lines.append(f"{_begun(said.label)} of each is one of: {called}.")
+        labels = "; ".join(_label_text(*label) for label in request.labels)
+        lines.append(f"{_capitalised(wording.label)} of each is one of: {labels}.")
     return "\n".join(lines)
 
 
-def _shown(request: Request) -> list[str]:
-    """What the model is to look at before it writes."""
+def _exemplars(request: Request) -> list[str]:
+    """The part of the prompt with exemplars or source texts."""
     kind = request.task_kind
     if request.bad:
         return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
     if request.good_must:
         pairs = zip(request.good_must, request.good, strict=True)
-        shown = [f"Keyphrases: {'; '.join(own)}\n{_begun(kind)}:\n{text}" for own, text in pairs]
-        return [_numbered("Example", tuple(shown))]
+        examples = [f"Keyphrases: {'; '.join(phrases)}\n{_capitalised(kind)}:\n{text}" for phrases, text in pairs]
+        return [_numbered("Example", tuple(examples))]
     if request.good:
-        return [_numbered(_begun(kind), request.good)]
+        return [_numbered(_capitalised(kind), request.good)]
     if len(request.source) == 1:
         if request.abstract:
             return [f"Abstracted {kind}:\n{request.source[0]}"]
@@ -89,8 +89,8 @@ def _shown(request: Request) -> list[str]:
     return [_numbered(f"Parent {kind}", request.source)] if request.source else []
 
 
-def _wanted(request: Request) -> list[str]:
-    """What to do with it, then what holds for each new text."""
+def _instruction(request: Request) -> list[str]:
+    """The instruction, followed by the conditions for each new text."""
     kind, many = request.task_kind, f"{request.n} new" if request.n > 1 else "1 new"
     if request.bad:
         steps = [
@@ -138,10 +138,10 @@ def _wanted(request: Request) -> list[str]:
 def _conditions(request: Request) -> str:
     lines = []
     if request.label is not None:
-        said = request.wording.label
-        lines.append(f"{_begun(said)} of each: {_called(request.label, request.description)}.")
+        term = request.wording.label
+        lines.append(f"{_capitalised(term)} of each: {_label_text(request.label, request.description)}.")
         if len(request.labels) > 1:
-            lines.append(f"It must not be taken for another {said}. Do not write the {said} itself as a heading.")
+            lines.append(f"It must not be taken for another {term}. Do not write the {term} itself as a heading.")
     if request.attribute is not None:
         lines.append(f"About: {request.attribute}.")
     if request.must:
@@ -153,28 +153,28 @@ def _conditions(request: Request) -> str:
 
 def _subtopics(request: Request) -> str:
     """The prompt for a list of phrases."""
-    kind, said = request.task_kind, request.wording.label
+    kind, term = request.task_kind, request.wording.label
     about = f"what a text of this kind ({kind}) may be about"
     if request.label is None:
         lines = [f"Name {request.n} different subtopics of {about}."]
     else:
-        called = _called(request.label, request.description)
-        lines = [f"Name {request.n} different subtopics of {about} when its {said} is: {called}."]
+        label = _label_text(request.label, request.description)
+        lines = [f"Name {request.n} different subtopics of {about} when its {term} is: {label}."]
         if len(request.labels) > 1:
-            lines.append(f"None of them fits as well where the {said} is another.")
+            lines.append(f"None of them fits as well where the {term} is another.")
     if request.attribute is not None:
         lines.append(f"All of them in connection with: {request.attribute}.")
     lines.append("Each is a phrase of one to four words, specific, and no other one in different words.")
     return "\n".join(lines)
 
 
-def _called(label: str, description: str) -> str:
-    """A label with its description, unless that only repeats it."""
+def _label_text(label: str, description: str) -> str:
+    """A label with its description, unless the description only repeats the label."""
     return label if normal(label.replace("_", " ")) == normal(description) else f"{label} ({description})"
 
 
-def _begun(words: str) -> str:
-    """Words as a line begins with them: "ECG report" keeps its capitals."""
+def _capitalised(words: str) -> str:
+    """Words with a capital first letter and all other letters unchanged, as in "ECG report"."""
     return words[:1].upper() + words[1:]
 
 
@@ -188,7 +188,7 @@ def _numbered(title: str, texts: tuple[str, ...]) -> str:
 
 
 def _masked(request: Request) -> str:
-    """The source with its share of words blanked: evenly spread, shifted by the seed, so that rendering stays pure."""
+    """The source with a share of its words blanked, evenly spread and shifted by the seed, so rendering is pure."""
     words = request.source[0].split(" ")
     shift = request.seed % 997 / 997
     masked = [
@@ -198,9 +198,9 @@ def _masked(request: Request) -> str:
 
 
 def _json_items(text: str, *, nested: bool) -> list[str] | None:
-    """The strings of the first JSON list in the text, the complete ones if it breaks off; None if there is no list.
+    """The strings of the first JSON list in the text, of a truncated list the complete ones; None if there is no list.
 
-    Of an object in the list counts its first string or, where `nested`, what its own list holds if it has one.
+    An object in the list counts as its first string or, if `nested`, as the strings of the list inside it.
     """
     start = text.find("[")
     if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
@@ -222,16 +222,16 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
 
 
 def _listed_items(text: str) -> list[str]:
-    """The items of a numbered or bulleted list, less what introduces it. Other prose may be a refusal: no text."""
+    """Items of a numbered or bulleted list, without its introduction. Other prose may be a refusal and is no text."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 
 def _lines(text: str) -> list[str]:
-    """Bare lines, at least two that are no sentences: one alone may be a refusal."""
+    """Bare lines that are not sentences, if there are at least two: a single one may be a refusal."""
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []
 
 
 def normal(text: str) -> str:
-    """Letters and digits alone, in one case: what makes two texts the same."""
+    """Normal form of a text, its letters and digits in lower case; texts with equal forms are the same."""
     return _LETTERS.sub(" ", text).strip().casefold()

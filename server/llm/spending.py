@@ -1,9 +1,9 @@
-"""What a run pays for: prices, a cap in money and tokens over all remote models, and an account on disk.
+"""Spending of a run: prices, a cap in money and tokens over all remote models, and an account on disk.
 
-A request is let out only if the cap holds even should it, and all that are under way, cost the most they can: every
-byte of the prompt a token, and the longest answer. So the cap is never exceeded, and a run stops a little below it.
-What was paid is written when the reply comes, a line each, so that a killed run knows what it has spent; replies from
-the cache were paid when they came.
+A request is sent only if the cap holds even when this request and all those under way cost their maximum: one token for
+each byte of the prompt, and the longest answer. So the cap is never exceeded, and a run stops a little below it. Each
+payment is written as one line when the reply arrives, so that a killed run knows its spending; replies from the cache
+were paid for when they first arrived.
 """
 
 import json
@@ -21,13 +21,13 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one request, or of many.
+    """Tokens of one or more requests.
 
     Attributes:
-        input: Read afresh.
-        cached: Read from the provider's prompt cache.
-        kept: Read, and kept in that cache.
-        output: Written.
+        input: Tokens read without the prompt cache.
+        cached: Tokens read from the provider's prompt cache.
+        kept: Tokens read and written to that cache.
+        output: Tokens written by the model.
     """
 
     input: int = 0
@@ -48,14 +48,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Money for a million tokens, in whatever currency all prices of the run are.
+    """Prices of a million tokens, in the common currency of all prices of the run.
 
     Attributes:
-        as_of: The date of these prices.
-        input: For tokens read.
-        output: For tokens written.
-        cached: For tokens read from the prompt cache; None: as `input`.
-        kept: For tokens put into it; None: as `input`.
+        as_of: Date of these prices.
+        input: Price of tokens read.
+        output: Price of tokens written.
+        cached: Price of tokens read from the prompt cache; None: as `input`.
+        kept: Price of tokens written to the prompt cache; None: as `input`.
     """
 
     as_of: str
@@ -81,9 +81,9 @@ class Paid:
     """Payments to one model.
 
     Attributes:
-        replies: How many.
-        usage: Their tokens.
-        cost: In money; None where its price is unknown.
+        replies: Number of replies.
+        usage: Tokens of these replies.
+        cost: Cost in money; None if the price is unknown.
     """
 
     replies: int = 0
@@ -111,15 +111,15 @@ class Paid:
 
 
 class Spending:
-    """The account of one run, shared by its models, whatever thread they work in.
+    """The account of one run, shared by its models and their threads.
 
     Args:
-        path: Where it is kept, JSON Lines; None keeps it in memory.
+        path: File of the account, JSON Lines; None: in memory only.
         max_cost: Cap in money; None for none.
         max_tokens: Cap in tokens, read and written; None for none.
 
     Attributes:
-        prices: Of the models that spend from it, by name.
+        prices: Prices of the run's models, by name.
     """
 
     def __init__(
@@ -138,10 +138,10 @@ class Spending:
         self._paid: dict[str, Paid] = _read(path) if path is not None and path.exists() else {}
 
     def admits(self, model: str, price: Price | None) -> None:
-        """Note a model's price, and see that a cap in money can be kept.
+        """Register a model's price, and check that a cap in money can be enforced.
 
         Raises:
-            ConfigError: It cannot, for a model whose price is unknown.
+            ConfigError: There is a cap in money, and the model's price is unknown.
         """
         self.prices[model] = price
         if self.max_cost is not None and price is None:
@@ -153,11 +153,11 @@ class Spending:
             )
 
     def hold(self, most: Usage, price: Price | None) -> str:
-        """Set aside what a request can cost at most.
+        """Reserve the maximum cost of a request.
 
         Returns:
-            "held"; "wait" where a cap forbids it until requests that are under way have cost less than they could; "no"
-            where it forbids it for good.
+            "held" if the cost is reserved; "wait" if a cap forbids it until requests under way have cost less than
+            their maximum; "no" if a cap forbids it for good.
         """
         cost = price.of(most) if price else 0.0
         with self._lock:
@@ -173,7 +173,7 @@ class Spending:
             return "held"
 
     def settle(self, model: str, most: Usage | None, used: Usage | None, price: Price | None) -> None:
-        """Give back what was set aside, and enter what was used; None where nothing was."""
+        """Release the reservation `most` and record the usage `used`; each may be None."""
         with self._lock:
             if most is not None:
                 self._held -= 1
@@ -185,7 +185,7 @@ class Spending:
                 self._write(model, paid)
 
     def exhausted(self, model: str, most: Usage, price: Price | None) -> ProviderError:
-        """Why the run stops here, and how it goes on."""
+        """The error for a run that a cap stops, with the way to resume it."""
         spent, tokens = self.cost(), sum(paid.usage.tokens for paid in self.paid().values())
         capped = [f"{self.max_cost:g} (llm.max_cost)"] if self.max_cost is not None else []
         capped += [f"{self.max_tokens:g} tokens (llm.max_tokens)"] if self.max_tokens is not None else []
@@ -199,14 +199,14 @@ class Spending:
         )
 
     def paid(self) -> dict[str, Paid]:
-        """By model, since the run began."""
+        """Payments by model since the start of the run."""
         with self._lock:
             return dict(self._paid)
 
     def cost(self) -> float | None:
-        """Money spent; None if nothing that was paid for has a known price."""
-        known = [paid.cost for paid in self.paid().values() if paid.cost is not None]
-        return sum(known) if known or not self.paid() else None
+        """Money spent; None if there were payments, but none at a known price."""
+        costs = [paid.cost for paid in self.paid().values() if paid.cost is not None]
+        return sum(costs) if costs or not self.paid() else None
 
     def _write(self, model: str, paid: Paid) -> None:
         if self._path is None:
@@ -214,13 +214,13 @@ class Spending:
         use = paid.usage
         line = {"model": model, "input": use.input, "cached": use.cached, "kept": use.kept, "output": use.output}
         with self._path.open("a", encoding="utf-8") as file:
-            # A kill may have cut the last line off: this one begins a new one.
+            # A killed run may have left the last line incomplete, so a new line is started.
             file.write(("" if self._whole else "\n") + json.dumps(line | {"cost": paid.cost}) + "\n")
         self._whole = True
 
 
 def _read(path: Path) -> dict[str, Paid]:
-    """The sums of an account; a last line that a kill cut off counts for nothing."""
+    """The sums of an account; an incomplete last line of a killed run is ignored."""
     paid: dict[str, Paid] = {}
     for line in path.read_text(encoding="utf-8").split("\n"):
         try:

@@ -1,4 +1,4 @@
-"""What the embedded model has read, and what the descriptions of labels mean to it."""
+"""The texts that the built-in model has read, and the words and vectors that it associates with each label."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ Vector = NDArray[np.float32]
 NORM = 4000.0
 """Norm of vectors as whole numbers: products stay below 2^24, which float32 sums exactly in any order."""
 
-_TOPICS = 8  # texts around which a model reads that has not read all
+_TOPICS = 8  # number of random texts around which a model with a share below 1 reads
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
 _RECALLED = 1.0  # weight of those passages beside the description itself
-_OWN = 0.5  # weight of the description as it stands beside that difference
+_OWN = 0.5  # weight of the unchanged description beside that difference
 _AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken off the label's own
-_OTHERS = 0.5  # how far words are told from the other labels' rather than from all that was read, in [0, 1]
+_OTHERS = 0.5  # weight of the comparison with the other labels' words rather than with all texts, in [0, 1]
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
 _SHORT_NAME, _SHORT_WORD = 3, 4  # letters of the shortest word that can name a label, and that can describe it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sense:
-    """What a label means to a model.
+    """Meaning of a label for a model.
 
     Attributes:
         vector: (dimensions,) float32, unit norm.
-        words: How much more often each word comes up than with the other labels.
+        words: Ratio of each word's frequency under the label to that under the other labels.
         terms: Rare words of its description, in runs, whether ever read or not; of a bare name those of letters.
     """
 
@@ -43,12 +43,12 @@ class Sense:
 
 
 class Library:
-    """What a model has read.
+    """The texts that a model has read.
 
     Args:
         texts: All that it may read.
         encoder: Gives their vectors.
-        share: How much of it is read: below 1, the texts nearest to a few drawn at random.
+        share: Share of the texts that is read; below 1, the texts nearest to a few random ones.
         seed: Experiment seed of that draw.
         name: The model's name, so that models of one experiment read different shares.
 
@@ -57,8 +57,8 @@ class Library:
         whole: The same as whole numbers of norm `NORM`.
         parts: The sentences of each text.
         words: The words of each text, bare.
-        times: In how many texts each word stands.
-        common: Words that stand in too many texts to name a label.
+        times: Number of texts in which each word occurs.
+        common: Words that occur in too many texts to name a label.
         between: All sentences, by neighbouring tokens.
         known: Normal forms of the texts.
     """
@@ -110,7 +110,10 @@ class Library:
         return self._senses[labels]
 
     def _telling(self, seen: list[Counter[str]], at: int, count: int) -> dict[str, float]:
-        """How much more often each word stands in a label's passages than in the others' and in all, in the middle."""
+        """Ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
+
+        The mean is over the other labels' passages and all texts.
+        """
         total = sum(seen, Counter[str]())
         rest = max(1, len(seen) - 1) * count
         ratios = {}
@@ -122,13 +125,13 @@ class Library:
                 ratios[word] = own / others**_OTHERS / everywhere ** (1 - _OTHERS)
         return ratios
 
-    def _terms(self, labels: tuple[tuple[str, str], ...], wanted: str) -> tuple[Sentence, ...]:
-        others = {bare(word) for label in labels if label[0] != wanted for word in tokenise(described(*label))}
+    def _terms(self, labels: tuple[tuple[str, str], ...], target: str) -> tuple[Sentence, ...]:
+        others = {bare(word) for label in labels if label[0] != target for word in tokenise(described(*label))}
         runs: list[list[str]] = [[]]
-        names = {bare(token) for token in tokenise(described(wanted, ""))}
-        description = dict(labels)[wanted]
+        names = {bare(token) for token in tokenise(described(target, ""))}
+        description = dict(labels)[target]
         # A label that is not described may be called by a code, which is no word of its texts.
-        bare_name = normal(description) == normal(wanted.replace("_", " "))
+        bare_name = normal(description) == normal(target.replace("_", " "))
         for token in tokenise(description):
             word = bare(token)
             # Short words are grammar, unless they are the label's name: "age limit", "ATM".

@@ -2,9 +2,9 @@
 
 It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
 what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,
-source texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`writer`). What it
-writes comes out of the fields of the request; no task is built in. `Request.wording` says how to address a chat model,
-and means nothing here.
+source texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`composer`). What
+it writes comes out of the fields of the request; no task is built in. `Request.wording` says how to address a chat
+model, and means nothing here.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole
 from server.llm.builtin.ngram import sentences, tokenise
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
-_BLOCK = 256  # requests whose nearness to everything is held at once
+_BLOCK = 256  # number of requests whose similarities are in memory at once
 _SHORTLIST = 256  # passages that one request looks at
 _PASSAGES = 32  # of which it reads these again
 _SHAPES = 16  # read beside them where no exemplar shows what a text looks like
@@ -40,12 +40,12 @@ class BuiltinModel:
     """A retrieval-weighted n-gram model of public text.
 
     Args:
-        name: How reports and candidates name it.
+        name: Name in reports and candidates.
         public_texts: All that it may read.
-        encoder: Tells which texts are near each other.
+        encoder: Encoder for the similarity of texts.
         share: Share of the public text that it has read; below 1, the part on topics drawn at random.
-        focus: How strictly it keeps to the nearest passages, as an inverse temperature of cosines.
-        noise: Share of words that it writes with an eye on the last word alone, in [0, 1].
+        focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
+        noise: Share of words that depend on the preceding word only, in [0, 1].
         experiment_seed: Decides what it has read and, with a request's own seed, what it draws.
 
     Raises:
@@ -87,7 +87,7 @@ class BuiltinModel:
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
     def check(self) -> None:
-        """Nothing to see: it works here."""
+        """No check is needed: the model runs on this machine."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. Each reply is a function of this model and its request alone."""

@@ -1,7 +1,7 @@
 """Word sequences: how texts become tokens, and a weighted back-off n-gram model of a few sentences at a time.
 
-A token keeps the white space before it, so joining tokens gives the text back, layout included. The model keeps each
-occurrence of a context with the sentence that it stands in, and weights are given by sentence and by token when a
+A token keeps the white space before it, so joining tokens gives the text back, layout included. The model stores each
+occurrence of a context with its sentence, and weights are given by sentence and by token when a
 word is drawn: one set of tables serves several texts that lean on different sentences.
 """
 
@@ -28,7 +28,7 @@ def tokenise(text: str) -> Sentence:
 
 
 def untokenise(tokens: Sequence[str]) -> str:
-    """The text of some tokens."""
+    """The text of a sequence of tokens."""
     return "".join(tokens).strip()
 
 
@@ -73,7 +73,7 @@ class Between:
                 _count(self.inside[left, right], middle)
 
     def unheard(self, tokens: Sentence) -> int:
-        """How many of a sentence's runs of three tokens were never read."""
+        """Number of runs of three tokens in a sentence that were never read."""
         path = (_BEGIN, *tokens, _END)
         inside = self.inside
         return sum(
@@ -134,7 +134,7 @@ class Walk:
         """Continues `begin` to the end of a sentence.
 
         Args:
-            begin: Tokens that stand already, in writing direction; none to begin a sentence.
+            begin: Tokens written already, in writing direction; empty at the start of a sentence.
             weights: One for each sentence of the pool, positive.
             looseness: Share of steps that see one token only; most others see two, the rest three.
             rng: The text's own random numbers.

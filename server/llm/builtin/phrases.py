@@ -20,8 +20,8 @@ Phrase = tuple[str, ...]
 _LONGEST = 3  # words
 _SHORTEST = 4  # letters of a phrase's first and last word
 _COMMON = 0.25  # share of texts above which a word neither begins nor ends a phrase, as no English stop word does
-_TWICE = 2  # passages that a phrase stands in at least
-_CHOICE = 3  # candidates for each phrase wanted
+_TWICE = 2  # minimum number of passages with a phrase
+_CHOICE = 3  # number of candidates for each requested phrase
 _LEAST = 1e-3  # of a score, so that what tells nothing apart comes last and not never
 
 
@@ -52,7 +52,7 @@ class Phrases:
         Args:
             near: Numbers of the passages to tell apart.
             others: Numbers of those to tell them from; may be none.
-            count: Phrases wanted.
+            count: Number of phrases requested.
             temperature: Spread of the draw among the best; 0 takes the best.
             rng: The request's own random numbers.
         """
