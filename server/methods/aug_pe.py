@@ -79,7 +79,7 @@ class AugPe:
         first_terms: k, terms of a record that count in the vocabulary.
         kept_terms: |V'|, terms with the highest noised counts that first texts are made of.
         terms: Random words in a first prompt.
-        vocabulary_share: Of epsilon; the votes have the rest.
+        vocabulary_share: Share of epsilon spent on the vocabulary; the votes have the rest.
     """
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
