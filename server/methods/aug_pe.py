@@ -70,18 +70,16 @@ class AugPe:
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         expansion: L: one text in L of the next population is a survivor, the others are variations.
         look_ahead: k, variations that a candidate is voted on by.
-        variation: "paraphrase" or "fill_in".
-        mask: Share of the words that a fill-in replaces.
-        length_spread: See `Variation`.
+        variation: Kind and length of the variations.
         texts_per_request: Texts that one prompt asks for.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         words: Length of a first text to ask for; None leaves it open.
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
         vocabulary: Aug-PE+: a `.txt` of public terms, one a line.
         first_terms: k, terms of a record that count in the vocabulary.
         kept_terms: |V'|, terms with the highest noised counts that first texts are made of.
         terms: Random words in a first prompt.
-        vocabulary_share: Of epsilon; the votes have the rest.
+        vocabulary_share: Share of epsilon spent on the vocabulary; the votes have the rest.
     """
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
@@ -92,9 +90,7 @@ class AugPe:
     threshold: float = 0.0
     expansion: int = 2
     look_ahead: int = 0
-    variation: str = "paraphrase"
-    mask: float = 0.5
-    length_spread: float | None = 0.2
+    variation: Variation = field(default_factory=Variation)
     texts_per_request: int = 1
     temperature: float = 1.0
     words: int | None = None
@@ -113,7 +109,8 @@ class AugPe:
         validate.at_least(self.terms, kept_terms=self.kept_terms)
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.one_of("select", self.select, among=survivors.WAYS)
-        assert self._variation, "its own settings are checked when it is made"
+        validate.at_least(1, texts_per_request=self.texts_per_request)
+        validate.in_range(0, 2, temperature=self.temperature)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes; for Aug-PE+ the vocabulary histogram before them."""
@@ -148,9 +145,17 @@ class AugPe:
         """One round, top to bottom."""
         first = self._first(tools) if state.round == 0 else Generated()
         population = (*state.candidates, *first.candidates)
-        known, how = state.memory.ahead, self._variation
+        with_label = self.vocabulary is None
         ahead, looking = look_ahead(
-            population, tools, degree=self.look_ahead, known=known, variation=how, round_number=state.round
+            population,
+            tools,
+            degree=self.look_ahead,
+            known=state.memory.ahead,
+            variation=self.variation,
+            round_number=state.round,
+            texts_per_request=self.texts_per_request,
+            temperature=self.temperature,
+            with_label=with_label,
         )
         labels = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
@@ -166,7 +171,15 @@ class AugPe:
             for some, size in zip(parents, sizes, strict=True)
             for i, count in survivors.offspring(some, size - len(set(some)))
         ]
-        varied = how.write(families, tools, "variation", state.round)
+        varied = self.variation.write(
+            families,
+            tools,
+            "variation",
+            state.round,
+            texts_per_request=self.texts_per_request,
+            temperature=self.temperature,
+            with_label=with_label,
+        )
         kept, new = [parent for parent, _ in families], children(families, varied, state.round + 1)
         report = make_report(
             state.round,
@@ -212,14 +225,3 @@ class AugPe:
 
     def _terms(self) -> tuple[str, ...]:
         return keyphrases.public_vocabulary(self.vocabulary or "", at_least=self.kept_terms)
-
-    @property
-    def _variation(self) -> Variation:
-        return Variation(
-            kind=self.variation,
-            mask=self.mask,
-            length_spread=self.length_spread,
-            with_label=self.vocabulary is None,
-            texts_per_request=self.texts_per_request,
-            temperature=self.temperature,
-        )

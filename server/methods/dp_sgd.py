@@ -31,12 +31,12 @@ class DpSgd:
         batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
         clip: C, norm of a record's gradient.
         resolution: B, whole numbers in the clipping norm.
-        learning_rate: Of Adam.
+        learning_rate: Learning rate of Adam.
         lora: Rank of adapters; 0 trains all weights.
-        max_tokens: Of a record that count, and of a text, its label's among them.
-        longest: Bytes of a text.
-        temperature: Of sampling.
-        top_p: Of sampling.
+        max_tokens: Tokens of a record that count, and of a text, including those of its label.
+        longest: Largest number of bytes of a text.
+        temperature: Temperature of sampling.
+        top_p: Total probability of the likeliest tokens that sampling draws from; 1: all tokens.
     """
 
     memory: ClassVar[type[NoMemory]] = NoMemory
@@ -81,7 +81,7 @@ class DpSgd:
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask, and release as many of each label as of the next."""
+        """Ask, and release texts balanced across labels (+-1)."""
         del state
         spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
         assert isinstance(spec, FineTunedSpec), "as planned"

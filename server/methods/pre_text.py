@@ -12,7 +12,7 @@ these are the synthetic data set.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -45,11 +45,9 @@ class PreText:
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         look_ahead: k, variations that a candidate is voted on by; 0: its own embedding.
         shots: Seeds in a prompt of the last phase.
-        variation: "fill_in" or "paraphrase".
-        mask: Share of the words that a fill-in replaces.
-        length_spread: See `Variation`.
+        variation: Kind and length of the variations.
         texts_per_request: Texts that one prompt asks for.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         words: Length of a first or last text to ask for; None leaves it open.
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
     """
@@ -62,9 +60,7 @@ class PreText:
     threshold: float = 0.0
     look_ahead: int = 4
     shots: int = 4
-    variation: str = "fill_in"
-    mask: float = 0.5
-    length_spread: float | None = 0.2
+    variation: Variation = field(default_factory=lambda: Variation(kind="fill_in"))
     texts_per_request: int = 1
     temperature: float = 1.0
     words: int | None = None
@@ -74,7 +70,8 @@ class PreText:
     def __post_init__(self) -> None:
         validate.at_least(1, samples=self.samples, seeds=self.seeds, rounds=self.rounds, shots=self.shots)
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
-        assert self._variation, "its own settings are checked when it is made"
+        validate.at_least(1, texts_per_request=self.texts_per_request)
+        validate.in_range(0, 2, temperature=self.temperature)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""
@@ -98,9 +95,16 @@ class PreText:
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """One round, top to bottom."""
         first = self._write(self.seeds, [], tools, 0) if state.round == 0 else Generated()
-        population, how, following = (*state.candidates, *first.candidates), self._variation, state.round + 1
+        population, following = (*state.candidates, *first.candidates), state.round + 1
         ahead, looking = look_ahead(
-            population, tools, degree=self.look_ahead, known={}, variation=how, round_number=state.round
+            population,
+            tools,
+            degree=self.look_ahead,
+            known={},
+            variation=self.variation,
+            round_number=state.round,
+            texts_per_request=self.texts_per_request,
+            temperature=self.temperature,
         )
         labels = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
@@ -122,7 +126,14 @@ class PreText:
             requested, new, kept = last.requested, last.candidates, []
             work.append(last)
         else:
-            varied = how.write(families, tools, "variation", state.round)
+            varied = self.variation.write(
+                families,
+                tools,
+                "variation",
+                state.round,
+                texts_per_request=self.texts_per_request,
+                temperature=self.temperature,
+            )
             requested = family_sizes(families)
             new = children(families, varied, following)
             work.append(varied)
@@ -152,13 +163,3 @@ class PreText:
 
         orders = even_orders(samples, tools.task, tools.models)
         return tools.generate(orders, write, round_number=round_number)
-
-    @property
-    def _variation(self) -> Variation:
-        return Variation(
-            kind=self.variation,
-            mask=self.mask,
-            length_spread=self.length_spread,
-            texts_per_request=self.texts_per_request,
-            temperature=self.temperature,
-        )

@@ -28,7 +28,7 @@ class Rupta:
     Attributes:
         samples: N, texts that are released: no more than there are records.
         rewritings: Rounds of rewriting a record, at most.
-        longest: Bytes of a text.
+        longest: Largest number of bytes of a text.
     """
 
     memory: ClassVar[type[NoMemory]] = NoMemory
@@ -68,7 +68,7 @@ class Rupta:
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask, and release what comes: labels are those of the records."""
+        """Ask, and release the answers; the label of a text is that of its record."""
         del state
         spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
         assert isinstance(spec, RewrittenSpec), "as planned"

@@ -135,9 +135,14 @@ class Wasp:
         candidates = (*state.candidates, *harvest.candidates)
         last = state.round + 1 == self.rounds
         ahead, looking = look_ahead(
-            candidates, tools, degree=0 if last else self.look_ahead, known=state.memory.ahead,
-            variation=Variation(temperature=self.temperature), round_number=state.round,
-        )  # fmt: skip
+            candidates,
+            tools,
+            degree=0 if last else self.look_ahead,
+            known=state.memory.ahead,
+            variation=Variation(),
+            round_number=state.round,
+            temperature=self.temperature,
+        )
         votes = None if last else self._vote(state.round, candidates, ahead, tools)
         memory, more = self._remember(state.memory, candidates, votes, tools)
         report = make_report(

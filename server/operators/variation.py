@@ -35,60 +35,79 @@ class Variation:
         mask: Share of the words that a fill-in replaces.
         length_spread: Standard deviation of a variation's wanted length, as a share of its parent's length in words;
             None asks for no length.
-        with_label: Whether prompts name the label.
-        texts_per_request: Variations of one parent that one prompt asks for at most.
-        temperature: Of the language models.
     """
 
     kind: str = "paraphrase"
     mask: float = 0.5
     length_spread: float | None = 0.2
-    with_label: bool = True
-    texts_per_request: int = 1
-    temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        validate.one_of("variation", self.kind, among=("paraphrase", "fill_in"))
+        validate.one_of("kind", self.kind, among=("paraphrase", "fill_in"))
         validate.positive(mask=self.mask)
         validate.in_range(0, 1, mask=self.mask)
-        validate.at_least(1, texts_per_request=self.texts_per_request)
-        validate.in_range(0, 2, temperature=self.temperature)
         validate.in_range(0, 1, length_spread=self.length_spread or 0.0)
 
-    def write(self, parents: Sequence[tuple[Candidate, int]], tools: Tools, *purpose: str | int) -> Written:
-        """Have each parent's model write so many variations of it.
+    def write(
+        self,
+        parents: Sequence[tuple[Candidate, int]],
+        tools: Tools,
+        *purpose: str | int,
+        texts_per_request: int = 1,
+        temperature: float = 1.0,
+        with_label: bool = True,
+    ) -> Written:
+        """Have each parent's own model write variations of it.
 
         Args:
-            parents: Candidates, and how many variations of each.
-            tools: For the writing.
-            purpose: Names the random streams, such as ("variation", 3).
+            parents: Candidates, each with its number of variations.
+            tools: Tools of the method.
+            purpose: Name of the random streams, such as ("variation", 3).
+            texts_per_request: Largest number of variations of one parent that one prompt asks for.
+            temperature: Temperature of the language models.
+            with_label: Whether prompts name the label.
 
         Returns:
-            With the texts of each parent, in order.
+            The texts of each parent, in the order of the parents.
         """
         requests, owners = [], []
         for at, (parent, count) in enumerate(parents):
-            for start in range(0, count, self.texts_per_request):
+            for start in range(0, count, texts_per_request):
                 generator = rng.experiment(tools.experiment_seed, *purpose, at, start)
-                request = self._request(parent, min(self.texts_per_request, count - start), tools, generator)
+                texts = min(texts_per_request, count - start)
+                label = parent.label if with_label else None
+                request = self._request(parent.text, label, tools, generator, texts=texts, temperature=temperature)
                 requests.append((parent.model, request))
                 owners.append(at)
         written: Written = tools.write(requests)
-        texts: list[tuple[str, ...]] = [()] * len(parents)
-        for owner, some in zip(owners, written.texts, strict=True):
-            texts[owner] += some
-        return replace(written, texts=texts)
+        variations: list[tuple[str, ...]] = [()] * len(parents)
+        for owner, reply in zip(owners, written.texts, strict=True):
+            variations[owner] += reply
+        return replace(written, texts=variations)
 
-    def _request(self, parent: Candidate, texts: int, tools: Tools, generator: np.random.Generator) -> Request:
-        label = parent.label if self.with_label else None
-        words = self._length(parent.text, generator)
+    def _request(
+        self,
+        parent: str,
+        label: str | None,
+        tools: Tools,
+        generator: np.random.Generator,
+        *,
+        texts: int,
+        temperature: float,
+    ) -> Request:
+        words = self._length(parent, generator)
         if self.kind == "fill_in":
             return prompts.fill_in(
-                tools.task, label, parent.text, blanks=self.mask, texts=texts, rng=generator,
-                temperature=self.temperature, words=words,
-            )  # fmt: skip
+                tools.task,
+                label,
+                parent,
+                blanks=self.mask,
+                texts=texts,
+                rng=generator,
+                temperature=temperature,
+                words=words,
+            )
         return prompts.paraphrase(
-            tools.task, label, parent.text, texts=texts, rng=generator, temperature=self.temperature, words=words
+            tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words
         )
 
     def _length(self, text: str, generator: np.random.Generator) -> int | None:
@@ -123,6 +142,9 @@ def look_ahead(
     known: Ahead,
     variation: Variation,
     round_number: int,
+    texts_per_request: int = 1,
+    temperature: float = 1.0,
+    with_label: bool = True,
 ) -> tuple[dict[str, list[str]], Written]:
     """Variations of each candidate to look ahead with, and what writing them took.
 
@@ -131,13 +153,24 @@ def look_ahead(
         tools: For the writing.
         degree: k, variations of each; 0 writes none.
         known: Those of earlier rounds: a candidate that lives on keeps its own.
-        variation: How they are written.
-        round_number: For the random streams.
+        variation: Kind and length of the variations.
+        round_number: Part of the name of the random streams.
+        texts_per_request: See `Variation.write`, also for the next two.
+        temperature: Temperature of the language models.
+        with_label: Whether prompts name the label.
     """
     if not degree:
         return {}, Written(texts=[])
     new = list({candidate.text: candidate for candidate in candidates if candidate.text not in known}.values())
-    written = variation.write([(candidate, degree) for candidate in new], tools, "look ahead", round_number)
+    written = variation.write(
+        [(candidate, degree) for candidate in new],
+        tools,
+        "look ahead",
+        round_number,
+        texts_per_request=texts_per_request,
+        temperature=temperature,
+        with_label=with_label,
+    )
     ahead = {**known, **{candidate.text: texts for candidate, texts in zip(new, written.texts, strict=True)}}
     return {candidate.text: list(ahead[candidate.text]) for candidate in candidates}, written
 

@@ -1,9 +1,12 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
+from common.errors import ConfigError
 from common.queries.votes import VotesSpec
 from server.methods.pre_text import VOTES, PreText
+from server.operators.variation import Variation
 from tests.support.method_contract import World, plan_of, run, steps
 
 SMALL = {"samples": 30, "seeds": 12, "rounds": 3, "look_ahead": 2, "shots": 2}
@@ -38,7 +41,7 @@ def test_the_next_population_is_made_of_variations_of_the_survivors():
 
 
 def test_fills_in_and_looks_ahead():
-    method = PreText(**SMALL, mask=0.25)
+    method = PreText(**SMALL, variation=Variation(kind="fill_in", mask=0.25))
     world = World(method)
     run(method, world)
     assert {request.blanks for request in world.requests if request.source} == {0.25}
@@ -67,3 +70,9 @@ def test_a_parent_stays_where_its_variations_are_lost():
     assert {candidate.text for candidate in after.candidates} <= {candidate.text for candidate in first.candidates}
     assert {candidate.label for candidate in after.candidates} == {"a", "b"}
     assert sum(after.rounds[-1].lost.values()) == 12
+
+
+@pytest.mark.parametrize("settings", [{"texts_per_request": 0}, {"temperature": 3}])
+def test_settings_that_write_no_variation(settings):
+    with pytest.raises(ConfigError):
+        PreText(**settings)

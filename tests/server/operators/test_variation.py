@@ -31,7 +31,7 @@ def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
 
 
 def test_a_prompt_asks_for_several_variations_of_one_parent_only(world):
-    Variation(texts_per_request=3).write([(candidate("x y"), 7), (candidate("z"), 2)], world, "x")
+    Variation().write([(candidate("x y"), 7), (candidate("z"), 2)], world, "x", texts_per_request=3)
     assert [(request.source, request.n) for request in world.requests] == [
         (("x y",), 3), (("x y",), 3), (("x y",), 1), (("z",), 2)
     ]  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_fill_in_masks_a_share_of_the_words_and_a_paraphrase_none(world):
 
 def test_prompts_name_the_label_or_not(world):
     for named in (True, False):
-        Variation(with_label=named).write([(candidate("x", label="b"), 1)], world, "x")
+        Variation().write([(candidate("x", label="b"), 1)], world, "x", with_label=named)
         assert world.requests[-1].label == ("b" if named else None)
 
 
@@ -96,9 +96,7 @@ def test_candidates_are_seen_at_the_unit_mean_of_their_variations_or_where_they_
     assert seen[1] == pytest.approx(embed(["y"])[0])
 
 
-@pytest.mark.parametrize(
-    "settings", [{"kind": "x"}, {"mask": 0}, {"mask": 1.5}, {"length_spread": 2}, {"texts_per_request": 0}]
-)
+@pytest.mark.parametrize("settings", [{"kind": "x"}, {"mask": 0}, {"mask": 1.5}, {"length_spread": 2}])
 def test_settings_that_make_no_variation(settings):
     with pytest.raises(ConfigError):
         Variation(**settings)
