@@ -1,7 +1,7 @@
-"""Flower's ServerApp: composes the configuration, builds the parts, calls `server/run.py`.
+"""Flower's ServerApp: compose the configuration, build the parts, call `server/run.py`.
 
 A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
-run configuration; `flwr run` alone gives Hydra overrides instead, and a new folder is made.
+run configuration; `flwr run` alone gives Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
@@ -22,7 +22,6 @@ from omegaconf import DictConfig, OmegaConf
 from common import validate
 from common.errors import CheckpointError, ConfigError
 from common.models.encoder import Encoder
-from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from common.system.files import write_atomic
 from server.domain import Membership, PrivacyTarget
@@ -30,10 +29,9 @@ from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
-from server.llm.base import Provider
 from server.llm.spending import Spending
 from server.method import Method
-from server.parts import RunParts
+from server.parts import Options, Parts, RunParts
 from server.planning.plan import Secagg, make_plan
 from server.report import tensorboard
 from server.run import run
@@ -43,25 +41,33 @@ from server.vector_cache import Remembered
 app = ServerApp()
 
 build = functools.partial(instantiate, _convert_="all")
-"""A part from its configuration."""
+"""Build an object from its configuration."""
 
 SETTINGS = {
     "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
     "federation": {
-        *("parties", "max_dropouts", "max_attempts", "colluders", "timeout", "retries"),
-        *("records", "partition", "alpha", "canaries"),  # in a simulation
+        "parties",
+        "max_dropouts",
+        "max_attempts",
+        "colluders",
+        "timeout",
+        "retries",
+        "records",
+        "partition",
+        "alpha",
+        "canaries",
     },
     "llm": providers.SETTINGS,
 }
-"""That decide about privacy, or about money."""
+"""Names of the settings that decide about privacy or money (the last four of `federation`: simulations alone)."""
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
-"""What may change when a run goes on."""
+"""Settings that may change when a run is resumed."""
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run what the run folder's configuration says."""
+    """Run the configuration of the run folder."""
     folder = context.run_config.get("run-folder")
     if folder:
         config = load(Path(str(folder)))
@@ -75,87 +81,85 @@ def main(grid: Grid, context: Context) -> None:
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
-    parts = Parts(config, folder=folder / "state")
-    run(
-        RunParts(
-            run=config.run,
-            folder=folder,
-            method=parts.method,
-            plan=parts.plan,
-            network=network,
-            providers=parts.providers,
-            encoder=parts.encoder,
-            task=parts.source.task(),
-            held_out=parts.source.held_out(),
+    options = Options(
+        experiment_seed=config.experiment_seed,
+        simulation="engine" in config,
+        labels_from_records=bool(config.get("labels_from_records")),
+        retries=config.federation.retries,
+        tracking=config.get("tracking"),
+    )
+    parts = build_parts(config, folder=folder / "state")
+    run(RunParts(run=config.run, folder=folder, network=network, parts=parts, options=options))
+
+
+def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
+    """Build and check everything that the configuration names, before anything private is touched.
+
+    Args:
+        config: A resolved configuration.
+        folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
+    """
+    _check_names(config)
+    validate.integers(0, retries=config.federation.retries)
+    validate.at_least(0, timeout=config.federation.timeout)
+    tensorboard.check(config.get("tracking"))
+    roster = _roster(config.secagg.roster)
+    (folder or Path()).mkdir(parents=True, exist_ok=True)
+    source: Source = build(config.task)
+    encoder: Encoder = build(config.embedding)
+    method = _method(config.method)
+    evaluation: Evaluation = build(config.evaluation)
+    plan = make_plan(
+        method,
+        task=source.task(),
+        encoder=encoder.digest,
+        target=PrivacyTarget(
+            epsilon=_number("privacy.epsilon", config.privacy.epsilon),
+            delta=_number("privacy.delta", config.privacy.delta),
+            unit=config.privacy.unit,
+            max_records=config.privacy.max_records,
+            calibration=config.privacy.calibration,
+        ),
+        membership=Membership(
+            parties=config.federation.parties,
+            max_dropouts=config.federation.max_dropouts,
+            colluders=config.federation.colluders,
+            max_attempts=config.federation.max_attempts,
+        ),
+        secagg=_secagg(config.secagg, roster),
+        evaluation_share=evaluation.federated,
+    )
+    cache = config.get("embedding_cache")
+    if path := (folder and folder / "vectors.db") if cache == "run" else cache:
+        encoder = Remembered(encoder, path)
+    spending = Spending(
+        path=folder / providers.SPENDING if folder else None,
+        max_cost=config.llm.get("max_cost"),
+        max_tokens=config.llm.get("max_tokens"),
+    )
+    return Parts(
+        source=source,
+        method=method,
+        plan=plan,
+        roster=roster,
+        encoder=encoder,
+        cleaner=providers.cleaner(config.llm.get("clean"), source.task(), source.public_texts),
+        providers=providers.providers(
+            {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
+            use=config.llm.use,
+            public_texts=source.public_texts,
+            encoder=encoder,
             experiment_seed=config.experiment_seed,
-            simulation="engine" in config,
-            labels_from_records=bool(config.get("labels_from_records")),
-            roster=parts.roster,
-            retries=config.federation.retries,
-            evaluation=parts.evaluation,
-            cleaner=parts.cleaner,
-            spending=parts.spending,
-            tracking=config.get("tracking"),
-        )
+            spending=spending,
+            folder=folder,
+        ),
+        spending=spending,
+        evaluation=evaluation,
     )
 
 
-class Parts:
-    """Everything that the configuration names, built and checked before anything private is touched."""
-
-    def __init__(self, config: DictConfig, *, folder: Path | None = None) -> None:
-        _known(config)
-        validate.integers(0, retries=config.federation.retries)
-        validate.at_least(0, timeout=config.federation.timeout)
-        tensorboard.check(config.get("tracking"))
-        self.roster = _roster(config.secagg.roster)
-        (folder or Path()).mkdir(parents=True, exist_ok=True)
-        self.source: Source = build(config.task)
-        self.encoder: Encoder = build(config.embedding)
-        self.method = _method(config.method)
-        self.evaluation: Evaluation = build(config.evaluation)
-        self.plan: Plan = make_plan(
-            self.method,
-            task=self.source.task(),
-            encoder=self.encoder.digest,
-            target=PrivacyTarget(
-                epsilon=_number("privacy.epsilon", config.privacy.epsilon),
-                delta=_number("privacy.delta", config.privacy.delta),
-                unit=config.privacy.unit,
-                max_records=config.privacy.max_records,
-                calibration=config.privacy.calibration,
-            ),
-            membership=Membership(
-                parties=config.federation.parties,
-                max_dropouts=config.federation.max_dropouts,
-                colluders=config.federation.colluders,
-                max_attempts=config.federation.max_attempts,
-            ),
-            secagg=_secagg(config.secagg, self.roster),
-            evaluation_share=self.evaluation.federated,
-        )
-        cache = config.get("embedding_cache")
-        if path := (folder and folder / "vectors.db") if cache == "run" else cache:
-            self.encoder = Remembered(self.encoder, path)
-        self.spending = Spending(
-            path=folder / providers.SPENDING if folder else None,
-            max_cost=config.llm.get("max_cost"),
-            max_tokens=config.llm.get("max_tokens"),
-        )
-        self.cleaner = providers.cleaner(config.llm.get("clean"), self.source.task(), self.source.public_texts)
-        self.providers: dict[str, Provider] = providers.providers(
-            {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
-            use=config.llm.use,
-            public_texts=self.source.public_texts,
-            encoder=self.encoder,
-            experiment_seed=config.experiment_seed,
-            spending=self.spending,
-            folder=folder,
-        )
-
-
 def composed(overrides: list[str], config_name: str = "simulation") -> DictConfig:
-    """The configuration with these overrides, and an identity for the run."""
+    """Compose the configuration with overrides, and give the run an identity."""
     if GlobalHydra.instance().is_initialized():
         config = compose(config_name, overrides)
     else:
@@ -165,7 +169,7 @@ def composed(overrides: list[str], config_name: str = "simulation") -> DictConfi
 
 
 def identified(config: DictConfig) -> DictConfig:
-    """The configuration with everything resolved and an identity for the run, unless it has one."""
+    """Resolve the configuration, and give the run an identity unless it has one."""
     resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     resolved["run"] = resolved.get("run") or uuid.uuid4().hex
     identified_config = OmegaConf.create(resolved)
@@ -187,10 +191,10 @@ def load(folder: Path) -> DictConfig:
 
 
 def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
-    """Read `config.yaml` of a run that is to go on, its caps on spending as they are now wanted.
+    """Read `config.yaml` of a run to resume, with new caps on spending.
 
     Raises:
-        CheckpointError: There is none, or an override of something else.
+        CheckpointError: There is no such file, or an override names another setting than a cap.
     """
     if not (folder / "config.yaml").is_file():
         raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
@@ -198,18 +202,18 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
     for override in overrides:
         name, sign, value = override.partition("=")
         if name not in RAISED_LATER or not sign:
-            wanted = f"no overrides but {' and '.join(RAISED_LATER)}"
-            raise CheckpointError("--resume", expected=wanted, got=override)
+            caps = f"no overrides but {' and '.join(RAISED_LATER)}"
+            raise CheckpointError("--resume", expected=caps, got=override)
         number = None if value == "null" else _number(name, value)
         OmegaConf.update(config, name, number)
     return config
 
 
-def _known(config: DictConfig) -> None:
-    """No setting that decides about privacy or money is misspelt: Hydra's `+` would add one that nobody reads."""
-    for group, known in SETTINGS.items():
-        for name in set(config[group]) - known:
-            expected = f"one of {', '.join(sorted(known))}"
+def _check_names(config: DictConfig) -> None:
+    """Refuse a misspelt setting of privacy or money: Hydra's `+` would add it, and no code would read it."""
+    for group, names in SETTINGS.items():
+        for name in set(config[group]) - names:
+            expected = f"one of {', '.join(sorted(names))}"
             raise ConfigError(f"{group}.{name}", expected=expected, got="a setting that there is not")
 
 
@@ -231,7 +235,7 @@ def _roster(path: str | None) -> Roster | None:
 
 def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:
     settings: Any = OmegaConf.to_container(config)
-    # Before there is a roster, a plan's figures are the same with any digest in its place.
+    # Without a roster yet, any digest gives the same figures of the plan.
     digest = roster.digest.hex() if roster else "0" * 64
     return Secagg(**settings | {"roster": digest if settings["mode"] == "malicious" else ""})
 

@@ -1,4 +1,4 @@
-"""Nouns of the coordinator: what is public about the data, what the models write, what a plan is made for."""
+"""Nouns of the coordinator: the public task, the models' texts, the privacy target and the members of a plan."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ class Candidate:
     """One synthetic text.
 
     Attributes:
-        text: What the model wrote.
-        label: The label that it was asked for.
+        text: The model's text.
+        label: The requested label.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
-        weight: How much it counts where a model is trained on the texts; 1 unless the method weighs them.
+        weight: Weight of the text in training; 1 unless the method weighs its texts.
     """
 
     text: str
@@ -27,12 +27,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """How prompts speak of a task's texts: what changes between clinical notes and film reviews.
+    """Words for a task's texts in prompts, which differ between clinical notes and film reviews.
 
     Attributes:
-        writer: Who writes such texts, for example "a doctor on duty"; empty leaves it open.
-        style: How they are written, for example "terse, with abbreviations"; empty leaves it open.
-        label: What a label says of a text, for example "diagnosis" or "sentiment".
+        writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
+        style: Style of the texts, for example "terse, with abbreviations"; empty if unspecified.
+        label: Meaning of a label, for example "diagnosis" or "sentiment".
     """
 
     writer: str = ""
@@ -42,14 +42,14 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What is public about the data to be imitated.
+    """Public description of the data to imitate.
 
     Attributes:
         name: Short name, used in file names.
-        kind: What one text is, as prompts say it, for example "emergency-department note".
+        kind: Kind of text, in the words of prompts, for example "emergency-department note".
         labels: Label to public description, in a fixed order: a label's position is its number on the wire.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
-        wording: How prompts speak of the texts.
+        wording: Words for the texts in prompts.
     """
 
     name: str
@@ -64,10 +64,10 @@ class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
     Attributes:
-        epsilon: For all answers together, all attempts included; infinite: no noise.
+        epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
         delta: A public constant.
-        unit: "sample" or "user": whose presence is hidden.
-        max_records: m, records of one unit that count.
+        unit: "sample" or "user": the unit whose presence is hidden.
+        max_records: m, largest number of records of one unit that count.
         calibration: "tight" or "paper"; see `server.planning.calibration`.
     """
 
@@ -84,9 +84,9 @@ class Membership:
 
     Attributes:
         parties: L, number of parties.
-        max_dropouts: Parties that may be missing from a sum.
-        colluders: Other parties that may tell the coordinator their noise.
-        max_attempts: Attempts at an answer, all of them paid for.
+        max_dropouts: Largest number of parties that may be missing from a sum.
+        colluders: Number of other parties that may reveal their noise to the coordinator.
+        max_attempts: Largest number of attempts at an answer; the plan pays for all.
     """
 
     parties: int = 1

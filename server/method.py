@@ -1,8 +1,8 @@
-"""A method is plan, start, step: three functions over plain values, and nothing private in any of them.
+"""A method is plan, start, step: three functions over plain values without private data.
 
-`plan` names every query that can be asked, before anything private is touched. `start` makes the first state, `step`
-one round. State and report are JSON, so that a run goes on after a crash; randomness comes from the experiment seed
-and the round, so that a repeated step draws the same.
+`plan` names every query that can be asked, before anything private is touched. `start` creates the first state, `step`
+does one round. State and report are JSON, so that a run can resume after a crash; randomness comes from the
+experiment seed and the round, so that a repeated step draws the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,24 +22,24 @@ from server.llm.orders import Order, RequestMaker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReport:
-    """A round's line of `rounds.jsonl`. The method makes it; `server/run.py` adds what it measured, from `queries` on.
+    """A round's line of `rounds.jsonl`. The method creates it; `server/run.py` adds measurements, from `queries` on.
 
     Attributes:
         round: Number of the round, from 0.
-        requested: By model, the texts asked for that were to become candidates.
-        generated: By model, those that did.
-        lost: By model, those that did not.
+        requested: By model, number of texts requested as candidates.
+        generated: By model, number of them that became candidates.
+        lost: By model, number of them that did not.
         candidates: Number of candidates after the round.
         tokens: Input, cached and output tokens of all models.
-        calls: Requests made.
+        calls: Number of requests.
         losses: By model and kind of loss, number of replies.
         cleaned: By model and the cleaner's rule, number of texts that were changed or dropped.
-        notes: What a reader should know.
+        notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights; beside the others in the JSON.
         queries: The queries asked in the round.
         fid: Distance to the held-out texts; None without any.
         seconds: By kind of work; None until the run has measured the round.
-        paid: By remote model, what was paid for the round.
+        paid: By remote model, payments for the round.
         epsilon: Privacy loss of all answers so far.
     """
 
@@ -61,7 +61,7 @@ class RoundReport:
     epsilon: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; what the run adds is absent until it has measured the round."""
+        """JSON-ready form; the run's measurements are absent until it has measured the round."""
         line = {name: getattr(self, name) for name in _OF_THE_METHOD}
         line |= {"queries": list(self.queries), "notes": list(self.notes), **self.figures}
         return line if self.seconds is None else line | {name: getattr(self, name) for name in _OF_THE_RUN}
@@ -75,13 +75,21 @@ class RoundReport:
 
 
 _OF_THE_METHOD = (
-    "round", "requested", "generated", "lost", "candidates", "tokens", "calls", "losses", "cleaned",
-)  # fmt: skip
+    "round",
+    "requested",
+    "generated",
+    "lost",
+    "candidates",
+    "tokens",
+    "calls",
+    "losses",
+    "cleaned",
+)
 _OF_THE_RUN = ("fid", "seconds", "paid", "epsilon")
 
 
 class Memory(Protocol):
-    """What a method remembers from step to step besides its texts: a frozen value of its own."""
+    """A method's memory from step to step besides its texts: a frozen value."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -111,13 +119,13 @@ M = TypeVar("M", bound=Memory)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State(Generic[M]):
-    """Where a run stands after a whole step.
+    """State of a run after a whole step.
 
     Attributes:
-        round: The next step.
+        round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each step done, as `rounds.jsonl` has it.
-        memory: What the method remembers besides.
+        memory: The method's memory.
     """
 
     round: int = 0
@@ -146,7 +154,7 @@ class State(Generic[M]):
 
 
 class Tools(Protocol):
-    """All that a method may use: `server/tools.py` in a real run. `ask` is the only door to private data."""
+    """All that a method may use: `server/tools.py` in a real run. Only `ask` reaches private data."""
 
     @property
     def task(self) -> Task:
@@ -158,13 +166,13 @@ class Tools(Protocol):
 
     @property
     def experiment_seed(self) -> int:
-        """For `common.rng.experiment`; never for noise."""
+        """Seed for `common.rng.experiment`; never for noise."""
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with texts; see `server/llm/generate.py`."""
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
-        """Have each request answered by the model that is named with it; see `server/llm/generate.py`."""
+        """Send each request to the model named with it; see `server/llm/generate.py`."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""
@@ -187,12 +195,12 @@ class Tools(Protocol):
 
 
 class Method(Protocol[M]):
-    """What `server/run.py` drives.
+    """The interface that `server/run.py` calls.
 
     Attributes:
-        name: As the plan and the run folder have it.
-        rounds: Steps of a run.
-        texts_per_request: Texts that one prompt asks for.
+        name: Name in the plan and the run folder.
+        rounds: Number of steps of a run.
+        texts_per_request: Number of texts that one prompt requests.
     """
 
     name: str
@@ -201,16 +209,16 @@ class Method(Protocol[M]):
 
     @property
     def memory(self) -> type[M]:
-        """The class of what the method remembers."""
+        """The class of the method's memory."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Every query that can be asked, at worst, without noise yet."""
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """How many texts a run asks for at most, for the forecast of calls and tokens."""
+        """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
     def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 
     def step(self, state: State[M], tools: Tools) -> State[M]:
-        """One round; the new state's last report says what happened."""
+        """Do one round; the last report of the new state describes it."""

@@ -1,13 +1,39 @@
-"""Reading and writing the files of a run folder."""
+"""The files of a run folder, and how they are written and read.
+
+config.yaml       the resolved configuration            (written by the entry point)
+synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
+rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
+privacy.json      the guarantee and what it does not cover
+run.json          identity, status ("partial" or "complete"), seconds, versions
+metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
+map.json          two coordinates of each synthetic text
+report.html       all results on one page; report.json: the same for programs
+tensorboard/      figures by round, with `tracking: tensorboard`
+state/            what resuming needs
+"""
 
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from common.system.files import write_atomic
 from server.domain import Candidate
+from server.method import State
+
+VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
+"""Packages whose versions are in `run.json`."""
+
+
+def write_run(folder: Path, state: State[Any], *, privacy: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
+    """Write texts and rounds of a state, the facts about privacy, and `run.json`: the summary with versions."""
+    write_lines(folder / "synthetic.jsonl", map(asdict, state.candidates))
+    write_lines(folder / "rounds.jsonl", [report.to_dict() for report in state.rounds])
+    write_json(folder / "privacy.json", privacy)
+    write_json(folder / "run.json", {**summary, "versions": {name: version(name) for name in VERSIONS}})
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -16,7 +42,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def read_candidates(folder: Path) -> list[Candidate]:
-    """The texts of a run folder; none where there is no `synthetic.jsonl`."""
+    """Read the texts of a run folder; an empty list if it has no `synthetic.jsonl`."""
     path = folder / "synthetic.jsonl"
     lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
     return [Candidate(**json.loads(line)) for line in lines if line]
@@ -27,10 +53,10 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_atomic(path, "".join(json.dumps(for_json(row), ensure_ascii=False) + "\n" for row in rows).encode())
 
 
-def for_json(value: Any) -> Any:  # noqa: ANN401
-    """The value as strict JSON has it, the one form for run folders, the report's twin and what commands print.
+def for_json(value: Any) -> Any:  # noqa: ANN401 — any JSON value
+    """The value in strict JSON, the one form for run folders, `report.json` and the output of commands.
 
-    An infinity is "inf" or "-inf", what is no number is None, and keys are strings.
+    An infinity is "inf" or "-inf", NaN is None, and keys are strings.
     """
     match value:
         case float() if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""The tools that a method works with in a real run: language models, the encoder, the door to the parties."""
+"""The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,18 +19,18 @@ from server.llm.base import Request
 from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
-from server.parts import RunParts
+from server.parts import Parts
 
 KINDS_OF_WORK = ("generate", "embed", "ask")
 
 
 class RunTools:
-    """The `server.method.Tools` of one run; the time of each call, and each query, are counted in `meter`."""
+    """The `server.method.Tools` of one run; `meter` records the time of each call, and each query."""
 
-    def __init__(self, parts: RunParts, federation: Federation) -> None:
-        self.task = parts.task
+    def __init__(self, parts: Parts, federation: Federation, *, experiment_seed: int) -> None:
+        self.task = parts.source.task()
         self.models = tuple(parts.providers)
-        self.experiment_seed = parts.experiment_seed
+        self.experiment_seed = experiment_seed
         self.meter = Meter()
         self._parts = parts
         self._federation = federation
@@ -39,7 +39,7 @@ class RunTools:
         self._run_texts: frozenset[str] = frozenset()
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
-        """Take these as the texts that the run has, which the cleaner refuses to take twice."""
+        """Set the texts of the run so far; the cleaner refuses duplicates of them."""
         self._run_texts = frozenset(candidate.text for candidate in candidates)
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
@@ -62,7 +62,7 @@ class RunTools:
             )
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
-        """Have each request answered by the model that is named with it; see `server/llm/generate.py`."""
+        """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
         with self.meter.timed("generate"), _Progress(total, "texts", self._parts.spending) as bar:
             return write(
@@ -88,7 +88,7 @@ class RunTools:
 
 
 class RememberingEncoder:
-    """An encoder that embeds each text once in a run: D is voted on again in each round, held-out texts measured by."""
+    """An encoder that embeds each text once in a run: every round needs the vectors of earlier and held-out texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -102,7 +102,7 @@ class RememberingEncoder:
 
 
 class Meter:
-    """Seconds by kind of work, and the queries asked, since they were last read."""
+    """Seconds by kind of work, and the queries asked, since the last reading."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(KINDS_OF_WORK, 0.0)
@@ -110,7 +110,7 @@ class Meter:
 
     @contextmanager
     def timed(self, kind: str) -> Iterator[None]:
-        """Count the seconds of the block as this kind of work."""
+        """Add the seconds of the block to this kind of work."""
         started = time.monotonic()
         try:
             yield
@@ -143,7 +143,7 @@ class Meter:
 
 
 class _Progress:
-    """A progress bar of texts, with the money spent so far, if any is known to be spent."""
+    """A progress bar of texts, with the known cost so far if it is not zero."""
 
     def __init__(self, total: int, title: str, spending: Spending) -> None:
         self._spending = spending
@@ -158,7 +158,7 @@ class _Progress:
         self._bar.close()
 
     def update(self, texts: int) -> None:
-        """Count texts that arrived."""
+        """Add texts that have arrived."""
         self._bar.set_postfix(self._cost(), refresh=False)
         self._bar.update(texts)
 

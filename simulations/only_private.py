@@ -1,6 +1,6 @@
 """OnlyPrivate: the small model trained on all private records together, at ε = ∞ (WASP, section 5.1, baselines).
 
-It bounds what can be had without synthetic texts. It needs all records in one place, so it exists in a simulation only:
+It is an upper bound for synthetic texts. It needs all records in one place, so it exists only in a simulation:
 its configuration names no class (`_target_`) that a coordinator could build, and `server/app.py` refuses it.
 """
 
@@ -33,14 +33,14 @@ NOT_COVERED = "The private records: nothing about them is protected."
 
 
 def only_private(config: DictConfig, folder: Path) -> None:
-    """Write the run folder of a run that asks nothing, releases nothing and trains on the records.
+    """Write the run folder of a run that trains on the records, without queries or releases.
 
     Raises:
-        ConfigError: There is no held-out text, so nothing can be measured.
+        ConfigError: There are no held-out texts to measure on.
     """
     source: Source = instantiate(config.task, _convert_="all")
     task, held_out = source.task(), source.held_out()
-    private = [record for dealt in parties.deal(config) for record in dealt]
+    private = [record for records in parties.deal(config) for record in records]
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")
     plan = Plan(
@@ -73,8 +73,8 @@ def only_private(config: DictConfig, folder: Path) -> None:
     )
     for name in ("synthetic.jsonl", "rounds.jsonl"):
         (folder / name).write_text("", encoding="utf-8")
-    ended = {"run": config.run, "status": "complete", "method": NAME, "task": task.name}
-    write_json(folder / "run.json", ended | {"parties": config.federation.parties, "seconds": 0.0, "versions": {}})
+    summary = {"run": config.run, "status": "complete", "method": NAME, "task": task.name}
+    write_json(folder / "run.json", summary | {"parties": config.federation.parties, "seconds": 0.0, "versions": {}})
     write_report(folder)
 
 
@@ -82,7 +82,7 @@ def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Reco
     """Accuracy and macro-F1 of the configured small model trained on the private records.
 
     Raises:
-        ConfigError: The model would send them to an endpoint.
+        ConfigError: The model would send the records to an endpoint.
     """
     evaluation = instantiate(config.evaluation, _convert_="all")
     encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None

@@ -10,9 +10,9 @@
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
 4. Simulation only: compare the texts with the private records (`private_evaluation/compare.py`), and write the report
    again.
-   `traffic.json` has the bytes that an unbroken run in this process sent and received.
+   `traffic.json` has the bytes sent and received, if the run was in this process and not resumed.
 
-A sweep runs each combination in a folder of its own, goes on where one fails, and ends with a table of all
+A sweep runs each combination in its own folder, continues after a failure, and ends with a table of all
 (`simulations/sweep.py`).
 """
 
@@ -50,7 +50,7 @@ log = logging.getLogger("caucus.simulation")
 
 ENGINES = ("local", "flower")
 EXPECTED = (CaucusError, HydraException, OmegaConfBaseException)
-"""What a wrong setting or a failing part raises; anything else is a bug and comes with its traceback."""
+"""Errors of wrong settings and failing parts; any other error is a bug and is shown with its traceback."""
 
 
 def main() -> None:
@@ -104,11 +104,11 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
 
 
 def simulate(config: DictConfig, folder: Path) -> None:
-    """Run one federation, or go on with the one in `folder`."""
+    """Run one federation, or resume the one in `folder`."""
     validate.one_of("engine", config.engine, among=ENGINES)
     config = parties.with_identities(identified(parties.with_labels(parties.with_absolute_paths(config))), folder)
-    held = folder / "run.json"
-    if held.exists() and json.loads(held.read_text(encoding="utf-8"))["run"] != config.run:
+    summary_path = folder / "run.json"
+    if summary_path.exists() and json.loads(summary_path.read_text(encoding="utf-8"))["run"] != config.run:
         raise CheckpointError(
             "run folder",
             expected="a new one",
@@ -132,12 +132,12 @@ def _in_process(config: DictConfig, folder: Path) -> None:
     resumed = (folder / "state" / "state.json").exists()
     server_app(grid, _context(folder))
     if not resumed:
-        counted = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
-        write_json(folder / "traffic.json", {"parties": len(services), **counted})
+        traffic = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
+        write_json(folder / "traffic.json", {"parties": len(services), **traffic})
 
 
 def _on_ray(config: DictConfig, folder: Path) -> None:
-    # Flower phones home and looks for updates unless told not to; workers inherit the environment.
+    # By default Flower sends telemetry and looks for updates; workers inherit the environment.
     os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
@@ -178,7 +178,7 @@ def _context(folder: Path) -> Context:
 
 def _compare(config: DictConfig, folder: Path) -> None:
     held_out = instantiate(config.task, _convert_="all").held_out()
-    private = [record for dealt in parties.deal(config) for record in dealt]
+    private = [record for records in parties.deal(config) for record in records]
     if not held_out or not private:
         return
     compare(

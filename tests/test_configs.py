@@ -14,7 +14,7 @@ from client.writers.abstracted_seeds import Seeds
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
-from server.app import SETTINGS, Parts, composed
+from server.app import SETTINGS, build_parts, composed
 from server.methods.wasp import Wasp
 from simulations.parties import party_settings
 from simulations.sweep import in_row
@@ -102,7 +102,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
 @pytest.mark.parametrize("row", ["WASP", "PrE-Text broad"])
 def test_the_experiment_at_user_level_can_be_planned(row):
     task = ["+experiment=wasp_table10", f"row={row}", "task.public_notes=60"]
-    plan = Parts(in_row(composed(task), task)).plan
+    plan = build_parts(in_row(composed(task), task)).plan
     assert (plan.parties, plan.unit, plan.epsilon, plan.queries[0].spec.max_records) == (150, "user", 4.0, 8)
 
 
@@ -129,7 +129,7 @@ def test_a_party_own_limits_file_is_as_strict_as_the_class_and_limits_all_runs_t
 
 
 def test_the_embedded_models_are_built_and_differ():
-    parts = Parts(composed(["task.public_notes=60"]))
+    parts = build_parts(composed(["task.public_notes=60"]))
     assert list(parts.providers) == ["broad", "narrow", "noisy"]
     assert len({provider.identity for provider in parts.providers.values()}) == 3
 
@@ -146,13 +146,13 @@ def test_the_embedded_models_are_built_and_differ():
 def test_remote_models_are_built_with_a_key_and_refused_without(monkeypatch, choice, keys, models):
     for key in keys:
         monkeypatch.setenv(key, "not a real key")
-    parts = Parts(composed([f"llm={choice}", "llm.max_cost=1", "task.public_notes=60"]))
+    parts = build_parts(composed([f"llm={choice}", "llm.max_cost=1", "task.public_notes=60"]))
     assert list(parts.providers) == models
     assert [provider.remote for provider in parts.providers.values()] == [name != "broad" for name in models]
     for key in keys:
         monkeypatch.delenv(key)
         with pytest.raises(Exception, match=key):
-            Parts(composed([f"llm={choice}", "task.public_notes=60"]))
+            build_parts(composed([f"llm={choice}", "task.public_notes=60"]))
         monkeypatch.setenv(key, "not a real key")
 
 
@@ -213,7 +213,7 @@ def test_a_wrong_value_inside_a_part_is_our_error():
     from hydra.errors import InstantiationException
 
     with pytest.raises(InstantiationException) as caught:
-        Parts(composed(["method.rounds=1"]))
+        build_parts(composed(["method.rounds=1"]))
     assert isinstance(caught.value.__cause__, CaucusError)
 
 
@@ -224,4 +224,4 @@ def test_settings_that_decide_about_privacy_are_those_of_the_configuration():
 
 def test_a_misspelt_setting_that_was_added_is_refused():
     with pytest.raises(ConfigError, match="epsilom"):
-        Parts(composed(["+privacy.epsilom=1"]))
+        build_parts(composed(["+privacy.epsilom=1"]))

@@ -32,7 +32,7 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.votes import Votes, VotesSpec
-from server.app import Parts, load, store
+from server.app import build_parts, load, store
 from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate
@@ -163,7 +163,7 @@ def test_labels_are_named_and_only_a_simulation_takes_them_from_private_records(
     """pe and aug-pe: which labels there are is read from the private records."""
     task = [setting for setting in labelled(tmp_path) if not setting.startswith("task.labels")]
     with pytest.raises(ConfigError, match=r"task\.labels"):
-        Parts(settings(*task))
+        build_parts(settings(*task))
     config = with_labels(settings(*task))
     assert list(config.task.labels) == ["a", "b"]
     assert "simulation only" in caplog.text
@@ -249,7 +249,7 @@ def test_delta_is_a_number_between_0_and_1(delta):
     with pytest.raises((ConfigError, TypeError)):
         plan(delta=math.nan if delta == "nan" else delta)
     with pytest.raises(CaucusError, match="delta"):
-        Parts(settings(f"privacy.delta={delta}"))
+        build_parts(settings(f"privacy.delta={delta}"))
 
 
 def test_integer_counts_take_integer_noise(tmp_path):
@@ -315,7 +315,7 @@ socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.g
 import client.command, client.service, server.command, server.app, simulations.run, simulations.parties
 from server.llm.remote.anthropic import provider
 from tests.support.runs import settings
-parts = server.app.Parts(settings())
+parts = server.app.build_parts(settings())
 assert parts.providers
 provider(name="claude", model="of nobody")
 assert not tried, tried

@@ -18,7 +18,7 @@ from typing import Any
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
-from server.app import Parts, build, composed
+from server.app import build, build_parts, composed
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.spending import Spending
@@ -75,7 +75,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     config = composed(list(chosen.overrides))
-    findings = preflight(config, build, lambda: Parts(config).plan.digest().hex(), _why)
+    findings = preflight(config, build, lambda: build_parts(config).plan.digest().hex(), _why)
     if chosen.json:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
     else:

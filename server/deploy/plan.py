@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.system.commands import add_command
-from server.app import Parts, composed
+from server.app import build_parts, composed
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
 from server.planning.forecast import forecast
@@ -32,7 +32,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     overrides = list(chosen.overrides)
     config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
-    parts = Parts(config)
+    parts = build_parts(config)
     privacy = describe(parts.plan)
     del privacy["spent"]
     prices = parts.spending.prices

@@ -17,7 +17,7 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.messages import Reason
 from common.system.commands import add_command
 from common.system.files import text_of, write_atomic
-from server.app import Parts, composed, load, store
+from server.app import build_parts, composed, load, store
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
 from server.deploy.settings import CoordinatorSettings
@@ -80,7 +80,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
             "run folder", expected="a new name", got="a run of that name", where=folder, do="caucus-coordinator resume"
         )
     config = settled(settings, chosen.overrides)
-    parts = Parts(config)  # a wrong setting fails here and not in Flower's process
+    parts = build_parts(config)  # a wrong setting fails here and not in Flower's process
     yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.plan.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
     store(config, folder)

@@ -1,9 +1,8 @@
-"""What a run will ask of its language models, found out by playing it through: the real method with stand-in parts.
+"""Forecast of the calls and tokens of a run, by a rehearsal: the real method with simulated models and parties.
 
-Models write placeholders of the length that is to be expected of them, parties answer as if the records were of that
-length too and liked some texts better than others, and nothing is sent to anybody. So the forecast has the prompts of
-later rounds, with their exemplars, in whatever way a method asks. Of very many requests to one model a part is looked
-at and stands for all.
+Models write placeholders of the expected length, parties answer at random as if their records had that length too, and
+nothing is sent. So the forecast includes the prompts of later rounds, with their exemplars, for every method. If one
+model gets very many requests, a sample of them is measured and extrapolated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,18 +29,18 @@ from server.method import Method
 
 _TOKENS_PER_WORD = 1.35
 _DIMENSIONS = 64
-_EVERY = 8  # of later requests one in so many stands for them
-_FIRST = 200  # requests to each model that are all looked at
+_EVERY = 8  # later requests: one in 8 is measured and weighted by 8
+_FIRST = 200  # requests to each model that are all measured
 
 
 @dataclass(slots=True, kw_only=True)
 class Forecast:
-    """What one model is to expect.
+    """Expected use of one model.
 
     Attributes:
-        calls: Requests.
-        input_tokens: To read.
-        output_tokens: To write.
+        calls: Number of requests.
+        input_tokens: Number of input tokens.
+        output_tokens: Number of output tokens.
     """
 
     calls: int = 0
@@ -50,10 +49,10 @@ class Forecast:
 
 
 def rehearse(method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
-    """Play a run through.
+    """Rehearse a run.
 
     Returns:
-        By model, what is asked of it if no text is lost.
+        Expected use by model, if no text is lost.
     """
     rehearsal = _Rehearsal(method, task, plan, providers)
     state = method.start(rehearsal)
@@ -63,7 +62,7 @@ def rehearse(method: Method[Any], task: Task, plan: Plan, providers: Mapping[str
 
 
 class _Rehearsal:
-    """The `server.method.Tools` of a run that is played through: actors write, and answers are drawn at random."""
+    """The `server.method.Tools` of a rehearsal: actors write, and answers are random."""
 
     experiment_seed = 0
 
@@ -79,7 +78,7 @@ class _Rehearsal:
         self._words = round(np.mean(words))
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
-        """Placeholders."""
+        """Fill orders with placeholders."""
         return generate(
             self.actors,
             orders,
@@ -90,21 +89,21 @@ class _Rehearsal:
         )
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
-        """Placeholders."""
+        """Answer requests with placeholders."""
         return write(self.actors, requests)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Random directions."""
+        """Return random directions: (texts, 64) float32, unit norm."""
         shape = (len(texts), _DIMENSIONS)
         rows = rng.experiment(0, "rehearsal", len(texts)).normal(size=shape).astype(np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
     def spec(self, name: str) -> Spec:
-        """As planned."""
+        """The specification of a planned query."""
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Counts above zero, no two alike; lengths around those of a model's texts; choices and texts of all labels."""
+        """Answer distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
         planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)
         spec = planned.spec
         if isinstance(spec, LengthRangeSpec):
@@ -120,7 +119,7 @@ class _Rehearsal:
 
 
 class _Actor:
-    """A model that writes placeholders, each unlike the others, and adds up what the real one would be asked."""
+    """A model that writes distinct placeholders and adds up the expected use of the real one."""
 
     remote = False
 
@@ -131,25 +130,25 @@ class _Actor:
         self._words = 1
 
     def check(self) -> None:
-        """Nothing is sent."""
+        """Do nothing: no request is sent."""
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """The real model's."""
+        """Return the estimate of the real model."""
         return self._provider.estimate(request)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Placeholders, as many as were asked for."""
+        """Write the requested number of placeholders."""
         del arrived
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
         self.forecast.calls += 1
         if self.forecast.calls <= _FIRST or self.forecast.calls % _EVERY == 0:
-            stands_for = 1 if self.forecast.calls <= _FIRST else _EVERY
-            read, written = self._provider.estimate(request)
-            self.forecast.input_tokens += stands_for * read
-            self.forecast.output_tokens += stands_for * written
-            self._words = _words(written, request)
+            weight = 1 if self.forecast.calls <= _FIRST else _EVERY
+            input_tokens, output_tokens = self._provider.estimate(request)
+            self.forecast.input_tokens += weight * input_tokens
+            self.forecast.output_tokens += weight * output_tokens
+            self._words = _words(output_tokens, request)
         filler = " word" * ((request.words or self._words) - 1)
         fillers = (f"{self.name}-{self.forecast.calls}-{number}{filler}" for number in range(request.n))
         return Reply(texts=tuple(fillers), input_tokens=0, output_tokens=0)
@@ -166,18 +165,18 @@ def forecast(
     providers: Mapping[str, Provider],
     prices: Mapping[str, Price | None],
 ) -> dict[str, Any]:
-    """Calls, tokens and money that the language models will need, about, if no text is lost; by model and in total.
+    """Estimate calls, tokens and cost of the language models, by model and in total, if no text is lost.
 
     Args:
-        method: Played through once.
+        method: The method to rehearse, once.
         task: What is public about the data.
-        plan: Of its queries.
+        plan: The plan of its queries.
         providers: Language models by name.
-        prices: Of the remote ones among them; None: unknown.
+        prices: Prices of the remote models; None if unknown.
 
     Returns:
-        With `texts`, as many as the run asks for at most; `cost` of a model is None where its price is unknown, and in
-        total the sum of those that are known.
+        Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is
+        unknown, and the total is the sum of the known costs.
     """
     models = {}
     for name, expected in rehearse(method, task, plan, providers).items():
@@ -185,13 +184,18 @@ def forecast(
         price = prices.get(name)
         cost = (price.of(use) if price else None) if providers[name].remote else 0.0
         models[name] = {
-            "calls": expected.calls, "input_tokens": use.input, "output_tokens": use.output, "cost": cost
-        }  # fmt: skip
+            "calls": expected.calls,
+            "input_tokens": use.input,
+            "output_tokens": use.output,
+            "cost": cost,
+        }
     totals = {
         total: sum(model[kind] or 0 for model in models.values())
         for total, kind in (
-            ("model_calls", "calls"), ("input_tokens", "input_tokens"), ("output_tokens", "output_tokens"),
+            ("model_calls", "calls"),
+            ("input_tokens", "input_tokens"),
+            ("output_tokens", "output_tokens"),
             ("cost", "cost"),
         )
-    }  # fmt: skip
+    }
     return {"texts": method.max_texts(task, tuple(providers)), **totals, "models": models}

@@ -1,4 +1,4 @@
-"""What a run will ask and cost, known before anything private is touched."""
+"""The privacy plan: all queries of a run and their cost, fixed before anything private is touched."""
 
 import logging
 import math
@@ -20,17 +20,17 @@ _LARGE_DELTA = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secagg:
-    """How secure aggregation is set up.
+    """Settings of secure aggregation.
 
     Attributes:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none".
         roster: Hex digest of the parties' identities in malicious mode, else empty.
         threshold: Parties that recover a lost mask key on the full graph; None is the smallest that is safe.
-        full_graph_up_to: Most parties for which everybody is everybody's neighbour.
+        full_graph_up_to: Largest number of parties for which the graph is complete.
         corrupt: Share of parties that may pool what they see with the coordinator.
         dropped: Share of parties that may drop out of a sparse graph.
         security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
-        correctness_bits: It lacks shares with probability below 2^-correctness_bits.
+        correctness_bits: A sparse graph lacks shares with probability below 2^-correctness_bits.
     """
 
     mode: str = "semi_honest"
@@ -48,7 +48,7 @@ class Secagg:
 
     @property
     def secure(self) -> bool:
-        """Whether there is any."""
+        """Whether there is secure aggregation."""
         return self.mode != "none"
 
 
@@ -67,7 +67,7 @@ def make_plan(
     One party alone has nobody to hide among: it adds all the noise itself and no masks are made.
 
     Raises:
-        ConfigError, PlanError: With the numbers that do not fit.
+        ConfigError, PlanError: Settings contradict each other; the message has the numbers.
     """
     parties, delta = membership.parties, target.delta
     if delta > _LARGE_DELTA:
@@ -98,7 +98,7 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Graph:
-    """What a plan says of the masks; none without secure aggregation."""
+    """The plan's figures about masks; the defaults mean no secure aggregation."""
 
     degree: int = 0
     threshold: int = 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.app import Parts
+from server.app import build_parts
 from server.planning.forecast import forecast
 from tests.support.runs import lines, settings, tiny
 
@@ -18,7 +18,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_the_forecast_is_within_a_factor_of_two(method, tmp_path):
     overrides = [f"method={method}", *METHODS[method], "method.samples=30", "method.rounds=2"]
-    parts = Parts(settings(*overrides))
+    parts = build_parts(settings(*overrides))
     told = forecast(parts.method, parts.source.task(), parts.plan, parts.providers, parts.spending.prices)
     rounds = lines(tiny(tmp_path / "run", *overrides), "rounds.jsonl")
     assert 0.8 < told["model_calls"] / sum(line["calls"] for line in rounds) < 1.25

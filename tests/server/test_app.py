@@ -3,19 +3,19 @@ import pytest
 from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
 from server import app, failure
-from server.app import Parts, composed
+from server.app import build_parts, composed
 from server.vector_cache import Remembered
 
 
 def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_path):
     asked = ["task.public_notes=60"]
-    assert type(Parts(composed(asked), folder=tmp_path).encoder) is Encoder
-    kept = Parts(composed([*asked, "embedding_cache=run"]), folder=tmp_path / "state").encoder
+    assert type(build_parts(composed(asked), folder=tmp_path).encoder) is Encoder
+    kept = build_parts(composed([*asked, "embedding_cache=run"]), folder=tmp_path / "state").encoder
     assert isinstance(kept, Remembered)
     assert (tmp_path / "state" / "vectors.db").exists()
     assert kept.digest == Encoder.hashed_ngrams().digest
-    assert type(Parts(composed([*asked, "embedding_cache=run"])).encoder) is Encoder  # without a run, as for a plan
-    Parts(composed([*asked, f"embedding_cache={tmp_path}/own.db"]))
+    assert type(build_parts(composed([*asked, "embedding_cache=run"])).encoder) is Encoder  # without a run
+    build_parts(composed([*asked, f"embedding_cache={tmp_path}/own.db"]))
     assert (tmp_path / "own.db").exists()
 
 

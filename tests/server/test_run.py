@@ -12,7 +12,7 @@ from common.errors import CheckpointError, ProviderError
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
-from server.parts import RunParts
+from server.parts import Options, Parts, RunParts
 from server.run import run
 from server.run_folder import for_json
 from tests.server.federation.test_ask import TASK, Encoder, World
@@ -39,23 +39,36 @@ class Model:
         ]
 
 
+class Task:
+    """A task with these held-out records."""
+
+    def __init__(self, records):
+        self.records = records
+
+    def task(self):
+        return TASK
+
+    def held_out(self):
+        return self.records
+
+
 @pytest.fixture
 def setup(tmp_path):
     world = World(tmp_path, epsilon=math.inf)
-    return RunParts(
-        run="run",
-        folder=tmp_path,
+    parts = Parts(
+        source=Task([Record(f"h{i}", "ab"[i % 2]) for i in range(6)]),
         method=Wasp(samples=24, rounds=3, top=4, shots=2),
         plan=world.plan,
-        network=world.network,
-        providers={"m": Model()},
         encoder=Encoder(),
-        task=TASK,
-        held_out=[Record(f"h{i}", "ab"[i % 2]) for i in range(6)],
-        experiment_seed=0,
-        simulation=True,
+        providers={"m": Model()},
         evaluation=Evaluation(metrics=()),
     )
+    options = Options(experiment_seed=0, simulation=True)
+    return RunParts(run="run", folder=tmp_path, network=world.network, parts=parts, options=options)
+
+
+def with_parts(setup, **changes):
+    return replace(setup, parts=replace(setup.parts, **changes))
 
 
 def about(setup):
@@ -82,12 +95,12 @@ def test_all_texts_are_voted_on_again_but_embedded_once(setup, monkeypatch):
 
 def test_a_run_that_fails_is_partial_and_goes_on_from_its_last_whole_step(setup):
     with pytest.raises(ProviderError):
-        run(replace(setup, providers={"m": Model(last=2)}))  # a call has both labels of a round
+        run(with_parts(setup, providers={"m": Model(last=2)}))  # a call has both labels of a round
     assert about(setup)["status"] == "partial"
     assert len((setup.folder / "synthetic.jsonl").read_text().splitlines()) == 8
     setup.network.sent.clear()
     again = Model()
-    state = run(replace(setup, providers={"m": again}))
+    state = run(with_parts(setup, providers={"m": again}))
     assert len(state.candidates) == 24
     assert again.calls == 2
     assert setup.network.sent.count("Ask") == 3
@@ -96,19 +109,19 @@ def test_a_run_that_fails_is_partial_and_goes_on_from_its_last_whole_step(setup)
 
 def test_another_run_plan_or_choice_of_models_is_refused_from_the_first_step_on(setup):
     with pytest.raises(ProviderError):
-        run(replace(setup, providers={"m": Model(last=1)}))
+        run(with_parts(setup, providers={"m": Model(last=1)}))
     for change, what in (
-        ({"run": "other"}, "run"),
-        ({"plan": replace(setup.plan, delta=1e-6)}, "privacy plan"),
-        ({"providers": {"k": Model()}}, "language models"),
+        (replace(setup, run="other"), "run"),
+        (with_parts(setup, plan=replace(setup.parts.plan, delta=1e-6)), "privacy plan"),
+        (with_parts(setup, providers={"k": Model()}), "language models"),
     ):
         with pytest.raises(CheckpointError, match=f"^{what}; expected as this run was started; got another"):
-            run(replace(setup, **change))
+            run(change)
     assert run(setup).round == 3
 
 
 def test_without_held_out_texts_there_is_no_distance_and_no_score(setup):
-    state = run(replace(setup, held_out=[]))
+    state = run(with_parts(setup, source=Task([])))
     assert [line.fid for line in state.rounds] == [None] * 3
     assert json.loads((setup.folder / "metrics.json").read_text()) == {}
     assert "Not measured in this run." in (setup.folder / "report.html").read_text()

@@ -2,7 +2,7 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
-from server.app import Parts, composed
+from server.app import build_parts, composed
 from server.command import main
 from simulations import only_private
 from tests.support.runs import lines, read, tiny
@@ -16,7 +16,7 @@ def small(folder, *overrides):
 
 def test_a_coordinator_refuses_it_before_anything_else(capsys):
     with pytest.raises(ConfigError, match=r"only_private.*simulation.*caucus-simulate"):
-        Parts(composed(["method=only_private"]))
+        build_parts(composed(["method=only_private"]))
     assert main(["plan", "method=only_private"]) == 2
     assert "caucus-simulate" in capsys.readouterr().err
 

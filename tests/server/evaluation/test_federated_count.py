@@ -9,7 +9,7 @@ from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
-from server.app import Parts, composed
+from server.app import build_parts, composed
 from server.domain import Candidate
 from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
 from server.federation.ask import Answered
@@ -39,11 +39,11 @@ def test_alone_it_has_all_and_beside_pure_queries_it_is_pure():
 @pytest.mark.parametrize("method", ["wasp", "fusegen", "pre_text", "dpga"])
 def test_any_method_keeps_its_epsilon_with_it(method):
     user = ["privacy.unit=user", "privacy.max_records=4"] if method == "pre_text" else []
-    made = Parts(composed([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])).plan
+    made = build_parts(composed([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])).plan
     assert planned(made)
     assert made.queries[-1].scale > 0
     assert verify(made) <= 2
-    assert not planned(Parts(composed([f"method={method}", *user])).plan)
+    assert not planned(build_parts(composed([f"method={method}", *user])).plan)
 
 
 def candidates(*labels):
