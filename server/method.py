@@ -186,7 +186,7 @@ class Tools(Protocol):
         Args:
             name: The query's name in the plan.
             nth: Which of its planned answers, from 0.
-            arrays: The arrays of the query's asked form (`common/queries/arrays.py`).
+            arrays: The query's arrays, under the names that its page in `common/queries` gives them.
 
         Returns:
             The noised answer in votes, records, cosines or features: (length,) float64, or (parties, length) if the

@@ -10,5 +10,5 @@
 
 The test of its sensitivity belongs in `tests/properties/test_sensitivity.py`. A query that is answered inside the party
 has its case in `client/answer.py` instead of a contribution. Parties answer a new kind only if their limits name it:
-the lists of kinds in `configs/client.yaml`, `configs/simulation.yaml` and `client/deploy/create.py` are theirs.
+the lists of kinds in `configs/client.yaml` and `configs/simulation.yaml` are theirs.
 """
