@@ -109,6 +109,10 @@ class AugPe:
         validate.at_least(self.terms, kept_terms=self.kept_terms)
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.one_of("select", self.select, among=survivors.WAYS)
+        if not isinstance(self.variation, Variation):
+            raise ConfigError(
+                "method.variation", expected="a block of settings", got=self.variation, do="Set method.variation.kind"
+            )
         validate.at_least(1, texts_per_request=self.texts_per_request)
         validate.in_range(0, 2, temperature=self.temperature)
 

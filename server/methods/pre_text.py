@@ -70,6 +70,10 @@ class PreText:
     def __post_init__(self) -> None:
         validate.at_least(1, samples=self.samples, seeds=self.seeds, rounds=self.rounds, shots=self.shots)
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
+        if not isinstance(self.variation, Variation):
+            raise ConfigError(
+                "method.variation", expected="a block of settings", got=self.variation, do="Set method.variation.kind"
+            )
         validate.at_least(1, texts_per_request=self.texts_per_request)
         validate.in_range(0, 2, temperature=self.temperature)
 

@@ -14,12 +14,11 @@ from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
 from server.operators import refinement
 from server.operators.refinement import Refinement
+from server.operators.variation import Variation
 from tests.support.method_contract import MODELS, TASK, MethodContract, World, plan_of, run, steps
 
 VARIATION = (
     ({"variation": "translate"}, "variation"),
-    ({"mask": 0.0}, "mask"),
-    ({"length_spread": -0.1}, "length_spread"),
     ({"texts_per_request": 0}, "texts_per_request"),
     ({"temperature": 3.0}, "temperature"),
     ({"threshold": -1.0}, "threshold"),
@@ -67,7 +66,7 @@ class TestAugPeSampling(TestAugPe):
             "rounds": 3,
             "select": "sample",
             "threshold": 1.0,
-            "variation": "fill_in",
+            "variation": Variation(kind="fill_in"),
             "expansion": 4,
             "look_ahead": 2,
             "texts_per_request": 2,

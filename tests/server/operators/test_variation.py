@@ -96,7 +96,9 @@ def test_candidates_are_seen_at_the_unit_mean_of_their_variations_or_where_they_
     assert seen[1] == pytest.approx(embed(["y"])[0])
 
 
-@pytest.mark.parametrize("settings", [{"kind": "x"}, {"mask": 0}, {"mask": 1.5}, {"length_spread": 2}])
+@pytest.mark.parametrize(
+    "settings", [{"kind": "translate"}, {"mask": 0.0}, {"mask": 1.5}, {"length_spread": -0.1}, {"length_spread": 2}]
+)
 def test_settings_that_make_no_variation(settings):
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=next(iter(settings))):
         Variation(**settings)
