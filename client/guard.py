@@ -58,6 +58,8 @@ class Limits:
     unsafe_unproven: bool = False
 
     def __post_init__(self) -> None:
+        validate.flags(separate_data_sets=self.separate_data_sets, malicious_coordinator=self.malicious_coordinator)
+        validate.flags(unsafe_no_noise=self.unsafe_no_noise, unsafe_unproven=self.unsafe_unproven)
         validate.probability(max_delta=self.max_delta, lifetime_delta=self.lifetime_delta)
         validate.at_least(1, max_top=self.max_top, min_survivors=self.min_survivors)
         validate.at_least(1, min_unit_records=self.min_unit_records)

@@ -5,7 +5,8 @@
     fine_tuning:   the writer of "fine-tuned samples" (`client.writers.fine_tuning.FineTuning`)
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
-configs/client.yaml has every key with its default and an explanation; `caucus-party init` copies them from there. The
+configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
+line is deleted has the default of `client.guard.Limits`, which can be weaker (no lifetime budget, one survivor). The
 keys of a section are the arguments of its class. A part that is chosen has its `kind` and, beside it, the arguments of
 that kind:
 

@@ -107,7 +107,7 @@ def sections() -> str:
 def _turned_off(section: str) -> str:
     name = section.partition(":")[0]
     comments = "".join(f"# {line}" for line in section.splitlines(keepends=True))
-    off = f"{name + ': null':<27}# off; to turn it on, put the lines below in its place, without their first #\n"
+    off = f"{name + ': null':<27}# off; to turn it on, put the lines below in its place, without their first '# '\n"
     return off + comments
 
 

@@ -82,8 +82,9 @@ class Seeds:
         """
         del labels
         spec = _spec(planned)
-        if spec.choices > self._most:
-            raise ConfigError("choices", expected=f"at most {self._most}, this party's limit", got=spec.choices)
+        choices = spec.choices * planned.times
+        if choices > self._most:
+            raise ConfigError("choices", expected=f"at most {self._most}, this party's limit", got=choices)
         if spec.candidates > self._oversampled:
             raise ConfigError("candidates", expected=f"at most {self._oversampled}, those made", got=spec.candidates)
         _ = self._redactor

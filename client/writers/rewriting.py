@@ -101,8 +101,9 @@ class Rewriting:
         """
         del labels
         spec = _spec(planned)
-        if spec.texts > self._most:
-            raise ConfigError("texts", expected=f"at most {self._most}, this party's limit", got=spec.texts)
+        texts = spec.texts * planned.times
+        if texts > self._most:
+            raise ConfigError("texts", expected=f"at most {self._most}, this party's limit", got=texts)
         _ = self._redactor
 
     def write(

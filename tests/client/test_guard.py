@@ -67,6 +67,10 @@ def test_no_noise_needs_the_unsafe_switch_at_the_party():
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"unsafe_unproven": "false"},
+        {"unsafe_no_noise": 1},
+        {"malicious_coordinator": None},
+        {"separate_data_sets": "no"},
         {"max_epsilon": 0.0},
         {"max_epsilon": math.nan},
         {"max_delta": 1.0},

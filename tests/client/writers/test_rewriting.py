@@ -1,5 +1,6 @@
 """RUPTA in a party: which records, which rewritings, what the evaluators say; and what is withheld."""
 
+import dataclasses
 import logging
 
 import numpy as np
@@ -166,6 +167,13 @@ def test_the_embedded_rewriter_leaves_no_long_copy():
 def test_what_cannot_be_done_is_said_before_any_record_is_seen(settings, texts, word):
     with pytest.raises(ConfigError, match=word):
         Rewriting(rewriter=Extracts(), **settings).check(planned(texts=texts), LABELS)
+
+
+def test_the_limit_on_texts_holds_for_all_answers_of_a_query_together():
+    query = dataclasses.replace(planned(texts=3), times=2)
+    Rewriting(rewriter=Extracts(), most=6).check(query, LABELS)
+    with pytest.raises(ConfigError, match="texts; expected at most 5, this party's limit; got 6"):
+        Rewriting(rewriter=Extracts(), most=5).check(query, LABELS)
 
 
 def test_another_query_is_a_bug_of_ours():
