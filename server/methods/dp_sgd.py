@@ -5,27 +5,23 @@ each party trains on its own records (`client/writers/fine_tuning.py`), each for
 party that has many. Which model it trains is the party's own choice.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from common import validate
-from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import FineTunedSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.method import NoMemory, State, Tools
-from server.operators import party_texts
+from server.operators.party_texts import PartyTexts, check
 
 TEXTS = "fine-tuned samples"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DpSgd:
+class DpSgd(PartyTexts):
     """Settings; see `common.queries.texts.FineTunedSpec`.
 
     Attributes:
-        samples: N, texts that are released.
         steps: T, of training.
         rate: q, the probability with which a record takes part in a step.
         batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
@@ -34,14 +30,13 @@ class DpSgd:
         learning_rate: Learning rate of Adam.
         lora: Rank of adapters; 0 trains all weights.
         max_tokens: Tokens of a record that count, and of a text, including those of its label.
-        longest: Largest number of bytes of a text.
         temperature: Temperature of sampling.
         top_p: Total probability of the likeliest tokens that sampling draws from; 1: all tokens.
     """
 
-    memory: ClassVar[type[NoMemory]] = NoMemory
-
-    samples: int = 2000
+    query: ClassVar[str] = TEXTS
+    balanced: ClassVar[bool] = True
+    name: str = "dp_sgd"
     steps: int = 500
     rate: float = 0.05
     batch: int = 64
@@ -50,42 +45,19 @@ class DpSgd:
     learning_rate: float = 2e-3
     lora: int = 0
     max_tokens: int = 128
-    longest: int = 2048
     temperature: float = 1.0
     top_p: float = 1.0
-    name: str = "dp_sgd"
-    rounds: int = 1
-    texts_per_request: int = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples)
+        PartyTexts.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.in_range(0, 1, rate=self.rate)
-        if self.rounds != 1:
-            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
         self._spec(labels=1, max_records=1, parties=1)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
-        party_texts.check(self.samples, task)
+        check(self.samples, task)
         spec = self._spec(labels=len(task.labels), max_records=target.max_records, parties=membership.parties)
         return (PlannedQuery(name=TEXTS, spec=spec, mechanism="dp-sgd", rate=self.rate, redraw=self.rate < 1),)
-
-    def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """None: the parties write."""
-        del task, models
-        return 0
-
-    def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
-        del tools
-        return State(memory=NoMemory())
-
-    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask, and release texts balanced across labels (+-1)."""
-        del state
-        spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
-        assert isinstance(spec, FineTunedSpec), "as planned"
-        return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=True)
 
     def _spec(self, *, labels: int, max_records: int, parties: int) -> FineTunedSpec:
         return FineTunedSpec(

@@ -6,49 +6,37 @@ away. Its query is unproven, costs ε = ∞, and is refused by every party whose
 `unsafe_unproven`. One query, one answer (`client/writers/rewriting.py`); a private text goes to no other machine.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from common import validate
-from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.texts import RewrittenSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.method import NoMemory, State, Tools
-from server.operators import party_texts
+from server.operators.party_texts import PartyTexts, check
 
 TEXTS = "rewritten records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rupta:
-    """Settings.
+class Rupta(PartyTexts):
+    """Settings; `samples` can be no more than there are records.
 
     Attributes:
-        samples: N, texts that are released: no more than there are records.
         rewritings: Rounds of rewriting a record, at most.
-        longest: Largest number of bytes of a text.
     """
 
-    memory: ClassVar[type[NoMemory]] = NoMemory
-
-    samples: int = 2000
-    rewritings: int = 3
-    longest: int = 2048
+    query: ClassVar[str] = TEXTS
+    balanced: ClassVar[bool] = False  # the label of a text is that of its record
     name: str = "rupta"
-    rounds: int = 1
-    texts_per_request: int = 1
+    rewritings: int = 3
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples)
-        if self.rounds != 1:
-            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
+        PartyTexts.__post_init__(self)  # super() does not work in a dataclass with slots
         self._spec(max_records=1, parties=1)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
-        party_texts.check(self.samples, task)
+        check(self.samples, task)
         return (
             PlannedQuery(
                 name=TEXTS,
@@ -56,23 +44,6 @@ class Rupta:
                 mechanism="none",
             ),
         )
-
-    def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """None: the parties write."""
-        del task, models
-        return 0
-
-    def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
-        del tools
-        return State(memory=NoMemory())
-
-    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask, and release the answers; the label of a text is that of its record."""
-        del state
-        spec, answers = tools.spec(TEXTS), tools.ask(TEXTS, 0)
-        assert isinstance(spec, RewrittenSpec), "as planned"
-        return party_texts.state(answers, spec, tools, name=self.name, samples=self.samples, balanced=False)
 
     def _spec(self, *, max_records: int, parties: int) -> RewrittenSpec:
         return RewrittenSpec(

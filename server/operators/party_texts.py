@@ -1,9 +1,13 @@
 """Texts that parties answer with, released as they are: for methods whose texts are all written at the parties."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng
+from common import rng, validate
 from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
@@ -11,6 +15,52 @@ from server.domain import Candidate, Task
 from server.llm import orders
 from server.method import NoMemory, State, Tools
 from server.operators.round_report import make_report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartyTexts:
+    """A method of one query whose answers are the texts themselves; a subclass has the plan.
+
+    Attributes:
+        query: Name of the query in the plan.
+        balanced: Whether the released texts are balanced across labels (+-1).
+        name: Name of the method, which the texts carry instead of a model's.
+        samples: N, texts that are released.
+        longest: Largest number of bytes of a text.
+        rounds: 1.
+        texts_per_request: Of no effect: the language models of the coordinator write nothing.
+    """
+
+    memory: ClassVar[type[NoMemory]] = NoMemory
+    query: ClassVar[str]
+    balanced: ClassVar[bool]
+    name: str
+    samples: int = 2000
+    longest: int = 2048
+    rounds: int = 1
+    texts_per_request: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples)
+        if self.rounds != 1:
+            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
+
+    def max_texts(self, task: Task, models: Sequence[str]) -> int:
+        """None: the parties write."""
+        del task, models
+        return 0
+
+    def start(self, tools: Tools) -> State[NoMemory]:
+        """No texts."""
+        del tools
+        return State(memory=NoMemory())
+
+    def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
+        """Ask, and release the answers."""
+        del state
+        spec, answers = tools.spec(self.query), tools.ask(self.query, 0)
+        assert isinstance(spec, TextSpec), "as planned"
+        return released(answers, spec, tools, name=self.name, samples=self.samples, balanced=self.balanced)
 
 
 def check(samples: int, task: Task) -> None:
@@ -24,7 +74,7 @@ def check(samples: int, task: Task) -> None:
         raise ConfigError("method.samples", expected=expected, got=samples)
 
 
-def state(
+def released(
     answers: NDArray[np.float64], spec: TextSpec, tools: Tools, *, name: str, samples: int, balanced: bool
 ) -> State[NoMemory]:
     """The state after the only round.

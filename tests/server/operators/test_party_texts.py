@@ -25,7 +25,7 @@ def answer(*parties):
 def state(answers, samples, *, balanced=False, seed=0):
     tools = Tools()
     tools.experiment_seed = seed
-    return party_texts.state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
+    return party_texts.released(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
 
 
 TWO = answer([(0, "a1"), (0, "a2"), (1, "b1")], [(0, "a3"), (1, "b2"), (1, "b3")])
