@@ -93,7 +93,7 @@ class Limits:
             if isinstance(query.spec, VotesSpec):
                 _at_most("votes in each direction", query.spec.top, self.max_top)
             _at_least("records protected together", query.spec.max_records, self.min_unit_records)
-        proven = [each for query in plan.queries if not query.unproven for each in plan.releases_of(query)]
+        proven = [release for query in plan.queries if not query.unproven for release in plan.releases_of(query)]
         unproven = any(query.unproven for query in plan.queries)
         _at_most("plan's epsilon", epsilon(proven, plan.delta) if unproven else plan.epsilon, self.max_epsilon)
         _at_most("plan's delta", plan.delta, self.max_delta)
@@ -105,8 +105,10 @@ class Limits:
         except PlanError as error:
             raise RefusalError(Reason.OVER_LIMIT, error.what, expected="enough for the plan's epsilon") from error
         if self.colluders > plan.colluders:
-            known = min(self.colluders, plan.parties - 1)
-            _at_most(f"plan's epsilon against {known} colluders", epsilon_against(plan, known), self.max_epsilon)
+            colluders = min(self.colluders, plan.parties - 1)
+            _at_most(
+                f"plan's epsilon against {colluders} colluders", epsilon_against(plan, colluders), self.max_epsilon
+            )
         self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
 
     def unknown_shares(self, plan: Plan) -> int:

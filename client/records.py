@@ -55,11 +55,11 @@ class EmbeddedRecords:
         if self.owners is None:
             return self
         seen: Counter[Hashable] = Counter()
-        kept = np.zeros(len(self.owners), dtype=np.bool_)
+        mask = np.zeros(len(self.owners), dtype=np.bool_)
         for record, owner in enumerate(self.owners):
             seen[repr(owner)] += 1
-            kept[record] = seen[repr(owner)] <= max_records
-        return self._only(kept)
+            mask[record] = seen[repr(owner)] <= max_records
+        return self._only(mask)
 
     def sampled(self, rate: float, key: bytes) -> Self:
         """A Poisson subsample: each unit takes part with probability `rate`, whatever other units there are.
@@ -78,10 +78,10 @@ class EmbeddedRecords:
         in_range(0, 1, rate=rate)
         below = int(rate * 2.0**64)  # Exact: a power of two only moves the exponent.
         if self.owners is None:
-            drawn = self.digests(key).tolist()
+            digests = self.digests(key).tolist()
         else:
-            drawn = [_digest(key, b"owner:" + _bytes(repr(owner))) for owner in self.owners]
-        return self._only(np.array([digest < below for digest in drawn], dtype=np.bool_))
+            digests = [_digest(key, b"owner:" + _bytes(repr(owner))) for owner in self.owners]
+        return self._only(np.array([digest < below for digest in digests], dtype=np.bool_))
 
     def digests(self, key: bytes) -> NDArray[np.uint64]:
         """(records,) the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.

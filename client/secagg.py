@@ -88,13 +88,13 @@ def begin(
         )
     root = Secret(entropy)
     seal_keys = KeyPair(root.derive("own seal key", setup.binding, party, party))
-    own = {index: _Own(root, of_round(setup.binding, index), party) for index in setup.rounds}
+    own_secrets = {index: _Own(root, of_round(setup.binding, index), party) for index in setup.rounds}
     unsigned = KeyAdvert(
-        seal_public=seal_keys.public, mask_publics=tuple(secrets.mask_keys.public for secrets in own.values())
+        seal_public=seal_keys.public, mask_publics=tuple(secrets.mask_keys.public for secrets in own_secrets.values())
     )
     advert = replace(unsigned, signature=sign(identity, advert_statement(setup, party, unsigned)))
     me = _Me(setup=setup, party=party, identity=identity, roster=roster)
-    return Advertised(_Begun(me=me, advert=advert, seal_keys=seal_keys, own=own)), advert
+    return Advertised(_Begun(me=me, advert=advert, seal_keys=seal_keys, own=own_secrets)), advert
 
 
 class Advertised:
@@ -172,17 +172,17 @@ class Shared:
             ShareError: If what it holds are no shares.
             DropoutError: If too few shared.
         """
-        held = self._held.take()
-        me, setup = held.me, held.me.setup
-        check_members("receive", sharers, held.graph)
+        secrets = self._held.take()
+        me, setup = secrets.me, secrets.me.setup
+        check_members("receive", sharers, secrets.graph)
         check_members("receive", {me.party}, sharers)
-        check_exactly("receive", inbox, held.graph[me.party] & sharers)
+        check_exactly("receive", inbox, secrets.graph[me.party] & sharers)
         check_enough("receive", len(sharers), setup.quorum)
         check_enough("receive, neighbours", len(inbox) + 1, setup.threshold)
-        rounds = {index: replace(round_, sharers=sharers) for index, round_ in held.rounds.items()}
+        rounds = {index: replace(round_, sharers=sharers) for index, round_ in secrets.rounds.items()}
         for sender, sealed in inbox.items():
             check_sealed(setup, sealed, where=f"party {sender}, sealed shares")
-            plain = open_sealed(held.agreed[sender], held.transcript, sender, me.party, sealed)
+            plain = open_sealed(secrets.agreed[sender], secrets.transcript, sender, me.party, sealed)
             pairs = [plain[start : start + PAIR_BYTES] for start in range(0, len(plain), PAIR_BYTES)]
             shamir.check_shares(
                 [half for pair in pairs for half in halves(pair)], where=f"party {sender}, sealed shares"
@@ -219,11 +219,11 @@ class Ready:
             ProtocolError: If the set-up has no such round.
             PlanError: If the vector has another type or no axis, or a value that could make the sum wrap.
         """
-        held = self._rounds.take(index)
+        round_secrets = self._rounds.take(index)
         masked = ring.encode(vector, parties=len(self._me.setup.parties))
-        asked = about(held.binding, subject)
-        add_masks(masked, held.masks(self._me.party, asked))
-        return Masked(self._me, _Shares(asked=asked, sharers=held.sharers, pairs=held.shares)), masked
+        asked = about(round_secrets.binding, subject)
+        add_masks(masked, round_secrets.masks(self._me.party, asked))
+        return Masked(self._me, _Shares(asked=asked, sharers=round_secrets.sharers, pairs=round_secrets.shares)), masked
 
 
 class Masked:
@@ -248,12 +248,12 @@ class Masked:
             MembershipError: If a survivor never shared, or this party, which did send its vector, is not among them.
             DropoutError: If they are fewer than the threshold, the planned noise or the signatures need.
         """
-        held = self._held.take()
-        check_members("agree", survivors, held.sharers)
+        secrets = self._held.take()
+        check_members("agree", survivors, secrets.sharers)
         check_members("agree", {self._me.party}, survivors)
         check_enough("agree", len(survivors), self._me.setup.quorum)
-        statement = survivors_statement(held.asked, held.sharers, survivors)
-        return Agreed(self._me, held, survivors, statement), sign(self._me.identity, statement)
+        statement = survivors_statement(secrets.asked, secrets.sharers, survivors)
+        return Agreed(self._me, secrets, survivors, statement), sign(self._me.identity, statement)
 
 
 class Agreed:

@@ -109,8 +109,8 @@ def _built(name: str, values: object, make: Callable[..., Any], parts: Mapping[s
 
 
 def _chosen(name: str, values: object, kinds: Kinds, where: str | Path) -> Any:  # noqa: ANN401 as `_built`
-    known = {"kind", *(key for make in kinds.values() for key in signature(make).parameters)}
-    settings = dict(_mapping(name, {} if values is None else values, known, where))
+    known_keys = {"kind", *(key for make in kinds.values() for key in signature(make).parameters)}
+    settings = dict(_mapping(name, {} if values is None else values, known_keys, where))
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
         raise ConfigError(f"{name}.kind", expected=f"one of {', '.join(kinds)}", got=kind or "none", where=where)

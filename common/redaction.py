@@ -176,7 +176,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
         presidio.UsItinRecognizer, presidio.UsPassportRecognizer, presidio.UsBankRecognizer, presidio.NhsRecognizer,
         presidio.UsLicenseRecognizer,
     ]  # fmt: skip
-    own = [
+    own_patterns = [
         PatternRecognizer(
             supported_entity=kind,
             patterns=[Pattern(f"{kind} {number}", regex, 0.7) for number, regex in enumerate(patterns)],
@@ -184,7 +184,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
         )
         for kind, patterns in _OWN.items()
     ]
-    return [Email(), presidio.PhoneRecognizer(supported_regions=_REGIONS), *(kind() for kind in ready), *own]
+    return [Email(), presidio.PhoneRecognizer(supported_regions=_REGIONS), *(kind() for kind in ready), *own_patterns]
 
 
 def _model(name: str) -> Callable[[str], list[Span]]:
@@ -210,4 +210,4 @@ def _classifier(name: str) -> Callable[[str], list[Span]]:
     model, tokenizer = checkpoints.load(name, "AutoModelForTokenClassification", what="model for names")
     pipeline: Any = TokenClassificationPipeline
     classify = pipeline(model=model, tokenizer=tokenizer, aggregation_strategy="simple")
-    return lambda text: [(found["start"], found["end"], found["entity_group"]) for found in classify(text)]
+    return lambda text: [(entity["start"], entity["end"], entity["entity_group"]) for entity in classify(text)]

@@ -31,14 +31,14 @@ def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.i
         all sines.
     """
     spec = query.spec
-    known = np.flatnonzero(records.labels < spec.labels)
-    texts = [records.texts[record] for record in known]
-    found = first_terms(decode_terms(query.terms), texts, spec.prefix or spec.first)
-    labels = records.labels[known][[bool(terms) for terms in found]]
-    found = [terms for terms in found if terms]
+    labelled_rows = np.flatnonzero(records.labels < spec.labels)
+    texts = [records.texts[record] for record in labelled_rows]
+    record_terms = first_terms(decode_terms(query.terms), texts, spec.prefix or spec.first)
+    labels = records.labels[labelled_rows][[bool(terms) for terms in record_terms]]
+    record_terms = [terms for terms in record_terms if terms]
     answer = np.zeros((spec.labels, spec.features), dtype=np.int64)
-    for rows in _chunks(query, found):
-        values = _of_prefixes(query, found, rows) if spec.prefix else _of_single_terms(query, found, rows)
+    for rows in _chunks(query, record_terms):
+        values = _of_prefixes(query, record_terms, rows) if spec.prefix else _of_single_terms(query, record_terms, rows)
         integers = np.trunc(spec.grid * values).clip(-spec.largest, spec.largest).astype(np.int64)
         coordinates = np.concatenate([rows, rows + len(query.frequencies)]) if spec.paired else rows
         for label in np.unique(labels):

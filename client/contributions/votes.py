@@ -85,10 +85,10 @@ def _votes_of_label(
     rows = _on_grid(records)
     chunk = max(1, _CHUNK_BYTES // (4 * columns))
     for start in range(0, len(rows), chunk):
-        left = rows[start : start + chunk]
-        similarities = left @ right.T
+        block = rows[start : start + chunk]
+        similarities = block @ right.T
         for direction in range(directions):
-            ranked = _ranked(similarities, left, right, ranks, furthest=direction == 1)
+            ranked = _ranked(similarities, block, right, ranks, furthest=direction == 1)
             for q in range(ranks):
                 votes[direction] += np.bincount(ranked[:, q], minlength=columns) << (top - 1 - q)
     return votes
@@ -141,16 +141,16 @@ def _listed(
     columns = similarities.shape[1]
     groups = columns // _GROUP
     if groups <= listed:
-        found = torch.topk(similarities, listed, largest=largest)
-        return found.values.double().numpy(), found.indices.numpy()
+        ranking = torch.topk(similarities, listed, largest=largest)
+        return ranking.values.double().numpy(), ranking.indices.numpy()
     grouped = similarities[:, : groups * _GROUP].reshape(-1, _GROUP, groups)
     extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
     best = torch.topk(extremes, listed, largest=largest, sorted=False).indices
     members = (best[:, None, :] + groups * torch.arange(_GROUP)[:, None]).flatten(1)
     rest = torch.arange(groups * _GROUP, columns).expand(len(similarities), -1)
     members = torch.cat([members, rest], dim=1)
-    found = torch.topk(similarities.gather(1, members), listed, largest=largest)
-    return found.values.double().numpy(), members.gather(1, found.indices).numpy()
+    ranking = torch.topk(similarities.gather(1, members), listed, largest=largest)
+    return ranking.values.double().numpy(), members.gather(1, ranking.indices).numpy()
 
 
 def _error(dim: int) -> float:

@@ -74,9 +74,9 @@ def _shown(approval: PlanApproval, settings: HospitalSettings) -> Iterator[str]:
         noise = (
             f"{query.mechanism} noise, scale {query.scale / query.spec.noise_grid:.3f}" if query.scale else "NO noise"
         )
-        own = "" if query.summed or not plan.secure else ", NO masks: it sees this hospital's own answer"
+        warning = "" if query.summed or not plan.secure else ", NO masks: it sees this hospital's own answer"
         proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-        yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}{own}{proof}"
+        yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}{warning}{proof}"
     ledger = settings.private / "ledger.db"
     try:
         earlier = Ledger(ledger, read_only=True).releases() if ledger.exists() else ()

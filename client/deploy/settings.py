@@ -80,10 +80,14 @@ class HospitalSettings:
             raise ConfigError(
                 "client.yaml", expected=f"settings {', '.join(REQUIRED)}", got=f"no {missing[0]}", where=path
             )
-        own = {key: values[key] for key in KEYS if key in values}
-        own |= {"folder": folder.resolve(), "records": (folder / str(values["records"])).resolve(), "party": party}
+        deployment_values = {key: values[key] for key in KEYS if key in values}
+        deployment_values |= {
+            "folder": folder.resolve(),
+            "records": (folder / str(values["records"])).resolve(),
+            "party": party,
+        }
         try:
-            return cls(**own)
+            return cls(**deployment_values)
         except ConfigError as error:
             raise ConfigError(error.what, where=path, do=error) from error
 
@@ -130,9 +134,9 @@ class HospitalSettings:
         Raises:
             ConfigError: The roster does not have its key.
         """
-        own = self.identity().public
+        public_identity = self.identity().public
         for party, key in roster.keys.items():
-            if key == own:
+            if key == public_identity:
                 return party
         raise ConfigError(
             "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"

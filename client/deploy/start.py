@@ -136,7 +136,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(settings: HospitalSettings) -> dict[str, object]:
-    held = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
+    statuses = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
     charged = []
     if (settings.private / "ledger.db").exists():
         charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
@@ -144,7 +144,7 @@ def _facts(settings: HospitalSettings) -> dict[str, object]:
     spent = epsilon((entry.cost for entry in charged), delta)
     return {
         "name": settings.name,
-        "processes": {name: child for each in held for name, child in each["children"].items()},
+        "processes": {name: child for status in statuses for name, child in status["children"].items()},
         "node": _node_says(settings),
         "audit": _size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
         "awaiting": len(awaiting(settings.private)),
@@ -161,11 +161,11 @@ def _size(path: Path) -> int:
 def _node_says(settings: HospitalSettings) -> str:
     """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
-    held = [path.read_text(errors="replace") for path in logs if path.exists()]
-    if not held:
+    logs_text = [path.read_text(errors="replace") for path in logs if path.exists()]
+    if not logs_text:
         return "never started"
-    lines = "".join(held).splitlines()
+    lines = "".join(logs_text).splitlines()
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
-    said = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
-    last = said[-1] if said else "starting"
+    telling_lines = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
+    last = telling_lines[-1] if telling_lines else "starting"
     return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

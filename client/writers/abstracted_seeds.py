@@ -95,23 +95,23 @@ class Seeds:
         """The seeds; fewer than choices where records are blank, or missing."""
         del labels
         spec, stream = _spec(planned), Keystream(key)
-        drawn = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.choices].tolist()
+        positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.choices].tolist()
         seeds: list[Labelled] = []
-        for place in drawn:
+        for place in positions:
             redacted = self._redactor.redact(records.texts[place])
-            found = (
+            candidates = (
                 self._candidates(redacted, np.random.default_rng(int.from_bytes(stream.read(32))))
                 if _says(redacted)
                 else []
             )
-            if not found:
+            if not candidates:
                 continue
-            cosines = _cosines(redacted, found, encoder)
-            kept = self._pruned(redacted, found, cosines, spec.candidates)
-            utilities = on_grid((1 + cosines[kept]) / 2)
-            chosen = found[kept[gaussian_max.choose(utilities, planned.scale, stream.read(32))]]
+            cosines = _cosines(redacted, candidates, encoder)
+            pruned = self._pruned(redacted, candidates, cosines, spec.candidates)
+            utilities = on_grid((1 + cosines[pruned]) / 2)
+            chosen = candidates[pruned[gaussian_max.choose(utilities, planned.scale, stream.read(32))]]
             seeds.append((int(records.labels[place]), self._redactor.redact(chosen)))
-        if len(seeds) < len(drawn):
+        if len(seeds) < len(positions):
             log.warning("of some records nothing is left after redaction, or no abstraction: their seeds are blank")
         return seeds
 
@@ -122,24 +122,24 @@ class Seeds:
     def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
         """Abstractions by beam search; if none surely keeps the tone, also some that are drawn."""
         mood = self._sentiment.judge(redacted)
-        found: list[str] = []
+        candidates: list[str] = []
         for sampled in (False, True):
             written = self._abstraction.write(
                 redacted, self._oversampled, tone=mood.polarity, sampled=sampled, rng=rng
             )  # fmt: skip
-            found += [each for each in written if _says(each) and not same(each, redacted)]
-            if any(self._agrees(self._sentiment.judge(each), mood) for each in found):
+            candidates += [candidate for candidate in written if _says(candidate) and not same(candidate, redacted)]
+            if any(self._agrees(self._sentiment.judge(candidate), mood) for candidate in candidates):
                 break
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(candidates))
 
     def _pruned(
         self, redacted: str, found: Sequence[str], cosines: NDArray[np.float64], count: int
     ) -> NDArray[np.int64]:
         """Places of the `count` candidates with the highest scores, or of all if there are fewer."""
         mood = self._sentiment.judge(redacted)
-        moods = [self._sentiment.judge(each) for each in found]
-        agree = np.array([self._agrees(each, mood) for each in moods])
-        flipped = np.array([each.polarity * mood.polarity < 0 for each in moods])
+        moods = [self._sentiment.judge(candidate) for candidate in found]
+        agree = np.array([self._agrees(candidate, mood) for candidate in moods])
+        flipped = np.array([candidate.polarity * mood.polarity < 0 for candidate in moods])
         scores = self._similarity * cosines + (1 - self._similarity) * agree - self._flip_penalty * flipped
         return np.argsort(-scores, kind="stable")[:count]
 
@@ -156,7 +156,7 @@ def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
 def _cosines(redacted: str, found: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
     """(found,) with the record, each text embedded alone."""
     seed = encoder.encode([redacted])[0]
-    return np.array([encoder.encode([each])[0] @ seed for each in found], dtype=np.float64)
+    return np.array([encoder.encode([candidate])[0] @ seed for candidate in found], dtype=np.float64)
 
 
 def _says(text: str) -> bool:

@@ -71,21 +71,21 @@ class Extracts:
         telling = [_content(clause) for clause in clauses]
         frequent = Counter(word for words in telling for word in words)
         scores = np.array([sum(frequent[word] for word in words) / max(1, len(words)) for words in telling])
-        found = []
+        abstracts = []
         for share in np.linspace(self._most, self._least, count):
             noise = rng.gumbel(size=len(clauses)) if sampled else np.zeros(len(clauses))
-            found.append(self._kept(clauses, scores + noise, share))
-        return list(dict.fromkeys(each for each in found if each))
+            abstracts.append(self._kept(clauses, scores + noise, share))
+        return list(dict.fromkeys(abstract for abstract in abstracts if abstract))
 
     def _kept(self, clauses: list[str], scores: NDArray[np.float64], share: float) -> str:
         words = [len(clause.split()) for clause in clauses]
         room = min(self._longest, round(share * sum(words)))
-        kept: list[int] = []
+        positions: list[int] = []
         for place in np.argsort(-scores, kind="stable").tolist():
-            if words[place] <= room or not kept:
-                kept.append(place)
+            if words[place] <= room or not positions:
+                positions.append(place)
                 room -= words[place]
-        sentences = (" ".join(clauses[place].split()[: self._longest]) for place in sorted(kept))
+        sentences = (" ".join(clauses[place].split()[: self._longest]) for place in sorted(positions))
         return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
@@ -133,7 +133,7 @@ class Summariser:
                 **how,
             )
         written = (row.strip() for row in self._tokenizer.batch_decode(rows, skip_special_tokens=True))
-        return list(dict.fromkeys(each for each in written if each))
+        return list(dict.fromkeys(abstract for abstract in written if abstract))
 
 
 def same(one: str, other: str) -> bool:

@@ -111,13 +111,13 @@ class Rewriting:
     ) -> list[Labelled]:
         """The rewritten records; fewer where there are fewer, or some are withheld."""
         spec, stream = _spec(planned), Keystream(key)
-        drawn = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
+        positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(
             records, len(labels), encoder, self._redactor, copied=self._copied, nearest=self._nearest
         )  # fmt: skip
         rng = np.random.default_rng(int.from_bytes(stream.read(32)))
         written = [
-            (int(records.labels[place]), self._rewritten(place, evaluators, spec.rounds, rng)) for place in drawn
+            (int(records.labels[place]), self._rewritten(place, evaluators, spec.rounds, rng)) for place in positions
         ]
         if not all(text for _, text in written):
             log.warning("some rewritten records still looked like their records: they are withheld")

@@ -182,13 +182,17 @@ def network(
     """The model in a folder, ready to be used; see `load`. Further settings are `from_pretrained`'s."""
     import transformers  # noqa: PLC0415 — seconds to import
 
-    known = {"local_files_only": True, "trust_remote_code": False}
+    options = {"local_files_only": True, "trust_remote_code": False}
     with explained(what, folder):
-        config = transformers.AutoConfig.from_pretrained(folder, **known)
+        config = transformers.AutoConfig.from_pretrained(folder, **options)
         configure(config)
         # Without this argument the search for adapters would use the network.
         model = getattr(transformers, auto).from_pretrained(
-            folder, config=config, adapter_kwargs={"local_files_only": True}, **known, **{"dtype": "float32"} | settings
+            folder,
+            config=config,
+            adapter_kwargs={"local_files_only": True},
+            **options,
+            **{"dtype": "float32"} | settings,
         )
     return on_device(model, device).eval()
 

@@ -101,12 +101,12 @@ class Encoder:
         Raises:
             ConfigError: There is no such model here, it cannot be loaded, is not of text alone, or lacks that prompt.
         """
-        if (own := _embedded_config(Path(name_or_path))) is not None:
+        if (ngram_config := _embedded_config(Path(name_or_path))) is not None:
             if prompt or prompt_name:
                 raise ConfigError(
                     "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"
                 )
-            return cls.hashed_ngrams(**own)
+            return cls.hashed_ngrams(**ngram_config)
         folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
             raise ConfigError(
@@ -268,8 +268,8 @@ def _configuration(module: Any) -> dict[str, Any]:  # noqa: ANN401 — modules s
     """Settings that affect a module's output beside its weights, without names and versions that copies may change."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
-        kept = network.config.to_dict().items()
-        config["network"] = {key: value for key, value in kept if not key.startswith("_") and "version" not in key}
+        settings = network.config.to_dict().items()
+        config["network"] = {key: value for key, value in settings if not key.startswith("_") and "version" not in key}
     if (tokenizer := getattr(module, "tokenizer", None)) is not None:
         config["tokenizer"] = _tokenizer(tokenizer)
     return config
@@ -280,8 +280,8 @@ def _tokenizer(tokenizer: Any) -> object:  # noqa: ANN401
         return sorted(tokenizer.get_vocab().items())
     described = json.loads(backend.to_str())
     # Both change with the last encoded batch; the two settings below determine the truncation.
-    kept = {key: value for key, value in described.items() if key not in {"truncation", "padding"}}
-    return kept | {"longest": tokenizer.model_max_length, "cut": tokenizer.truncation_side}
+    settings = {key: value for key, value in described.items() if key not in {"truncation", "padding"}}
+    return settings | {"longest": tokenizer.model_max_length, "cut": tokenizer.truncation_side}
 
 
 def _bytes_of(weights: Any) -> bytes:  # noqa: ANN401

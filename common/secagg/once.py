@@ -71,12 +71,12 @@ class OnceEach(Generic[Held]):
         if index not in self._rounds:
             raise ProtocolError("round", expected=f"one of {sorted(self._rounds)}", got=index, where=self._step)
         try:
-            held = self._held.pop(index)
+            value = self._held.pop(index)
         except KeyError:
             raise _spent(where) from None
         for earlier in [number for number in list(self._held) if number < index]:
             self._held.pop(earlier, None)
-        return held
+        return value
 
     def __reduce__(self) -> NoReturn:
         raise _no_copy()

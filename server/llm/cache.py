@@ -50,11 +50,11 @@ class Cached:
         """
         keys = [request.key(self.identity) for request in requests]
         with self._database() as database:
-            known = _read(database, set(keys))
+            cached = _read(database, set(keys))
             places: dict[str, list[int]] = {}
             for place, key in enumerate(keys):
-                if key in known:
-                    _tell(arrived, [place], known[key])
+                if key in cached:
+                    _tell(arrived, [place], cached[key])
                 else:
                     places.setdefault(key, []).append(place)
 
@@ -68,7 +68,7 @@ class Cached:
             self.calls += len(missing)
             asked = [requests[places[key][0]] for key in missing]
             fresh = self._provider.generate(asked, arrived=store) if asked else []
-        replies = known | dict(zip(missing, fresh, strict=True))
+        replies = cached | dict(zip(missing, fresh, strict=True))
         return [replies[key] for key in keys]
 
     def estimate(self, request: Request) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def generate(
     """
     use = Use()
     texts: list[list[str]] = [[] for _ in orders]
-    known = _Known(held)
+    earlier_texts = _Known(held)
     for attempt in range(MOST_PASSES):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
@@ -115,7 +115,7 @@ def generate(
                 stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.label, attempt, i)
                 requests.append((order.model, write(order, size, stream)))
                 owners.append(at)
-        replies = complete(providers, requests, cleaner=cleaner, known=known, use=use, progress=progress)
+        replies = complete(providers, requests, cleaner=cleaner, known=earlier_texts, use=use, progress=progress)
         for at, reply in zip(owners, replies, strict=True):
             texts[at] += reply
     generated = Generated(use=use)
@@ -166,11 +166,13 @@ def write(
     """
     written = Written(texts=[])
     texts: list[list[str]] = [[] for _ in requests]
-    known = _Known(held)
+    earlier_texts = _Known(held)
     for attempt in range(MOST_PASSES):
         places = [place for place, reply in enumerate(texts) if not reply]
         open_requests = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
-        replies = complete(providers, open_requests, cleaner=cleaner, known=known, use=written.use, progress=progress)
+        replies = complete(
+            providers, open_requests, cleaner=cleaner, known=earlier_texts, use=written.use, progress=progress
+        )
         for place, reply in zip(places, replies, strict=True):
             texts[place] = reply
     for (model, request), reply in zip(requests, texts, strict=True):

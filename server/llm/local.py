@@ -163,10 +163,10 @@ class Local:
         ]
         for chat in chats:
             try:
-                said = self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+                prompt_text = self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
             except TemplateError:
                 continue
-            return list(self._tokenizer(said, add_special_tokens=False, verbose=False)["input_ids"])
+            return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
         raise ProviderError(
             f"the chat template of {self.name} fails", expected="one that takes a user's message", where=self._folder
         )

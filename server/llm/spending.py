@@ -71,8 +71,8 @@ class Price:
     def of(self, usage: Usage) -> float:
         """Cost of this usage."""
         cached = self.input if self.cached is None else self.cached
-        kept = self.input if self.kept is None else self.kept
-        money = usage.input * self.input + usage.cached * cached + usage.kept * kept + usage.output * self.output
+        kept_price = self.input if self.kept is None else self.kept
+        money = usage.input * self.input + usage.cached * cached + usage.kept * kept_price + usage.output * self.output
         return money / _MILLION
 
 

@@ -165,15 +165,21 @@ class AugPe:
         votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
 
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
-        wanted = [size // self.expansion for size in sizes]
+        survivors_per_label = [size // self.expansion for size in sizes]
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
         parents, notes = survivors.choose(
-            votes, labels, wanted, select=self.select, threshold=self.threshold, rng=generator, task=tools.task
+            votes,
+            labels,
+            survivors_per_label,
+            select=self.select,
+            threshold=self.threshold,
+            rng=generator,
+            task=tools.task,
         )
         families = [
             (population[i], count)
-            for some, size in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(some, size - len(set(some)))
+            for label_parents, size in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(label_parents, size - len(set(label_parents)))
         ]
         varied = self.variation.write(
             families,

@@ -208,7 +208,7 @@ class DpKps:
 
     def _raw(self, seeds: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[list[Candidate], Written]:
         """Sequences for texts (section B.2.2)."""
-        candidates = [Candidate(text="; ".join(own), label=label, model=RAW, round=0) for label, own in seeds]
+        candidates = [Candidate(text="; ".join(phrases), label=label, model=RAW, round=0) for label, phrases in seeds]
         return candidates, Written(texts=[])
 
     def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
@@ -284,7 +284,7 @@ class DpKps:
         extractor = Extractor(terms)
         texts = read_texts(self.few_shot)
         examples = [(text, tuple(terms[i] for i in extractor.first(text, self.length))) for text in texts]
-        if not all(own for _, own in examples):
+        if not all(phrases for _, phrases in examples):
             raise DataError(
                 "examples", expected="a term of the vocabulary in each", got="a text without", where=self.few_shot
             )

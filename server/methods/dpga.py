@@ -164,7 +164,7 @@ class Dpga:
             )
         queries = [
             PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share)
-            for name, spec, mechanism, share, wanted in (
+            for name, spec, mechanism, share, asked in (
                 (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=target.max_records), "laplace",
                  self.label_share, True),
                 (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=target.max_records), "sparse vector",
@@ -176,16 +176,21 @@ class Dpga:
                 (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=target.max_records), "laplace",
                  self.similarity_share, self.suppression and self.tau is None),
             )
-            if wanted
+            if asked
         ]  # fmt: skip
-        left = 1 - sum(query.share for query in queries)
-        if left <= 1e-9:
-            raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{left:g}")
+        remaining_share = 1 - sum(query.share for query in queries)
+        if remaining_share <= 1e-9:
+            raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{remaining_share:g}")
         votes = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
         return (
             *queries,
             PlannedQuery(
-                name=VOTES, spec=votes, times=self.rounds, share=left, rate=self.subsample, redraw=self.redraw
+                name=VOTES,
+                spec=votes,
+                times=self.rounds,
+                share=remaining_share,
+                rate=self.subsample,
+                redraw=self.redraw,
             ),
         )
 
@@ -262,7 +267,7 @@ class Dpga:
             )
             notes += more
             if listed:
-                phrases = [(label, phrase) for label, some in listed.items() for phrase in some]
+                phrases = [(label, phrase) for label, label_phrases in listed.items() for phrase in label_phrases]
                 numbers = np.array([list(tools.task.labels).index(label) for label, _ in phrases], dtype=np.int32)
                 vectors = tools.embed([phrase for _, phrase in phrases])
                 votes = tools.ask(KEYWORDS, 0, vectors=vectors, labels=numbers)

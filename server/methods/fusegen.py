@@ -164,4 +164,6 @@ class FuseGen:
         self, candidates: Sequence[Candidate], vectors: NDArray[np.float32], labels: NDArray[np.integer]
     ) -> tuple[Candidate, ...]:
         weights = self_boosted_weights(vectors, labels, rounds=self.boosts, epochs=self.epochs)
-        return tuple(replace(each, weight=float(weight)) for each, weight in zip(candidates, weights, strict=True))
+        return tuple(
+            replace(candidate, weight=float(weight)) for candidate, weight in zip(candidates, weights, strict=True)
+        )

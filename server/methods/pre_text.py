@@ -120,8 +120,8 @@ class PreText:
         )
         families = [
             (population[i], count)
-            for some, size in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(some, size)
+            for label_parents, size in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(label_parents, size)
         ]
         work: list[Generated | Written] = [first, looking]
         if following == self.rounds:
@@ -158,8 +158,8 @@ class PreText:
         """So many texts, evenly over labels and models, each prompt with some seeds of its label if there are any."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            own = [seed.text for seed in seeds if seed.label == order.label]
-            shown = [own[i] for i in generator.permutation(len(own))[: self.shots]]
+            label_seeds = [seed.text for seed in seeds if seed.label == order.label]
+            shown = [label_seeds[i] for i in generator.permutation(len(label_seeds))[: self.shots]]
             return prompts.by_example(
                 tools.task, order.label, texts=texts, rng=generator, good=shown, temperature=self.temperature,
                 words=self.words,

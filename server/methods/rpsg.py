@@ -163,8 +163,8 @@ class Rpsg:
         abstracts, parents, public, notes = seeds[self.candidates](tools)
         chosen = [
             abstracts[i]
-            for some, size in zip(parents, self._needed(tools.task), strict=True)
-            for i, count in survivors.offspring(some, size)
+            for label_parents, size in zip(parents, self._needed(tools.task), strict=True)
+            for i, count in survivors.offspring(label_parents, size)
             for _ in range(count)
         ]
         variants, _, written = self._write(chosen, prompts.from_abstract, state.round + 1, tools)
@@ -178,21 +178,23 @@ class Rpsg:
     def _rephrasings(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         variants = state.candidates
         rephrased, origins, written = self._write(variants, prompts.paraphrase, state.round + 1, tools)
-        vectors, originals = (tools.embed([text.text for text in some]) for some in (rephrased, variants))
-        wanted = dict(zip(tools.task.labels, self._wanted(tools.task), strict=True))
-        kept = self.refinement.kept(
-            rephrased, variants, vectors, originals[origins], wanted=wanted, experiment_seed=tools.experiment_seed
+        vectors, originals = (
+            tools.embed([text.text for text in candidates_to_embed]) for candidates_to_embed in (rephrased, variants)
         )
-        candidates = redacted([rephrased[at] for at in kept])
-        left = Counter(candidate.label for candidate in candidates)
+        quota = dict(zip(tools.task.labels, self._wanted(tools.task), strict=True))
+        positions = self.refinement.kept(
+            rephrased, variants, vectors, originals[origins], wanted=quota, experiment_seed=tools.experiment_seed
+        )
+        candidates = redacted([rephrased[at] for at in positions])
+        label_counts = Counter(candidate.label for candidate in candidates)
         report = make_report(
             state.round, tools.models,
             requested=Counter(variant.model for variant in variants),
             generated=rephrased, candidates=len(candidates), work=[written],
             notes=[
-                f"{label}: {left[label]} texts are left after refinement where {count} were asked for"
-                for label, count in wanted.items()
-                if left[label] < count
+                f"{label}: {label_counts[label]} texts are left after refinement where {count} were asked for"
+                for label, count in quota.items()
+                if label_counts[label] < count
             ],
         )  # fmt: skip
         return State(
@@ -206,12 +208,14 @@ class Rpsg:
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
         answers = tools.ask(CHOICES, 0, vectors=vectors, labels=labels)
         # What one party answers wrongly must not end a run that all others have paid for.
-        odd = np.asarray(~((answers >= 0) & (answers < len(labels))).all(axis=-1))
-        if odd.all():
+        unreadable = np.asarray(~((answers >= 0) & (answers < len(labels))).all(axis=-1))
+        if unreadable.all():
             raise ProtocolError("seed choices", expected=f"positions below {len(labels)}", got="others")
-        if odd.any():
-            notes.append(f"{int(odd.sum())} of {len(odd)} parties answered with no choices and are left out")
-        answers = answers[~odd]
+        if unreadable.any():
+            notes.append(
+                f"{int(unreadable.sum())} of {len(unreadable)} parties answered with no choices and are left out"
+            )
+        answers = answers[~unreadable]
         counts = np.bincount(answers.astype(np.int64).reshape(-1), minlength=len(labels))
         parents = []
         for number, label in enumerate(tools.task.labels):
@@ -237,7 +241,7 @@ class Rpsg:
         """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
-        read, odd = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
+        read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
         abstracts = [
             Candidate(text=text, label=labels[number], model=tools.models[i % len(tools.models)], round=0)
             for i, (number, text) in enumerate(read)
@@ -249,7 +253,7 @@ class Rpsg:
         numbers = selection.label_numbers(abstracts, tools.task)
         parents = [_dealt(np.flatnonzero(numbers == i), label, tools) for i, label in enumerate(labels)]
         notes = [f"{label}: no party released a seed of it, so its texts start from public ones" for label in missing]
-        return abstracts, parents, public, [*odd, *notes]
+        return abstracts, parents, public, [*unreadable, *notes]
 
     def _pool(self, tools: Tools) -> tuple[Generated, list[str]]:
         pool = self._written(self.pool, tools.task.labels, tools)
@@ -289,10 +293,10 @@ class Rpsg:
             for at, source in enumerate(sources)
         ]  # fmt: skip
         written = tools.write(requests)
-        had = [(at, some[0]) for at, some in enumerate(written.texts) if some]
-        new = [replace(sources[at], text=text, round=round_number) for at, text in had]
+        first_texts = [(at, texts[0]) for at, texts in enumerate(written.texts) if texts]
+        new = [replace(sources[at], text=text, round=round_number) for at, text in first_texts]
         refuse_missing(tools.task.labels, new)
-        return new, [at for at, _ in had], written
+        return new, [at for at, _ in first_texts], written
 
     def _wanted(self, task: Task) -> list[int]:
         """Texts of each label that are to be left."""

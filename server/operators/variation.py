@@ -113,8 +113,8 @@ class Variation:
     def _length(self, text: str, generator: np.random.Generator) -> int | None:
         if self.length_spread is None:
             return None
-        own = len(text.split())
-        return max(SHORTEST, round(own + generator.normal() * self.length_spread * own))
+        length = len(text.split())
+        return max(SHORTEST, round(length + generator.normal() * self.length_spread * length))
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
@@ -181,15 +181,15 @@ def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDAr
     The mean embedding of a candidate's variations, scaled to norm 1; its own embedding where there are none, or where
     they cancel out.
     """
-    own = tools.embed([candidate.text for candidate in candidates])
-    texts = list(dict.fromkeys(text for some in ahead.values() for text in some))
+    own_vectors = tools.embed([candidate.text for candidate in candidates])
+    texts = list(dict.fromkeys(text for variations in ahead.values() for text in variations))
     if not texts:
-        return own
+        return own_vectors
     embedded = dict(zip(texts, tools.embed(texts), strict=True))
     rows = []
-    for candidate, alone in zip(candidates, own, strict=True):
-        some = [embedded[text] for text in ahead[candidate.text]]
-        mean = np.mean(some, axis=0, dtype=np.float64) if some else np.zeros(len(alone))
+    for candidate, alone in zip(candidates, own_vectors, strict=True):
+        variations = [embedded[text] for text in ahead[candidate.text]]
+        mean = np.mean(variations, axis=0, dtype=np.float64) if variations else np.zeros(len(alone))
         norm = float(np.linalg.norm(mean))
         rows.append(mean / norm if norm > 1e-6 else alone)
     return np.array(rows, dtype=np.float32)

@@ -91,10 +91,10 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
     """For all scales but those of pure queries, so that the whole plan costs epsilon."""
-    releases = [(query.pure, each) for query in plan.queries for each in plan.releases_of(query)]
+    releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
 
     def over(factor: float) -> float:
-        scales = (each if pure else replace(each, scale=each.scale * factor) for pure, each in releases)
+        scales = (release if pure else replace(release, scale=release.scale * factor) for pure, release in releases)
         return min(accountant.epsilon(scales, plan.delta), 1e3 * epsilon) - epsilon  # infinity cannot be interpolated
 
     low, high = 0.5, 1.0

@@ -123,18 +123,18 @@ def structure(*, secure: bool) -> Iterator[Finding]:
         *[("terms", vocabulary)] * 2,
         ("lengths", length_range.LengthRange(spec=cap)),
     ]
-    with recorded_noise() as (drawn, entropy):
+    with recorded_noise() as (shares, entropy):
         answers = ask(plan, questions, [[] for _ in range(5)])
     unknown = 5 - 1 - 1 if secure else 1
     of_a_party = [("discrete_gaussian", 40.5 / math.sqrt(unknown), 1, 2 * len(_candidates()))] * 2
     of_a_party += [("discrete_laplace", 4.25, unknown, 2), *[("discrete_laplace", 6.75, unknown, 3)] * 2]
     expected = [share for share in of_a_party for _ in range(5)]
-    keys = {share.key for share in drawn if len(share.key) == 32}
+    keys = {share.key for share in shares if len(share.key) == 32}
     # The recording sampler draws 1 for each coordinate, and there are no records.
     once = sum(bool((total == 5).all()) for total in answers[:-1])
     name = f"structure, {'masked' if secure else 'not masked'}: "
-    yield _exactly(name + "shares of noise", len(drawn), len(expected))
-    yield _exactly(name + f"those a U-th, U = {unknown}", _alike(drawn, expected), len(expected))
+    yield _exactly(name + "shares of noise", len(shares), len(expected))
+    yield _exactly(name + f"those a U-th, U = {unknown}", _alike(shares, expected), len(expected))
     yield _exactly(name + "sums that hold each share once", once, 5)
     yield _exactly(name + "different keys", len(keys), len(expected))
     yield _exactly(name + "those the system's entropy", len(keys & set(entropy)), len(expected))
@@ -149,12 +149,12 @@ def subsamples() -> Iterator[Finding]:
     for redraw in (False, True):
         query = PlannedQuery(name="labels", spec=spec, times=2, mechanism="laplace", rate=0.5, redraw=redraw)
         with recorded_noise():
-            one, other = ask(
+            first_answer, other = ask(
                 plan_of(1.0, (query,), labels=labels, parties=2),
                 [("labels", histograms.LabelHistogram(spec=spec))] * 2,
                 private,
             )
-        differing, drawn = int(np.count_nonzero(one != other)), int((one - 2).sum())
+        differing, drawn = int(np.count_nonzero(first_answer != other)), int((first_answer - 2).sum())
         yield Finding(
             check=f"subsamples {'of each answer' if redraw else 'for all answers'}",
             figure=f"{drawn} of 64 records, {differing} not again",

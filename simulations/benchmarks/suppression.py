@@ -67,11 +67,11 @@ def plain(votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, 
         threshold = min(1.0, tau + steps * 0.01)
         alike = (wide := vectors.astype(np.float64)[order]) @ wide.T > threshold
         chosen: list[int] = []
-        left = np.ones(len(order), dtype=bool)
+        remaining = np.ones(len(order), dtype=bool)
         for place in range(len(order)):
-            if left[place] and len(chosen) < count:
+            if remaining[place] and len(chosen) < count:
                 chosen.append(place)
-                left &= ~alike[place]
+                remaining &= ~alike[place]
         if len(chosen) == min(count, len(order)):
             return Elites(positions=order[chosen], tau=threshold)
         steps += 1

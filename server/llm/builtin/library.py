@@ -72,8 +72,8 @@ class Library:
             rng = experiment(seed, "embedded model", name, "read")
             topics = vectors[rng.choice(len(texts), size=min(_TOPICS, len(texts)), replace=False)]
             order = np.argsort(-(whole_numbers(vectors) @ whole_numbers(topics).T).max(axis=1), kind="stable")
-            kept = np.sort(order[: max(1, round(share * len(texts)))])
-            texts, vectors = [texts[at] for at in kept], vectors[kept]
+            read_texts = np.sort(order[: max(1, round(share * len(texts)))])
+            texts, vectors = [texts[at] for at in read_texts], vectors[read_texts]
         self.vectors = vectors
         self.whole = whole_numbers(vectors)
         self.parts = [sentences(text) for text in texts]
@@ -99,11 +99,11 @@ class Library:
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
             self._senses[labels] = {
                 label: Sense(
-                    vector=unit(own + _OWN * plain + _RECALLED * more),
+                    vector=unit(own_words + _OWN * plain + _RECALLED * more),
                     words=self._telling(seen, at, count),
                     terms=self._terms(labels, label),
                 )
-                for at, ((label, _), own, plain, more) in enumerate(
+                for at, ((label, _), own_words, plain, more) in enumerate(
                     zip(labels, _apart(raw), raw, recalled, strict=True)
                 )
             }
@@ -119,10 +119,10 @@ class Library:
         ratios = {}
         for word, times in total.items():
             if times > 1:
-                own = (seen[at][word] + 1) / (count + 2)
+                share = (seen[at][word] + 1) / (count + 2)
                 others = (times - seen[at][word] + 1) / (rest + 2)
                 everywhere = (self.times[word] + 1) / (len(self.parts) + 2)
-                ratios[word] = own / others**_OTHERS / everywhere ** (1 - _OTHERS)
+                ratios[word] = share / others**_OTHERS / everywhere ** (1 - _OTHERS)
         return ratios
 
     def _terms(self, labels: tuple[tuple[str, str], ...], target: str) -> tuple[Sentence, ...]:

@@ -133,7 +133,7 @@ class BuiltinModel:
         library = self._library
         sense = None if request.label is None else library.sense(request.labels)[request.label]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
-        drawn = self._drawn(near, _PASSAGES, rng)
+        passages_at = self._drawn(near, _PASSAGES, rng)
         shown = request.good + request.source  # of which a text of the kind takes its shape
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
         shapeless = not shown or request.abstract
@@ -142,11 +142,13 @@ class BuiltinModel:
             shape = library.vectors[rng.integers(len(near))]
             like = whole_numbers(shape) @ library.whole.T
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
-            drawn = np.concatenate([drawn, self._drawn(np.where(alike, near, np.float32(-2)), _SHAPES, rng)])
+            passages_at = np.concatenate(
+                [passages_at, self._drawn(np.where(alike, near, np.float32(-2)), _SHAPES, rng)]
+            )
         return TextComposer(
             request=request,
             passages=[
-                Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in drawn
+                Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in passages_at
             ],
             shapes=min(_SHAPES, len(near)) if shapeless else 0,
             meaning={} if sense is None else sense.words,
@@ -180,8 +182,8 @@ class BuiltinModel:
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
         short = short[np.lexsort((short, -near[short]))]
         scores = self._focus * near[short] + rng.gumbel(size=len(short))
-        drawn: NDArray[np.intp] = short[np.argsort(-scores)[:count]]
-        return drawn
+        sample: NDArray[np.intp] = short[np.argsort(-scores)[:count]]
+        return sample
 
 
 def _shown(request: Request) -> Iterable[str]:

@@ -45,16 +45,16 @@ def normal(text: str) -> str:
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a text; a new line begins one too."""
-    found: list[list[str]] = [[]]
+    runs: list[list[str]] = [[]]
     previous = ""
     for token in tokenise(text):
         word = token.lstrip()
         starts = "\n" in token or (previous in _STOPS and token != word and not word[0].islower())
-        if starts and found[-1]:
-            found.append([])
-        found[-1].append(token)
+        if starts and runs[-1]:
+            runs.append([])
+        runs[-1].append(token)
         previous = word
-    return [tuple(tokens) for tokens in found if tokens]
+    return [tuple(tokens) for tokens in runs if tokens]
 
 
 class Between:
@@ -115,7 +115,7 @@ class Walk:
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], *, backward: bool = False) -> None:
         self._pool = [sentence[::-1] for sentence in pool] if backward else list(pool)
-        one: defaultdict[str, list[_Seen]] = defaultdict(list)
+        by_word: defaultdict[str, list[_Seen]] = defaultdict(list)
         two: defaultdict[tuple[str, str], list[_Seen]] = defaultdict(list)
         factors: dict[str, float] = {_END: 1.0}
         for number, sentence in enumerate(self._pool):
@@ -125,10 +125,10 @@ class Walk:
                 if factor is None:
                     factor = factors[token] = boost.get(bare(token), 1.0)
                 seen = (token, number, factor, a)
-                one[c].append(seen)
+                by_word[c].append(seen)
                 two[b, c].append(seen)
                 a, b, c = b, c, token
-        self._one, self._two = one, two
+        self._one, self._two = by_word, two
 
     def write(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
         """Continues `begin` to the end of a sentence.
@@ -176,11 +176,11 @@ def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], r
 def _draw(seen: list[_Seen], weights: Sequence[float], rng: random.Random) -> str:
     if len(seen) == 1:
         return seen[0][0]
-    drawn = [weights[number] * factor for _, number, factor, _ in seen]
-    left = rng.random() * sum(drawn)
-    for weight, occurrence in zip(drawn, seen, strict=True):
-        left -= weight
-        if left <= 0:
+    masses = [weights[number] * factor for _, number, factor, _ in seen]
+    remaining = rng.random() * sum(masses)
+    for weight, occurrence in zip(masses, seen, strict=True):
+        remaining -= weight
+        if remaining <= 0:
             return occurrence[0]
     return seen[-1][0]
 

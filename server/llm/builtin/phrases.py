@@ -56,9 +56,9 @@ class Phrases:
             temperature: Spread of the draw among the best; 0 takes the best.
             rng: The request's own random numbers.
         """
-        own, rest = self._counted(near), self._counted(others)
+        counts, rest = self._counted(near), self._counted(others)
         scores = {}
-        for phrase, times in own.items():
+        for phrase, times in counts.items():
             if times >= min(_TWICE, len(near)):
                 here = times / len(near)
                 there = (rest[phrase] + 1) / (len(others) + 2) if len(others) else 1.0
@@ -67,12 +67,12 @@ class Phrases:
                 scores[phrase] = len(phrase) * max(here * math.log(here / usual), _LEAST * here)
         best = sorted(scores, key=lambda phrase: (-scores[phrase], phrase))[: _CHOICE * count]
         luck = temperature * rng.gumbel(size=len(best))
-        drawn = sorted(zip(best, luck, strict=True), key=lambda pair: -math.log(scores[pair[0]]) - pair[1])
-        kept: list[Phrase] = []
-        for phrase, _ in drawn:
-            if all(not set(phrase) <= set(other) and not set(other) <= set(phrase) for other in kept):
-                kept.append(phrase)
-        return tuple(" ".join(phrase) for phrase in kept[:count])
+        ranking = sorted(zip(best, luck, strict=True), key=lambda pair: -math.log(scores[pair[0]]) - pair[1])
+        chosen_phrases: list[Phrase] = []
+        for phrase, _ in ranking:
+            if all(not set(phrase) <= set(other) and not set(other) <= set(phrase) for other in chosen_phrases):
+                chosen_phrases.append(phrase)
+        return tuple(" ".join(phrase) for phrase in chosen_phrases[:count])
 
     def _counted(self, texts: NDArray[np.intp]) -> Counter[Phrase]:
         return Counter(phrase for at in texts for phrase in self._of[at])

@@ -78,21 +78,21 @@ class MessageBatches:
         def deliver(key: str, reply: Reply) -> None:
             replies[key] = reply
             if arrived is not None:
-                for place in (place for place, own in enumerate(keys) if own == key):
+                for place in (place for place, other_key in enumerate(keys) if other_key == key):
                     arrived(place, reply)
 
         asyncio.run(self._all(by_key, deliver))
         return [replies.get(key, _NO_REPLY) for key in keys]
 
     async def _all(self, by_key: Mapping[str, Request], deliver: Callable[[str, Reply], None]) -> None:
-        left = dict(by_key)
+        remaining = dict(by_key)
         async with self._chat.client() as client:
             for batch, keys in self._notes.under_way():
-                if left.keys() & set(keys):
-                    await self._collect(client, batch, left, {}, deliver)
-            while left:
-                held, refused, verdict = self._hold(left)
-                sent = list(held)
+                if remaining.keys() & set(keys):
+                    await self._collect(client, batch, remaining, {}, deliver)
+            while remaining:
+                reserved, refused, verdict = self._hold(remaining)
+                sent = list(reserved)
                 if not sent and verdict == "wait":
                     await self._clock.sleep(self._poll)
                     continue
@@ -101,23 +101,23 @@ class MessageBatches:
                 try:
                     created = await self._patiently(partial(self._send, client, sent, by_key))
                     self._notes.add(created.id, sent)
-                    await self._collect(client, created.id, left, held, deliver)
+                    await self._collect(client, created.id, remaining, reserved, deliver)
                 finally:
-                    for most in held.values():
+                    for most in reserved.values():
                         self._spending.settle(self.name, most, None, self._price)
                 for key in sent:
-                    left.pop(key, None)
+                    remaining.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
         """The requests that the cap allows, each with its maximum usage; the first that it forbids, and the verdict."""
-        held: dict[str, Usage] = {}
+        reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(render(request), self._max_tokens)
             verdict = self._spending.hold(most, self._price)
             if verdict != "held":
-                return held, most, verdict
-            held[key] = most
-        return held, None, "held"
+                return reserved, most, verdict
+            reserved[key] = most
+        return reserved, None, "held"
 
     async def _send(self, client: Any, keys: list[str], by_key: Mapping[str, Request]) -> Any:  # noqa: ANN401
         bodies = [{"custom_id": key, "params": self._chat.parameters(*render(by_key[key]))} for key in keys]
