@@ -147,7 +147,7 @@ def approvals(folder: Path) -> list[PlanApproval]:
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Those that wait for a person's decision."""
+    """Approvals that wait for a person's decision."""
     return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
 
 

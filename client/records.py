@@ -48,7 +48,7 @@ class EmbeddedRecords:
             raise InternalError("vectors, labels, texts and owners of records disagree in number")
 
     def limited(self, max_records: int) -> Self:
-        """Of each owner only the first `max_records` records, in the order given; all of them without owners.
+        """Keep, of each owner, only the first `max_records` records, in the order given; all of them without owners.
 
         Which these are depends on that owner's records alone, as the sensitivities demand, and is always the same.
         """

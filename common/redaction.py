@@ -124,12 +124,12 @@ def default() -> Redactor:
 
 
 def redact(text: str) -> str:
-    """As `Redactor.redact`, by patterns only."""
+    """Like `Redactor.redact`, by patterns only."""
     return default().redact(text)
 
 
 def entities(text: str) -> Counter[str]:
-    """As `Redactor.entities`, by patterns only."""
+    """Like `Redactor.entities`, by patterns only."""
     return default().entities(text)
 
 

@@ -111,7 +111,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """As `epsilon`, but from norms and epsilons alone: fast (milliseconds), never smaller, close for Gaussian noise."""
+    """Like `epsilon`, but from norms and epsilons alone: fast (milliseconds), never smaller, close if Gaussian."""
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 

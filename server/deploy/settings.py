@@ -72,12 +72,12 @@ class CoordinatorSettings:
 
     @property
     def host(self) -> str:
-        """Of the front door."""
+        """Host of the front door."""
         return self.address.rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """Of the front door."""
+        """Port of the front door."""
         return int(self.address.rpartition(":")[2])
 
     @property

@@ -56,7 +56,7 @@ class DpKps:
         vocabulary: A `.txt` of public terms, one a line.
         first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
         kept_terms: |V'|.
-        vocabulary_share: Of epsilon, the histogram's; the sketches have the rest in equal parts.
+        vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally.
         mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features.
         features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
         grid: B of each sketch; None chooses it.
@@ -64,13 +64,13 @@ class DpKps:
             encoders in which unrelated terms are near each other; where their cosine is 0, that tells terms apart from
             a background of exp(-2) hardly at all.
         sequence: "independent" or "iterative".
-        ensemble: Of iterative sequences: "linear" or "logarithmic".
+        ensemble: Ensemble of iterative sequences: "linear" or "logarithmic".
         length: K, phrases in a sequence.
         few_shot: A file of texts from whoever is to receive the data; each prompt shows all of them, with their own
             phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
     """
 

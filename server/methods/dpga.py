@@ -87,20 +87,20 @@ class Dpga:
         redraw: A subsample for each generation; otherwise one for all.
         length: Whether to ask for lengths; off for the ablation.
         longest: Length in words up to which the sparse vector searches, a public number.
-        bins: Of the length histogram.
+        bins: Number of bins of the length histogram.
         keywords: Keywords of each label; 0 for the ablation.
-        keyword_temperature: Of the language models when they list keywords.
+        keyword_temperature: Temperature of the language models when they list keywords.
         softmax: Votes more that make a keyword e times as likely.
         suppression: Whether similar texts are dropped; off for the ablation.
         tau: Where the threshold starts; None asks for the mean similarity of private records.
         tau_step: What it grows by until there are enough elites; 0: it does not, and there may be fewer.
         buckets: See `SelfSimilaritySpec`.
-        label_share: Of epsilon, for the label histogram.
+        label_share: Share of epsilon spent on the label histogram.
         length_range_share: For the length range.
         length_share: For the length histogram.
         keyword_share: For the votes on keywords.
         similarity_share: For the mean similarity. The votes have what is left of epsilon.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
     """
 

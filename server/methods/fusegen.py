@@ -61,10 +61,10 @@ class FuseGen:
         rounds: T, generation rounds; the first is zero-shot.
         shots: S, exemplars in a prompt.
         pool: R, exemplars to draw from, of each label.
-        epochs: Of each small model's training.
+        epochs: Epochs of each small model's training.
         boosts: How often weights are adjusted; 0 leaves them equal, for the ablation.
         texts_per_request: Texts that one prompt asks for.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
     """
 

@@ -53,7 +53,7 @@ MECHANISMS = {
     "histogram": ("laplace", "gaussian"),
     "seed_unproven": AbstractedSeedsSpec.mechanisms,
 }
-"""Of each kind of candidates, the default first."""
+"""Mechanisms of each kind of candidates, the default first."""
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 """Abstracts; for each label, positions of those to start from, as often as they count; what models wrote; notes."""
@@ -71,17 +71,18 @@ class Rpsg:
         choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
             "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
             the others at random, which is worse than fewer choices, each of which serves for several texts.
-        mechanism: Of the query, see `MECHANISMS`; None: the first.
-        nearest: Of "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded by
+        mechanism: Mechanism of the query, see `MECHANISMS`; None: the first.
+        nearest: With "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded
+            by
             cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
-        top: Of "histogram": votes of a record, halved from one to the next.
+        top: With "histogram": votes of a record, halved from one to the next.
         threshold: Likewise: noised votes that an abstract must exceed.
         fine: Likewise: grid units in a vote.
-        abstracts: Of "seed_unproven": K, abstracts of a record to choose from.
+        abstracts: With "seed_unproven": K, abstracts of a record to choose from.
         longest: Likewise: bytes of a released abstract.
         refinement: What is kept of the texts.
         texts_per_request: Abstracts that one prompt asks for.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         words: Length of a variant to ask for; None leaves it open.
     """
 

@@ -73,7 +73,7 @@ class Wasp:
         contrast: Bad exemplars beside the good ones; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
         texts_per_request: Texts that one prompt asks for.
-        temperature: Of the language models.
+        temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
         look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
     """

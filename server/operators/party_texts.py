@@ -28,7 +28,7 @@ class PartyTexts:
         samples: N, texts that are released.
         longest: Largest number of bytes of a text.
         rounds: 1.
-        texts_per_request: Of no effect: the language models of the coordinator write nothing.
+        texts_per_request: Has no effect, since the language models of the coordinator write nothing.
     """
 
     memory: ClassVar[type[NoMemory]] = NoMemory

@@ -152,7 +152,7 @@ def look_ahead(
         candidates: All that are to be voted on.
         tools: For the writing.
         degree: k, variations of each; 0 writes none.
-        known: Those of earlier rounds: a candidate that lives on keeps its own.
+        known: Variations of earlier rounds; a candidate that survives keeps its own.
         variation: Kind and length of the variations.
         round_number: Part of the name of the random streams.
         texts_per_request: See `Variation.write`, also for the next two.

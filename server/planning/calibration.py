@@ -24,7 +24,7 @@ from common.validate import one_of, positive
 
 _LAST_DIGITS = 1 + 1e-14
 _PRECISION = 1e-5
-"""Of the common factor: that much more noise than is needed, at most."""
+"""Tolerance of the common factor: the noise exceeds the least that is needed by at most this share."""
 
 
 def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan:
@@ -109,7 +109,7 @@ def _common_factor(plan: Plan, epsilon: float) -> float:
 
 
 def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
-    """Of the noise with which the query's answers alone cost epsilon."""
+    """Scale of the noise with which the answers to this query alone cost epsilon."""
     times, sensitivity = query.times * query.steps * plan.max_attempts, query.spec.sensitivity
     if query.mechanism == "gaussian" and query.rate == 1:
         # At most a millionth too small: it tells whether the grid is fine enough, which no nudging upward may hide.
