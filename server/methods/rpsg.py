@@ -73,11 +73,10 @@ class Rpsg:
             the others at random, which is worse than fewer choices, each of which serves for several texts.
         mechanism: Mechanism of the query, see `MECHANISMS`; None: the first.
         nearest: With "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded
-            by
-            cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
+            by cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
         top: With "histogram": votes of a record, halved from one to the next.
-        threshold: Likewise: noised votes that an abstract must exceed.
-        fine: Likewise: grid units in a vote.
+        threshold: With "histogram": noised votes that an abstract must exceed.
+        fine: With "histogram": grid units in a vote.
         abstracts: With "seed_unproven": K, abstracts of a record to choose from.
         longest: Likewise: bytes of a released abstract.
         refinement: What is kept of the texts.
