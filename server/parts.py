@@ -1,4 +1,4 @@
-"""What a run is made of."""
+"""The parts of a run: its identity and folder, the objects of its configuration, its options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

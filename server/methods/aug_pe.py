@@ -33,7 +33,7 @@ from server.llm.orders import Order, RequestMaker, even_orders, per_label
 from server.method import State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
-from server.operators.variation import Ahead, Variation, children, family_sizes, look_ahead, vectors
+from server.operators.variation import Ahead, Variation, check_variation, children, family_sizes, look_ahead, vectors
 
 VOTES = "nearest votes"
 VOCABULARY = "vocabulary"
@@ -109,12 +109,7 @@ class AugPe:
         validate.at_least(self.terms, kept_terms=self.kept_terms)
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.one_of("select", self.select, among=survivors.WAYS)
-        if not isinstance(self.variation, Variation):
-            raise ConfigError(
-                "method.variation", expected="a block of settings", got=self.variation, do="Set method.variation.kind"
-            )
-        validate.at_least(1, texts_per_request=self.texts_per_request)
-        validate.in_range(0, 2, temperature=self.temperature)
+        check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes; for Aug-PE+ the vocabulary histogram before them."""

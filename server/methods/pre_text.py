@@ -29,7 +29,7 @@ from server.llm.orders import Order, even_orders, per_label
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
-from server.operators.variation import Variation, children, family_sizes, look_ahead, vectors
+from server.operators.variation import Variation, check_variation, children, family_sizes, look_ahead, vectors
 
 VOTES = "nearest votes"
 
@@ -70,12 +70,7 @@ class PreText:
     def __post_init__(self) -> None:
         validate.at_least(1, samples=self.samples, seeds=self.seeds, rounds=self.rounds, shots=self.shots)
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
-        if not isinstance(self.variation, Variation):
-            raise ConfigError(
-                "method.variation", expected="a block of settings", got=self.variation, do="Set method.variation.kind"
-            )
-        validate.at_least(1, texts_per_request=self.texts_per_request)
-        validate.in_range(0, 2, temperature=self.temperature)
+        check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng, validate
+from common.errors import ConfigError
 from server.domain import Candidate
 from server.llm import prompts
 from server.llm.base import Request
@@ -115,6 +116,20 @@ class Variation:
             return None
         length = len(text.split())
         return max(SHORTEST, round(length + generator.normal() * self.length_spread * length))
+
+
+def check_variation(variation: object, *, texts_per_request: int, temperature: float) -> None:
+    """Check the settings with which a method varies texts, before a run.
+
+    Raises:
+        ConfigError: `method.variation` is a bare word instead of a block of settings, or a number is out of range.
+    """
+    if not isinstance(variation, Variation):
+        raise ConfigError(
+            "method.variation", expected="a block of settings", got=variation, do="Set method.variation.kind"
+        )
+    validate.at_least(1, texts_per_request=texts_per_request)
+    validate.in_range(0, 2, temperature=temperature)
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
