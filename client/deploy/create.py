@@ -70,6 +70,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     for name in ("private", "node", "logs", "run"):
         (folder / name).mkdir(mode=0o700)
     write_atomic(folder / "private" / "identity.key", identity_key, mode=SECRET)
+    write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
     pem = node_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     )

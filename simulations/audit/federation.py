@@ -12,7 +12,8 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from client import answer
+from client import answer, records
+from client.admission import Terms
 from client.app import relay
 from client.guard import Limits
 from client.service import PartyService
@@ -93,12 +94,15 @@ def ask(
     """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        limits = Limits(max_epsilon=1e3)
+        terms = Terms(limits=Limits(max_epsilon=1e3))
         services = [
             PartyService(
-                party=party, private=records, encoder=Axes(), limits=limits, ledger=Ledger(folder / f"{party}.db")
+                party=party,
+                private=records.embed(own, Axes()),
+                terms=lambda: terms,
+                ledger=Ledger(folder / f"{party}.db"),
             )
-            for party, records in enumerate(private)
+            for party, own in enumerate(private)
         ]
         grid = LocalGrid(relay(lambda context: services[int(context.node_config["partition-id"])]), len(services))
         federation = Federation(
