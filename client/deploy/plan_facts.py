@@ -13,7 +13,7 @@ from client.guard import Limits
 from client.session import RefusalError
 from common.domain import Record
 from common.ledger.ledger import Ledger
-from common.plan.guarantee import epsilon_against, epsilon_released
+from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
 
@@ -119,7 +119,7 @@ class PlanFacts:
             colluders=colluders,
             epsilon_released=epsilon_released(plan),
             epsilon_against=epsilon_against(plan, colluders),
-            epsilon_alone=epsilon_against(plan, plan.parties - 1),
+            epsilon_alone=epsilon_alone(plan),
             budget=budget,
             records=_own_records(plan, private),
             beyond=beyond,

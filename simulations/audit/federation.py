@@ -94,12 +94,12 @@ def ask(
     """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        terms = Terms(limits=Limits(max_epsilon=1e3))
+        limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
         services = [
             PartyService(
                 party=party,
                 private=records.embed(own, Axes()),
-                terms=lambda: terms,
+                terms=lambda: Terms(limits=limits),
                 ledger=Ledger(folder / f"{party}.db"),
             )
             for party, own in enumerate(private)

@@ -9,14 +9,14 @@ from client.session import RefusalError
 from common import messages as m
 from common.messages import Reason
 from tests.client.test_service import PLAIN, send
-from tests.support.federations import OPEN, query, service
+from tests.support.federations import OPEN, lenient, query, service
 
 LOWER = {
-    "max_epsilon": Limits(max_epsilon=3.9),
-    "lifetime_epsilon": Limits(lifetime_epsilon=1.0, lifetime_delta=1e-5),
-    "queries": Limits(queries=("label histogram",)),
-    "max_top": Limits(max_top=3),
-    "min_survivors": Limits(min_survivors=2),
+    "max_epsilon": lenient(max_epsilon=3.9),
+    "lifetime_epsilon": lenient(lifetime_epsilon=1.0, lifetime_delta=1e-5),
+    "queries": lenient(queries=("label histogram",)),
+    "max_top": lenient(max_top=3),
+    "min_survivors": lenient(min_survivors=2),
 }
 
 
@@ -68,36 +68,36 @@ def test_a_limit_that_is_raised_holds_without_a_restart(tmp_path):
     file = File(limits=LOWER["max_epsilon"])
     party = service(tmp_path, 0, terms=file)
     assert send(party, m.Open(PLAIN.to_json())) == m.Refusal(Reason.OVER_LIMIT)
-    file.edit(limits=Limits())
+    file.edit(limits=lenient())
     assert isinstance(send(party, m.Open(PLAIN.to_json())), m.Opened)
-    file.edit(limits=Limits(lifetime_epsilon=8.0))
+    file.edit(limits=lenient(lifetime_epsilon=8.0))
     assert isinstance(send(party, m.Ask(query())), m.Answer)
 
 
 def test_a_charge_is_held_against_the_limit_of_that_moment(tmp_path):
     """Another run is charged between the two questions: the plan is not checked again, and the ledger still is."""
-    file = File(limits=Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5))
+    file = File(limits=lenient(lifetime_epsilon=5.0, lifetime_delta=1e-5))
     first, second = (service(tmp_path, 0, terms=file) for _ in range(2))
     for name, party in (("first", first), ("second", second)):
         assert isinstance(send(party, m.Open(PLAIN.to_json()), run=name), m.Opened)
     assert isinstance(send(first, m.Ask(query()), run="first"), m.Answer)
     assert isinstance(send(first, m.Ask(query(1)), run="first", index=1), m.Answer)
     assert send(second, m.Ask(query()), run="second") == m.Refusal(Reason.OVER_LIMIT)
-    file.edit(limits=Limits(lifetime_epsilon=9.0, lifetime_delta=1e-5))
+    file.edit(limits=lenient(lifetime_epsilon=9.0, lifetime_delta=1e-5))
     assert isinstance(send(second, m.Ask(query()), run="second"), m.Answer)
 
 
 def test_the_plan_is_checked_anew_only_where_limits_have_changed(tmp_path, monkeypatch):
     checked, check = [], Limits.check
     monkeypatch.setattr(Limits, "check", lambda self, *given: checked.append(self) or check(self, *given))
-    file = File(limits=Limits())
+    file = File(limits=lenient())
     party = service(tmp_path, 0, terms=file)
     send(party, m.Open(PLAIN.to_json()))
     send(party, m.Ask(query()))
-    assert checked == [Limits()]
+    assert checked == [lenient()]
     file.edit(limits=OPEN)
     assert isinstance(send(party, m.Ask(query(1)), index=1), m.Answer)
-    assert checked == [Limits(), OPEN]
+    assert checked == [lenient(), OPEN]
 
 
 def test_a_file_that_is_wrong_refuses_until_it_is_mended(tmp_path):

@@ -12,7 +12,7 @@ from client.deploy.approve import down, up
 from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common.ledger.ledger import Ledger
-from common.plan.guarantee import epsilon_against
+from common.plan.guarantee import epsilon_alone
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -24,6 +24,14 @@ from tests.client.deploy.conftest import change
 from tests.support.federations import plan
 
 RUN = "pilot-1a2b3c4d"
+TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
+
+
+@pytest.fixture
+def made(made):
+    """A hospital that trusts the coordinator to follow the protocol."""
+    change(made, limits=TRUSTING)
+    return made
 
 
 def opened(folder, agreed, run=RUN):
@@ -65,25 +73,25 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert texts.endswith("of the synthetic texts, for those who read them")
     assert coordinator.endswith("of this hospital's answers, for the coordinator and 0 colluders")
     assert alone.endswith("of this hospital's answers, for the coordinator once every mask is lifted")
-    assert float(alone.split()[0]) >= epsilon_against(plan(2, max_attempts=2, secure=False, threshold=1), 0) > 4
+    assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
+    assert epsilon_alone(agreed) > 4
     assert told["limits"] == ["within this hospital's limits"]
 
 
-SECURE = {"max_dropouts": 0, "threshold": 2}
+COLLUDING = "{} of the 2 hospitals collude with it"
+SUMS = "sees sums over 2 or more hospitals alone"
 
 
 @pytest.mark.parametrize(
     ("changes", "trust"),
     [
         (
-            SECURE,
-            "MUST be trusted: it sees sums over 2 or more hospitals alone if it follows the protocol, "
-            "even if up to 1 of the 2 hospitals collude with it",
+            {},
+            f"MUST be trusted: it {SUMS} if it follows the protocol, {COLLUDING.format('even if up to 1')}",
         ),
         (
-            SECURE | {"roster": "ab" * 32},
-            "need not be trusted: whatever it does, it sees sums over 2 or more hospitals alone, "
-            "while at most 0 of the 2 hospitals collude with it",
+            {"roster": "own"},
+            f"need not be trusted: whatever it does, it {SUMS}, {COLLUDING.format('while at most 0')}",
         ),
         (
             {"secure": False, "threshold": 1},
@@ -101,7 +109,7 @@ def test_a_person_is_told_whether_the_coordinator_must_be_trusted(changes, trust
 
 
 def test_the_hospitals_own_assumption_of_colluders_is_in_the_figure(made, capsys):
-    change(made, limits={"colluders": 1})
+    change(made, limits=TRUSTING | {"colluders": 1})
     opened(made, plan(2))
     assert facts(capsys, made)["colluders"][0].startswith("1 other")
 
@@ -142,17 +150,17 @@ def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys
     assert left.endswith("of 10.0 is left afterwards")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
     assert facts(capsys, made)["lifetime budget"] == [unspent, left]
-    for other in range(8):
+    for other in range(30):
         charge(made, agreed, f"other {other}")
     (spent, not_enough) = facts(capsys, made)["lifetime budget"]
     assert not spent.startswith("epsilon 0.000")
     assert not_enough == "NOT enough: the limit is 10.0"
     assert "epsilon of all runs; expected at most 10.0" in facts(capsys, made)["limits"][0]
-    change(made, limits={"lifetime_epsilon": 10.0, "separate_data_sets": True})
+    change(made, limits=TRUSTING | {"lifetime_epsilon": 10.0, "separate_data_sets": True})
     *_, apart = facts(capsys, made)["lifetime budget"]
     assert apart == "of all data sets; the service counts those alone that share a record with the present one"
     assert facts(capsys, made)["limits"] == ["within this hospital's limits"]
-    change(made, limits={"lifetime_epsilon": None})
+    change(made, limits=TRUSTING | {"lifetime_epsilon": None})
     assert facts(capsys, made)["lifetime budget"][1] == "NO limit on all runs together"
 
 
@@ -196,7 +204,7 @@ def test_as_json_for_other_programs(made, capsys):
         "beyond_limits": "",
     }  # fmt: skip
     assert expected.items() <= asked.items()
-    assert asked["epsilon_alone"] > asked["epsilon_against"] == 4.0
+    assert asked["epsilon_alone"] > 4 > asked["epsilon_against"] > 3.99
     assert asked["lifetime"]["left"] == 10.0 - asked["lifetime"]["after"]
     assert asked["records"] == {
         "total": 2, "of_label": {"a": 1, "b": 1}, "labels_without_records": [], "not_asked_for": {}

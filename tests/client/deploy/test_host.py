@@ -103,7 +103,7 @@ def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made
     change(made, approval="auto")
     party = host.service(HospitalSettings.load(made))
     agreed = plan(2, encoder=Encoder.hashed_ngrams().digest, secure=False, threshold=1)
-    limits(made, min_survivors=1)
+    limits(made, min_survivors=1, malicious_coordinator=False)
     asked = {"agreed": agreed, "party": NUMBER, "run": "pilot-1a2b3c4d"}
     assert isinstance(send(party, m.Open(agreed.to_json()), **asked), m.Opened)
     limits(made, lifetime_epsilon=1.0)
