@@ -114,13 +114,13 @@ def lines(facts: PlanFacts) -> Iterator[str]:
     approval, plan = facts.approval, facts.plan
     by = f" by {approval.by}" if approval.by else ""
     yield f"run {_plain(approval.run)}: {approval.decision}{by}"
+    yield from _facts(("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"))
+    yield "  what it is for, in the coordinator's words"
     yield from _facts(
-        ("purpose", _plain(plan.purpose)),
-        ("recipient", _plain(plan.recipient)),
-        ("method", plan.method),
-        ("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"),
-        ("hospitals", _hospitals(facts)),
+        ("purpose", _plain(plan.purpose)), ("recipient", _plain(plan.recipient)), ("method", _plain(plan.method))
     )
+    yield "  who takes part"
+    yield from _facts(("hospitals", _hospitals(facts)))
     yield "  who can see what"
     lifting = f"{plan.threshold} of the {plan.parties} hospitals together can lift another's mask"
     yield from _facts(

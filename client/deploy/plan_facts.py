@@ -140,7 +140,7 @@ class PlanFacts:
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
-        sums = f"sees sums over {plan.survivors} or more hospitals alone"
+        sums = f"sees only sums over {plan.survivors} or more hospitals"
         if plan.malicious:
             colluding = f"while at most {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
             return f"need not be trusted: whatever it does, it {sums}, {colluding}"

@@ -79,7 +79,7 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
 
 
 COLLUDING = "{} of the 2 hospitals collude with it"
-SUMS = "sees sums over 2 or more hospitals alone"
+SUMS = "sees only sums over 2 or more hospitals"
 
 
 @pytest.mark.parametrize(
