@@ -5,7 +5,7 @@ caucus-party roster FOLDER FILE          take the roster that the coordinator se
 caucus-party check FOLDER                data, encoder, keys, connection; what leaves and what never does
 caucus-party start FOLDER                party service, SuperNode and relay, until told to stop
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
-caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide
+caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: once more
 caucus-party stop FOLDER
 caucus-party ledger show FILE [--delta D] [--json]     what was answered, run by run, and what it costs together
 caucus-party ledger verify FILE [--head HEX]           whether the file is whole; prints its head, to be noted elsewhere
