@@ -82,11 +82,11 @@ class Admission:
             RefusalError: With the reason.
             CaucusError: A writer cannot do what is planned.
         """
+        terms = self._terms()  # first: what was mended in a file holds after a restart, and says so
         if plan.encoder != self._encoder:
             what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
             raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
         check_parties(plan, self._party, self._roster)
-        terms = self._terms()
         terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
         writers.check(plan, self._writers)
         self._approved(run, plan, terms)
