@@ -31,6 +31,8 @@ coordinator: {coordinator}  # outbound connections go here and nowhere else
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide
 relay_user: {relay_user}  # started as root: the unprivileged account of SuperNode and relay
+ledger_head: private/ledger.head  # where the ledger's head is noted; on another disk, a restored old folder is noticed
+metrics_port: null         # or a port of 127.0.0.1: /metrics for this hospital's own Prometheus, open to this machine
 
 """
 
