@@ -29,23 +29,23 @@ class NotedHead:
         self.path = path
         self._written: str | None = None
 
-    def opened(self, ledger: Path) -> Ledger:
-        """The ledger, if it contains the noted head, which is then brought up to date.
+    def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
+        """The ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
 
         Raises:
             LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
             ConfigError: The note is none, or its folder is missing.
             OSError: The note cannot be read or written.
         """
+        do = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."
         noted = self.read()
         if noted is not None and not ledger.exists():
-            raise LedgerError("the ledger is missing", expected=f"one with head {noted}", where=ledger, do=_DO)
-        opened = Ledger(ledger, head=noted)
+            raise LedgerError("the ledger is missing", expected=f"one with head {noted}", where=ledger, do=do)
+        opened = Ledger(ledger, read_only=read_only, head=noted)
         if noted is None and opened.head().events:
-            raise LedgerError(
-                "no head of this ledger was noted", expected="a note", got="none", where=self.path, do=_DO
-            )
-        self.write(opened)
+            raise LedgerError("no head of this ledger was noted", expected="a note", got="none", where=self.path, do=do)
+        if not read_only:
+            self.write(opened)
         return opened
 
     def read(self) -> str | None:
@@ -74,6 +74,3 @@ class NotedHead:
         if head != self._written:
             write_atomic(self.path, f"{head}\n".encode(), mode=SECRET)
             self._written = head
-
-
-_DO = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."

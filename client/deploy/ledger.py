@@ -120,9 +120,9 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     if not chosen.lost >= 0:
         raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
     settings = HospitalSettings.load(chosen.folder)
-    path, noted = settings.private / "ledger.db", settings.noted_head.read()
+    path, noted_head = settings.private / "ledger.db", settings.noted_head
     with contextlib.suppress(LedgerError):
-        Ledger(path, read_only=True, head=noted or "none")
+        noted_head.opened(path, read_only=True)
         raise ConfigError("ledger", expected="one that the service refuses", got="one that has its noted head")
     ledger = Ledger(path)
     if chosen.lost:
@@ -130,8 +130,8 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
         run = f"lost with another ledger, {datetime.now(UTC).isoformat(timespec='seconds')}"
         ledger.reserve(run=run, index=0, plan_digest=bytes(32), query_digest=bytes(32), release=pure)
         ledger.commit(run, 0)
-    settings.noted_head.write(ledger)
-    yield f"epsilon {chosen.lost:g} is charged to every record; the head is noted in {settings.noted_head.path}"
+    noted_head.write(ledger)
+    yield f"epsilon {chosen.lost:g} is charged to every record; the head is noted in {noted_head.path}"
     yield "runs that were under way must not be resumed: ask the coordinator to begin new ones"
 
 

@@ -282,8 +282,8 @@ class Ledger:
             data_sets.check(log.database, log.key, where=self._path)
             if head is not None and head.lower() not in {log.start.hex(), *(event.chain.hex() for event in log.events)}:
                 raise LedgerError(
-                    "the ledger does not contain the head that was noted: it is an older copy or another ledger, and what "
-                    "was spent since would be given back",
+                    "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
+                    "what was spent since would be given back",
                     expected=head,
                     got=f"another chain of {len(log.events)} events",
                     where=self._path,

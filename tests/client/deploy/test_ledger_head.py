@@ -12,8 +12,7 @@ from client.deploy.settings import HospitalSettings
 from common.errors import LedgerError
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from common.secagg.identity import Roster
-from common.system.enrolment import PartyFile
+from common.system.enrolment import PartyFile, RosterFile
 from server.deploy.authority import make_authority
 from tests.common.ledger.test_ledger import _ask
 
@@ -31,7 +30,7 @@ def hospital(tmp_path, capsys):
     assert main(["init", str(folder), "--name", "St. Mary", "--records", str(records),
                  "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
     own = PartyFile.load(folder / "party.json")
-    (folder / "roster.json").write_text(Roster({0: bytes.fromhex(own.identity)}).to_json())
+    (folder / "roster.json").write_text(RosterFile(parties=(own,)).to_json())
     (tmp_path / "disk").mkdir()
     path = folder / "client.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"ledger_head": str(tmp_path / "disk" / "head")}))
