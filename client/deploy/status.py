@@ -140,12 +140,14 @@ def _requests(requests: AuditTotals) -> Iterator[str]:
     yield f"last contact with the coordinator: {requests.last_contact or 'none'}"
     yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
     if last := requests.last_refusal:
-        yield f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
+        line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
+        # It quotes what the coordinator sent, which must not write over other lines.
+        yield "".join(character if character.isprintable() else "?" for character in line)
 
 
 def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
     spending, limits = status.spending, settings.party.limits
-    spent = _rounded(spending.epsilon)
+    spent = "infinite" if math.isinf(spending.epsilon) else _rounded(spending.epsilon)
     delta = f"{limits.lifetime_delta:g}"
     yield f"answers charged: {spending.charged}; epsilon of all of them at delta {delta}: {spent}"
     if status.epsilon_left is None:

@@ -2,14 +2,17 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from client.audit_log import AuditLog
 from client.command import main
+from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from server.deploy.authority import AUTHORITY_VALID, make_authority
-from tests.common.ledger.test_ledger import RELEASE
+from tests.common.ledger.test_ledger import RELEASE, _ask
 from tests.support.hospital import LIMITS, change, charge, operated
 
 
@@ -41,6 +44,16 @@ def test_requests_refusals_and_the_last_contact(hospital, capsys):
     assert requests["last_contact"] == requests["last_refusal"]["when"] == last
 
 
+def test_what_a_coordinator_sent_writes_over_no_line(hospital, capsys):
+    forged = "x\nepsilon left: 10\x1b[8m"
+    AuditLog(hospital / "private").note(
+        run=forged, plan_digest=bytes(32), request="Open", index=0, reason="MALFORMED", detail=forged
+    )
+    lines = told(capsys, hospital).splitlines()
+    assert not any("\x1b" in line or line == "epsilon left: 10" for line in lines)
+    assert any(line.endswith("MALFORMED: x?epsilon left: 10?[8m") for line in lines)
+
+
 def test_what_was_spent_is_rounded_up_and_what_is_left_down(hospital, capsys):
     spent = epsilon([RELEASE], LIMITS["lifetime_delta"])
     facts = as_json(capsys, hospital)
@@ -53,6 +66,14 @@ def test_what_was_spent_is_rounded_up_and_what_is_left_down(hospital, capsys):
     facts = as_json(capsys, hospital)
     assert (facts["epsilon_left"], facts["limits"]["max_epsilon"]) == (None, "inf")
     assert "epsilon left: no limit over all runs" in told(capsys, hospital)
+
+
+def test_an_answer_without_noise_is_infinite(hospital, capsys):
+    ledger = Ledger(hospital / "private" / "ledger.db")
+    ledger.reserve(**_ask(index=1) | {"release": replace(RELEASE, scale=0.0)})
+    facts = as_json(capsys, hospital)
+    assert (facts["epsilon"], facts["epsilon_left"]) == (None, 0)
+    assert "at delta 0.0001: infinite\nepsilon left: 0.0 of 10\n" in told(capsys, hospital)
 
 
 def test_the_limits_in_force(hospital, capsys):
