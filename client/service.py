@@ -19,6 +19,7 @@ from client.admission import Admission, Terms
 from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.guard import Limits
+from client.noted_head import NotedHead
 from client.records import EmbeddedRecords, PartyRecords
 from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
@@ -81,6 +82,7 @@ class PartyService:
         names: The hospitals' names by number, for the log; without them, as in a simulation, "party 0".
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
+        noted_head: The note of the ledger's head; None in a simulation.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class PartyService:
         names: Sequence[str] = (),
         approvals: Approvals | None = None,
         audit_log: AuditLog | None = None,
+        noted_head: NotedHead | None = None,
     ) -> None:
         self._party = party
         self._private = private
@@ -106,6 +109,7 @@ class PartyService:
         self._names = tuple(names)
         self._name = refusals.name(party, names)
         self._audit_log = audit_log
+        self._noted_head = noted_head
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
         contents = (json.dumps([record.text, record.label]).encode() for record in private.records)
         self._admission = Admission(
@@ -130,6 +134,8 @@ class PartyService:
                     self._audit_log.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
+                if self._noted_head:
+                    self._noted_head.write(self._ledger)
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error, self._names)

@@ -27,7 +27,6 @@ from client.service import PartyService
 from client.session import RefusalError
 from common import validate
 from common.errors import CaucusError, ConfigError
-from common.ledger.ledger import Ledger
 from common.messages import Parcel, Reason
 from common.rng import secure_bytes
 from common.system.enrolment import RosterFile
@@ -101,6 +100,7 @@ def service(settings: HospitalSettings) -> PartyService:
     Raises:
         ConfigError: A key or the roster is missing, open to others or wrong.
         DataError: The records are missing, open to others or wrong.
+        LedgerError: The ledger was edited, or is older than its noted head.
     """
     check_records(settings.records)
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
@@ -108,11 +108,13 @@ def service(settings: HospitalSettings) -> PartyService:
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
     private = records.read(settings.records, may_be_empty=True)
+    noted_head = settings.noted_head
     return PartyService(
         party=settings.number(roster),
         private=records.embed(private, settings.loaded_encoder()),
         terms=terms,
-        ledger=Ledger(settings.private / "ledger.db"),
+        ledger=noted_head.opened(settings.private / "ledger.db"),
+        noted_head=noted_head,
         writers=settings.party.writers(),
         identity=identity,
         roster=roster,
