@@ -22,14 +22,16 @@ from client.app import SOCKET as SOCKET_NAME
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
 from client.deploy.settings import SOCKET, HospitalSettings
+from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from common.system import processes
+from common.system import locks, processes
 from common.system.commands import add_command
 from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
-SIDES = ("both", "service", "relay")
+SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
+"""What `--only` can say, and the halves that are started: each has a lock, so that it runs once."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -43,7 +45,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Run the hospital's three processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
         example="caucus-party start hospital",
     )
-    start.add_argument("--only", choices=SIDES, default="both", help="one half, for a unit or container of its own")
+    start.add_argument("--only", choices=[*SIDES], default="both", help="one half, for a unit or container of its own")
     stop = add_command(
         commands,
         "stop",
@@ -67,22 +69,24 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    children = []
-    if chosen.only in {"both", "service"}:
-        check_records(settings.records)
-        settings.number(settings.roster())
-        command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
-        environment = processes.environment(settings.private)
-        children.append(Child(name="service", command=command, environment=environment))
-    if chosen.only in {"both", "relay"}:
-        if settings.relay_user is None and os.geteuid() == 0:
-            yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
-        for secret in ("node.key", "superexec.secret"):
-            check_secret(settings.node / secret)
-        children += _relay(settings, _free_port())
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
-    yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
-    processes.supervise(children, folder=settings.folder, role=chosen.only)
+    halves = SIDES[chosen.only]
+    with locks.held(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
+        children = []
+        if "service" in halves:
+            check_records(settings.records)
+            settings.number(settings.roster())
+            command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
+            environment = processes.environment(settings.private)
+            children.append(Child(name="service", command=command, environment=environment))
+        if "relay" in halves:
+            if settings.relay_user is None and os.geteuid() == 0:
+                yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
+            for secret in ("node.key", "superexec.secret"):
+                check_secret(settings.node / secret)
+            children += _relay(settings, _free_port())
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+        yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
+        processes.supervise(children, folder=settings.folder, names=halves)
 
 
 def _relay(settings: HospitalSettings, port: int) -> list[Child]:
@@ -114,8 +118,9 @@ def _free_port() -> int:
 
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
-    ended = [processes.stop(chosen.folder.resolve(), role) for role in SIDES]
-    yield "stopped" if any(ended) else "nothing was running"
+    if not (chosen.folder / "client.yaml").is_file():  # it need not be valid: what runs must end
+        raise ConfigError("party's folder", expected="client.yaml", got="none", where=chosen.folder)
+    yield "stopped" if processes.stop(chosen.folder.resolve(), SIDES["both"]) else "nothing was running"
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
@@ -136,7 +141,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(settings: HospitalSettings) -> dict[str, object]:
-    statuses = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
+    statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
     charged = []
     if (settings.private / "ledger.db").exists():
         charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
