@@ -21,6 +21,7 @@ from pathlib import Path
 from client.app import SOCKET as SOCKET_NAME
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
+from client.deploy.loopback import CERTIFICATE, HOST, KEY
 from client.deploy.settings import SOCKET, HospitalSettings
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
@@ -93,18 +94,20 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
     environment = processes.environment(settings.node)
     node = ("--root-certificates", "node/ca.crt", "--auth-supernode-private-key", "node/node.key")
     secret = "node/superexec.secret"  # noqa: S105 a path
+    certificate, key = f"node/{CERTIFICATE}", f"node/{KEY}"
     supernode = Child(
         name="supernode",
         command=(
-            *(sys.executable, "-m", "client.deploy.supernode", "--superlink", settings.coordinator, *node),
-            *("--isolation", "process", "--superexec-auth-secret-file", secret, "--port", str(port)),
+            *(sys.executable, "-m", "client.deploy.supernode", "node", "--superlink", settings.coordinator, *node),
+            *("--isolation", "process", "--superexec-auth-secret-file", secret, "--host", HOST, "--port", str(port)),
+            *("--ssl-ca-certfile", certificate, "--ssl-certfile", certificate, "--ssl-keyfile", key),
         ),
         environment=environment,
         user=settings.relay_user,
     )
     relay = Child(
         name="relay",
-        command=(sys.executable, "-m", "client.deploy.relay", f"127.0.0.1:{port}", settings.bundle, secret),
+        command=(sys.executable, "-m", "client.deploy.relay", f"{HOST}:{port}", settings.bundle, secret, certificate),
         environment=environment | {SOCKET_NAME: SOCKET},
         user=settings.relay_user,
     )
@@ -113,7 +116,7 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
