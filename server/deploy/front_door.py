@@ -83,7 +83,7 @@ class FrontDoor:
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
             log.warning("refused: %s %.60r from %s", scope["method"], scope["path"], (scope["client"] or "?")[0])
-            await _answer(send, 404, [], b"")
+            await answer(send, 404, [], b"")
             return
         body = bytearray()
         more = True
@@ -92,20 +92,20 @@ class FrontDoor:
             body += part.get("body", b"")
             more = part.get("more_body", False)
             if len(body) > LARGEST_BODY or part["type"] == "http.disconnect":
-                await _answer(send, 413, [], b"")
+                await answer(send, 413, [], b"")
                 return
         try:
-            answer = await self._client.request(
+            given = await self._client.request(
                 scope["method"], scope["path"], content=bytes(body), headers=_kept(scope["headers"])
             )
         except httpx.HTTPError as error:
             log.warning("SuperLink does not answer: %s", type(error).__name__)
-            await _answer(send, 503, [], b"")
+            await answer(send, 503, [], b"")
             return
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
+        if given.status_code == httpx.codes.UNAUTHORIZED:
             skew = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
             log.warning("a node is refused: its key is not enrolled, or its clock is off; clock: %s", skew)
-        await _answer(send, answer.status_code, _kept(answer.headers.raw, also=b"content-encoding"), answer.content)
+        await answer(send, given.status_code, _kept(given.headers.raw, also=b"content-encoding"), given.content)
 
 
 def _kept(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
@@ -120,7 +120,8 @@ def _clock(signed: bytes, now: datetime) -> str:
     return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 
-async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send a whole answer."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})

@@ -62,7 +62,10 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
         write_connection(settings)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         if os.geteuid() == 0:
-            yield "started as root, and so is the code of every run: give the coordinator an account of its own"
+            yield (
+                "started as root, and so is the code of every run: "
+                "give the coordinator an account of its own, as caucus-coordinator.service does"
+            )
         yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"
         processes.supervise(_children(settings), folder=settings.folder, names=LOCKS)
 

@@ -19,9 +19,8 @@ What was tried instead, with Flower 1.41:
 
 import hmac
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from flwr.supercore.http_logging import get_uvicorn_log_config
@@ -29,12 +28,11 @@ from flwr.supercore.logger import console_handler
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan, _parse_superlink_lifespan_config
 from flwr.superlink.main import create_app
 
+from server.deploy.front_door import Receive, Scope, Send, answer
+
 RUNTIME = "/v1/runtime/"
 """Start of the paths whose calls SuperLink itself authenticates, each."""
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -55,8 +53,7 @@ class Guard:
         if scope["type"] == "lifespan" or (scope["type"] == "http" and self._may_pass(scope)):
             await self._application(scope, receive, send)
         elif scope["type"] == "http":
-            await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"0")]})
-            await send({"type": "http.response.body", "body": b""})
+            await answer(send, 401, [], b"")
 
     def _may_pass(self, scope: Scope) -> bool:
         shown = [value for name, value in scope["headers"] if name == b"authorization"]
