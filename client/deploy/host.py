@@ -16,8 +16,8 @@ from pathlib import Path
 from client import records
 from client.approvals import Approvals
 from client.audit_log import AuditLog
-from client.channel import serve
-from client.deploy.settings import SOCKET, HospitalSettings
+from client.channel import SOCKET, serve
+from client.deploy.settings import HospitalSettings
 from client.service import PartyService
 from common.errors import CaucusError
 from common.ledger.ledger import Ledger

@@ -21,7 +21,8 @@ from pathlib import Path
 from client.app import SOCKET as SOCKET_NAME
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
-from client.deploy.settings import SOCKET, HospitalSettings
+from client.channel import SOCKET
+from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from common.system import processes
