@@ -63,8 +63,8 @@ hospital)
     folder_of() { (cd "$(dirname "$1")" && pwd); }
     new "hospital$n"
     new "records$n"
-    # The service has group 10002 too, and owns all but the relay's part: node/ and relay-logs/. Of the settings the
-    # relay reads the address and the bundle; in run/ both halves make files.
+    # The relay owns node/, relay-logs/ and relay.yaml, the few settings that it needs; in run/ both halves make files,
+    # for which the service has the relay's group; all else is the service's alone.
     inside --volume "$here/hospital$n:/hospital" --volume "$here/records$n:/records" \
         --volume "$(folder_of "$4")/$records:/given/records:ro" \
         --volume "$(folder_of "$invitation")/$(basename "$invitation"):/given/invitation.json:ro" "$image" sh -euc '
@@ -72,18 +72,22 @@ hospital)
         said=$(caucus-party init /hospital --name "$1" --records "/records/$2" \
             --invitation /given/invitation.json --relay-user relay)
         echo "$said" | grep fingerprint >&2
-        mkdir -m 700 /hospital/relay-logs
-        chown -R 10001:10001 /hospital /records
-        chown -R 10002:10002 /hospital/node /hospital/relay-logs
-        chown 10001:10002 /hospital/client.yaml /hospital/run
-        chmod 640 /hospital/client.yaml
-        chmod 770 /hospital/run
-        cat /hospital/party.json' - "$3" "$records" >"$here/party$n.json.part"
+        cd /hospital
+        mkdir relay-logs
+        grep -E "^(name|records|encoder|coordinator|bundle):" client.yaml >relay.yaml
+        chmod 600 relay.yaml
+        chmod 700 relay-logs /records
+        chmod 770 run
+        chown -R 10001:10001 . /records
+        chown -R 10002:10002 node relay-logs relay.yaml
+        chown 10001:10002 run
+        cat party.json' - "$3" "$records" >"$here/party$n.json.part"
     mv "$here/party$n.json.part" "$here/party$n.json"
     cat <<END
 
 records$n/$records is a copy of $4, readable by the party service alone: with the original do as your rules say.
-What remains, in $here; limits and approval are in hospital$n/client.yaml:
+What remains, in $here; limits and approval are in hospital$n/client.yaml, and if the
+coordinator's address or bundle changes, it does so there and in hospital$n/relay.yaml:
   1. send party$n.json to the coordinator, who runs
        $engine compose exec -T coordinator caucus-coordinator enrol /coordinator /dev/stdin <party$n.json
      and when all are enrolled sends roster.json to all:
