@@ -175,10 +175,10 @@ def test_a_relay_reads_neither_records_nor_keys_nor_ledger(engine, federation):
         secret = [f"/hospital/private/{name}" for name in ("identity.key", "ledger.db", "audit.jsonl")]
         secret += ["/hospital/client.yaml", "/hospital/logs/service.log", f"/records/notes{number}.csv"]
         mounts = [f"--volume={engine.here}/{name}{number}:/{name}" for name in ("hospital", "records")]
-        for path in secret:
-            assert engine.podman("run", "--rm", *mounts, "--user", "0", "caucus", "test", "-s", path).stdout == ""
-            read = engine.podman("run", "--rm", *mounts, "--user", "10002:10002", "caucus", "cat", path, code=1)
-            assert "Permission denied" in read.stderr
+        for user, read in (("0:0", secret), ("10002:10002", [])):
+            script = 'for path; do cat "$path" >/dev/null 2>&1 && echo "$path"; done; true'
+            words = ("--rm", *mounts, "--user", user, "caucus", "sh", "-c", script, "-", *secret)
+            assert engine.podman("run", *words).stdout.split() == read
 
 
 def test_health_is_that_of_what_runs_inside(engine, federation):
