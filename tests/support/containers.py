@@ -143,8 +143,9 @@ class Containers:
         service = {key: value for key, value in SERVICES[name].items() if key not in {"image", "command"}}
         health = service.pop("healthcheck")
         assert set(health) == {"test", "start_period"}
-        words = ["--health-cmd", shlex.join(health["test"][1:]), "--health-start-period", health["start_period"]]
-        words += ["--read-only-tmpfs=false"]  # docker mounts none of its own
+        words = ["--read-only-tmpfs=false"]  # docker mounts none of its own
+        if not once:
+            words += ["--health-cmd", shlex.join(health["test"][1:]), "--health-start-period", health["start_period"]]
         if "networks" in service:
             words += ["--ip", COORDINATOR] if name == "coordinator" else ["--add-host", f"coordinator:{COORDINATOR}"]
         for key, value in service.items():
