@@ -1,7 +1,7 @@
 """A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
-FOLDER/private/           0700  identity.key, ledger.db, audit.jsonl, runs/: the party service's alone
+FOLDER/private/           0700  identity.key, ledger.db, ledger.head, audit.jsonl, runs/: the party service's alone
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's, which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import yaml
 
+from client.noted_head import NotedHead
 from client.settings import PartySettings
 from common.domain import PartyId
 from common.errors import ConfigError
@@ -24,7 +25,7 @@ from common.system.enrolment import RosterFile
 from common.system.files import check_secret
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "approval", "relay_user")
+KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port")
 """What a deployment's file has besides the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -43,6 +44,8 @@ class HospitalSettings:
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account that the relay runs as, when started as root.
+        ledger_head: File that the ledger's head is noted in, see `client/noted_head.py`; relative to the folder.
+        metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, as a simulation's parties have them.
     """
 
@@ -55,6 +58,8 @@ class HospitalSettings:
     party: PartySettings
     approval: str = "manual"
     relay_user: str | None = None
+    ledger_head: str | None = None
+    metrics_port: int | None = None
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -95,6 +100,8 @@ class HospitalSettings:
         host, _, port = str(self.coordinator).rpartition(":")
         if not host or not port.isdigit():
             raise ConfigError("coordinator", expected="host:port", got=self.coordinator)
+        if self.metrics_port is not None and not (type(self.metrics_port) is int and 0 < self.metrics_port < 2**16):
+            raise ConfigError("metrics_port", expected="a port, or null", got=self.metrics_port)
 
     @property
     def private(self) -> Path:
@@ -105,6 +112,11 @@ class HospitalSettings:
     def node(self) -> Path:
         """The relay's folder."""
         return self.folder / "node"
+
+    @property
+    def noted_head(self) -> NotedHead:
+        """The note of the ledger's head."""
+        return NotedHead(self.folder / (self.ledger_head or "private/ledger.head"))
 
     def identity(self) -> Identity:
         """This hospital's signing key, which never leaves it.
