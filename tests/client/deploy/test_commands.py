@@ -167,11 +167,9 @@ def test_a_roster_without_this_hospital(made, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        ({"bundle": "short"}, "bundle; at "),
-        ({"coordinator": "nowhere"}, "coordinator; at "),
-        ({"limits": {"max_epsilon": -1}}, "max_epsilon; at "),
-        ({"limits": {"max_epsilom": 1}}, "got ['max_epsilom']; at "),
-        ({"aproval": "auto"}, "got ['aproval']"),
+        ({"bundle": "short"}, "bundle; expected 64 hexadecimal digits; got short; at "),
+        ({"limits": {"max_epsilon": -1}}, "limits.max_epsilon; expected a number > 0; got -1; at "),
+        ({"aproval": "auto"}, "client.yaml:2. Did you mean approval?"),
     ],
 )
 def test_a_setting_that_is_wrong(values, line, made, capsys):
@@ -256,7 +254,7 @@ def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(
     (writer,) = HospitalSettings.load(made).party.writers().values()
     assert writer.max_steps == 5
     change(made, fine_tuning={"model": "x"})
-    assert "fine_tuning; expected settings" in said(capsys, "check", made)
+    assert "fine_tuning.model; expected one of" in said(capsys, "check", made)
 
 
 SEEDS = {"abstraction": {"kind": "extracts"}, "sentiment": {"kind": "vader"}}
