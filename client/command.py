@@ -21,7 +21,8 @@ from common.system.commands import register, run
 MODULES = {
     "client.deploy.create": ("init",),
     "client.deploy.check": ("check", "roster"),
-    "client.deploy.start": ("start", "stop", "status"),
+    "client.deploy.start": ("start", "stop"),
+    "client.deploy.status": ("status",),
     "client.deploy.approve": ("approve",),
     "client.deploy.ledger": ("ledger",),
 }

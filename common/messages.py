@@ -27,7 +27,7 @@ from common.domain import PartyId
 from common.queries.closed_set import Query
 from common.secagg.messages import KeyAdvert, UnmaskShares
 
-VERSION = 3
+VERSION = 4
 """Protocol version; a party refuses every other one."""
 
 
@@ -137,6 +137,11 @@ class Reason(IntEnum):
     INTERNAL = 7
     IDENTITY = 8
     AWAITING = 9
+    DECLINED = 10
+    ROSTER = 11
+    RECORDS = 12
+    SETTINGS = 13
+    FULL = 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,11 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_INTERNAL: _ClassVar[Reason]
     REASON_IDENTITY: _ClassVar[Reason]
     REASON_AWAITING: _ClassVar[Reason]
+    REASON_DECLINED: _ClassVar[Reason]
+    REASON_ROSTER: _ClassVar[Reason]
+    REASON_RECORDS: _ClassVar[Reason]
+    REASON_SETTINGS: _ClassVar[Reason]
+    REASON_FULL: _ClassVar[Reason]
 REASON_UNKNOWN: Reason
 REASON_MALFORMED: Reason
 REASON_OUT_OF_ORDER: Reason
@@ -29,6 +34,11 @@ REASON_ENCODER: Reason
 REASON_INTERNAL: Reason
 REASON_IDENTITY: Reason
 REASON_AWAITING: Reason
+REASON_DECLINED: Reason
+REASON_ROSTER: Reason
+REASON_RECORDS: Reason
+REASON_SETTINGS: Reason
+REASON_FULL: Reason
 
 class Open(_message.Message):
     __slots__ = ("plan", "first")

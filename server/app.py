@@ -128,6 +128,8 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         ),
         secagg=_secagg(config.secagg, roster),
         evaluation_share=evaluation.federated,
+        purpose=config.purpose,
+        recipient=config.recipient,
     )
     cache = config.get("embedding_cache")
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:

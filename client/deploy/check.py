@@ -1,7 +1,6 @@
 """`caucus-party check` and `roster`: whether this hospital is ready, and what will leave it."""
 
 import argparse
-import hashlib
 import json
 import ssl
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from common.errors import CaucusError, ConfigError, DataError
 from common.messages import VERSION
 from common.secagg.identity import Roster
 from common.system.commands import add_command
+from common.system.enrolment import RosterFile
 from common.system.files import check_records, check_secret, write_atomic
 
 LEAVES = (
@@ -151,11 +151,11 @@ def _versions() -> str:
 
 def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    content = chosen.file.read_bytes()
-    roster = Roster.from_json(content)
+    roster_file = RosterFile.load(chosen.file)
+    roster = Roster(roster_file.identities)
     number = settings.number(roster)
-    write_atomic(settings.folder / "roster.json", content)
-    for party, key in roster.keys.items():
+    write_atomic(settings.folder / "roster.json", roster_file.to_json().encode())
+    for party, hospital in enumerate(roster_file.parties):
         mark = "  (this hospital)" if party == number else ""
-        yield f"party {party}: {hashlib.sha256(key).hexdigest()[:16]}{mark}"
+        yield f"party {party}, {hospital.name}: {hospital.fingerprint}{mark}"
     yield f"digest of the roster, to be compared with the other hospitals': {roster.digest.hex()[:32]}"

@@ -6,7 +6,7 @@ FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's,
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator
-FOLDER/roster.json              public: the numbered identities of all parties; from the coordinator
+FOLDER/roster.json              public: the party files of all hospitals by number; from the coordinator
 """
 
 import re
@@ -19,6 +19,7 @@ from client.settings import PartySettings
 from common.domain import PartyId
 from common.errors import ConfigError
 from common.secagg.identity import Identity, Roster
+from common.system.enrolment import RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile
 from common.validate import host_and_port, of_type, one_of
@@ -109,8 +110,8 @@ class HospitalSettings:
         check_secret(self.private / "identity.key")
         return Identity((self.private / "identity.key").read_bytes())
 
-    def roster(self) -> Roster:
-        """The identities of all parties, from this hospital's own file.
+    def roster_file(self) -> RosterFile:
+        """The public data of all hospitals, from this hospital's own file.
 
         Raises:
             ConfigError: It is missing, or no roster.
@@ -118,7 +119,11 @@ class HospitalSettings:
         path = self.folder / "roster.json"
         if not path.is_file():
             raise ConfigError("roster", expected="roster.json, from the coordinator", got="none", where=self.folder)
-        return Roster.from_json(path.read_bytes())
+        return RosterFile.load(path)
+
+    def roster(self) -> Roster:
+        """The identities of all parties; errors as those of `roster_file`."""
+        return Roster(self.roster_file().identities)
 
     def number(self, roster: Roster) -> PartyId:
         """This hospital's number on the roster.

@@ -29,6 +29,8 @@ from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
+NOT_STATED = "not stated"
+
 SMALLEST_SHARE = 2.0
 """In grid units. Below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
 
@@ -69,6 +71,8 @@ class Plan:
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
         calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
         max_records_per_party: Public bound on a party's records, so that sums provably fit the ring.
+        purpose: What the coordinator says that the texts are for; the plan's digest binds it, nothing enforces it.
+        recipient: Whom the coordinator says that the texts are for.
 
     Raises:
         ConfigError: If a single value is out of range.
@@ -93,10 +97,12 @@ class Plan:
     max_attempts: int = 1
     calibration: str = "tight"
     max_records_per_party: int = 2**20
+    purpose: str = NOT_STATED
+    recipient: str = NOT_STATED
 
     def __post_init__(self) -> None:
         not_empty(labels=self.labels, encoder=self.encoder)
-        printable(method=self.method)
+        printable(method=self.method, purpose=self.purpose, recipient=self.recipient)
         integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party)
         integers(1, threshold=self.threshold, max_attempts=self.max_attempts)
         integers(0, max_dropouts=self.max_dropouts, colluders=self.colluders)

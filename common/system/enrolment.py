@@ -1,4 +1,4 @@
-"""The two public files that a coordinator and a hospital exchange.
+"""The public files that a coordinator and a hospital exchange: invitation, party file, roster file.
 
 They contain no secret, but they decide whom each side trusts: compare the fingerprints by telephone.
 """
@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from cryptography.x509 import load_pem_x509_certificate
 
+from common.domain import PartyId
 from common.errors import ConfigError
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -98,6 +99,37 @@ class PartyFile(_Public):
     def fingerprint(self) -> str:
         """SHA-256 of both keys, its first 32 digits in groups of four."""
         return _groups(hashlib.sha256(f"{self.identity} {self.node_key}".encode()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RosterFile(_Public):
+    """The public data of all hospitals; a hospital's place in the list is its number.
+
+    Attributes:
+        parties: The hospitals' own party files.
+    """
+
+    parties: tuple[PartyFile, ...]
+
+    def __post_init__(self) -> None:
+        parties = tuple(
+            party if isinstance(party, PartyFile) else PartyFile(**party)  # from a file: the fields of one
+            for party in self.parties
+        )
+        object.__setattr__(self, "parties", parties)
+        for what in ("name", "identity", "node_key"):
+            if len({getattr(party, what) for party in parties}) < len(parties):
+                raise ConfigError("roster", expected=f"a {what.replace('_', ' ')} of its own for each", got="one twice")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hospitals' names by number."""
+        return tuple(party.name for party in self.parties)
+
+    @property
+    def identities(self) -> dict[PartyId, bytes]:
+        """Number to Ed25519 public key, 32 bytes."""
+        return {number: bytes.fromhex(party.identity) for number, party in enumerate(self.parties)}
 
 
 def _groups(digits: str) -> str:

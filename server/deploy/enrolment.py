@@ -14,7 +14,7 @@ from pathlib import Path
 from common.errors import ConfigError
 from common.secagg.identity import Roster
 from common.system.commands import add_command
-from common.system.enrolment import PartyFile
+from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
 from server.deploy.flower import flwr
 from server.deploy.settings import CoordinatorSettings
@@ -95,5 +95,7 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
-    roster = Roster({number: bytes.fromhex(entry.party.identity) for number, entry in enumerate(parties)})
+    roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())
+    identities = Roster(roster.identities)
+    write_atomic(settings.folder / "identities.json", identities.to_json().encode())

@@ -68,7 +68,7 @@ def settled(settings: CoordinatorSettings, overrides: list[str]) -> Any:  # noqa
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
     config = composed([f"federation.parties={count}", *overrides], "server")
     if config.secagg.mode == "malicious" and not config.secagg.roster:
-        config.secagg.roster = str(settings.folder / "roster.json")
+        config.secagg.roster = str(settings.folder / "identities.json")
     return config
 
 

@@ -4,7 +4,9 @@ FOLDER/coordinator.yaml     address, ports
 FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and is read by `init` and `renew` alone
 FOLDER/server.crt, .key     certificate and key of front door and SuperLink
 FOLDER/superexec.secret     secret by which SuperLink recognises the executor
-FOLDER/parties.json         enrolled parties by number; roster.json has their identities and is public
+FOLDER/parties.json         enrolled parties by number, with their nodes
+FOLDER/roster.json          their party files, for the hospitals; public
+FOLDER/identities.json      their identities alone, for the runs (secagg.roster)
 FOLDER/invitation.json      for the hospitals; public
 FOLDER/bundle/              Flower app: two lines that import the installed code
 FOLDER/flwr/                Flower's own configuration

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import validate
-from common.plan.plan import Plan
+from common.plan.plan import NOT_STATED, Plan
 from common.secagg.graph import parameters as graph_parameters
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
@@ -61,6 +61,8 @@ def make_plan(
     membership: Membership,
     secagg: Secagg,
     evaluation_share: float = 0.0,
+    purpose: str = NOT_STATED,
+    recipient: str = NOT_STATED,
 ) -> Plan:
     """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
 
@@ -92,6 +94,8 @@ def make_plan(
         unit=target.unit,
         queries=with_evaluation(method.plan(task, target, membership), evaluation_share, target.max_records),
         max_attempts=membership.max_attempts,
+        purpose=purpose,
+        recipient=recipient,
     )
     return calibrate(draft, target.epsilon, calibration=target.calibration)
 

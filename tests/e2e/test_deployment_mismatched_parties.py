@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from common.ledger.ledger import Ledger
 from common.messages import VERSION
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from common.system.enrolment import RosterFile
 from tests.support.deployed import ROOT, text
 from tests.support.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
 from tests.support.runs import SMALL, read, texts, tiny
@@ -73,13 +75,15 @@ def test_another_encoder(deployed, undisturbed):
 def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, undisturbed):
     path = deployed.at(2) / "roster.json"
     honest = path.read_text()
-    keys = Roster.from_json(honest).keys
-    path.write_text(Roster({**keys, 0: Identity(bytes(32)).public}).to_json())
+    parties = RosterFile.load(path).parties
+    stranger = replace(parties[0], identity=Identity(bytes(32)).public.hex())
+    path.write_text(RosterFile(parties=(stranger, *parties[1:])).to_json())
     restarted(deployed, 2)
     deployed.run("roster-unused", EXACT)
     whole(deployed, "roster-unused", undisturbed)
     line = refused(deployed, "roster", "secagg=malicious")
-    assert f"party 2 refused: IDENTITY, not {Roster(keys).digest.hex()[:16]}: rosters are compared" in line
+    digest = Roster(RosterFile(parties=parties).identities).digest.hex()
+    assert f"party 2 refused: IDENTITY, not {digest[:16]}: rosters are compared" in line
     assert "(IDENTITY): roster; expected the one of this set-up (malicious mode); got another" in log_of(deployed, 2)
     nobody_paid(deployed, "roster")
     path.write_text(honest)

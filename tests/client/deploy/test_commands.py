@@ -27,10 +27,10 @@ from common.queries.closed_set import make_query
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
-from common.secagg.identity import Roster
-from common.system.enrolment import PartyFile
+from common.system.enrolment import PartyFile, RosterFile
 from server.deploy.authority import make_authority
 from simulations.parties import party_settings
+from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY, plan
 
 
@@ -47,8 +47,8 @@ def made(tmp_path, capsys):
     assert main(["init", str(folder), "--name", "St. Mary: #1", "--records", str(records),
                  "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
     own = PartyFile.load(folder / "party.json")
-    roster = Roster({0: b"\1" * 32, 1: bytes.fromhex(own.identity)})
-    (tmp_path / "roster.json").write_text(roster.to_json())
+    other = PartyFile(**GOOD | {"name": "St. Luke"})
+    (tmp_path / "roster.json").write_text(RosterFile(parties=(other, own)).to_json())
     assert main(["roster", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()
     return folder
@@ -157,9 +157,9 @@ def test_a_secret_that_others_can_read(name, made, capsys):
 
 
 def test_a_roster_without_this_hospital(made, tmp_path, capsys):
-    (tmp_path / "other.json").write_text(Roster({0: b"\1" * 32}).to_json())
+    (tmp_path / "other.json").write_text(RosterFile(parties=(PartyFile(**GOOD),)).to_json())
     assert "expected one with this hospital's key" in said(capsys, "roster", made, tmp_path / "other.json")
-    assert len(json.loads((made / "roster.json").read_text())) == 2
+    assert len(RosterFile.load(made / "roster.json").parties) == 2
     (made / "roster.json").unlink()
     assert "roster; expected roster.json, from the coordinator" in said(capsys, "start", made)
 
