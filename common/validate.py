@@ -89,12 +89,13 @@ def known_keys(
     """The values, if they are a mapping with keys of `among` and all of `required`; no section: the whole file."""
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
-        raise ConfigError(section or "the file", expected=f"settings {known}", got=_shown(values))
+        got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records
+        raise ConfigError(section or "the file", expected=f"keys {known}", got=got)
     for key in values:
         if key not in among:
             similar = get_close_matches(str(key), among, 1)
             do = f"Did you mean {similar[0]}?" if similar else None
-            raise ConfigError(_full(section, str(key)), expected=f"one of {known}", got="an unknown setting", do=do)
+            raise ConfigError(_full(section, str(key)), expected=f"one of {known}", got="an unknown key", do=do)
     for key in required:
         if key not in values:
             raise ConfigError(_full(section, key), expected="a value", got="none")

@@ -82,15 +82,15 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
     [
         (
             {"seed": {}},
-            "seed; expected one of fine_tuning, limits, rewriting, seeds; got an unknown setting; at FILE:seed",
+            "seed; expected one of fine_tuning, limits, rewriting, seeds; got an unknown key; at FILE:seed",
         ),
         ({"seed": {}}, "at FILE:seed. Did you mean seeds?"),
-        ({1: {}}, "1; expected one of fine_tuning, limits, rewriting, seeds; got an unknown setting"),
+        ({1: {}}, "1; expected one of fine_tuning, limits, rewriting, seeds; got an unknown key"),
         ({"limits": {"max_epsilom": 1}}, "limits.max_epsilom; expected one of "),
         ({"limits": {"max_epsilom": 1}}, "max_top, min_survivors, min_unit_records, queries, "),
         (
             {"limits": {"max_epsilom": 1}},
-            "got an unknown setting; at FILE:limits.max_epsilom. Did you mean max_epsilon?",
+            "got an unknown key; at FILE:limits.max_epsilom. Did you mean max_epsilon?",
         ),
         (
             {"limits": {"max_epsilon": "many"}},
@@ -103,7 +103,7 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
         ({"limits": {"queries": "votes"}}, "limits.queries; expected a list, each item text; got 'votes'"),
         ({"limits": {"queries": ["vote"]}}, "limits.queries; expected one of "),
         ({"limits": {"unsafe_no_noise": "yes"}}, "limits.unsafe_no_noise; expected true or false; got 'yes'"),
-        ({"limits": [1]}, "limits; expected settings colluders, "),
+        ({"limits": [1]}, "limits; expected keys colluders, "),
         (
             {"limits": {"max_epsilon": -1}},
             "limits.max_epsilon; expected a number > 0; got -1; at FILE:limits.max_epsilon",
@@ -111,7 +111,7 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
         ({"fine_tuning": {"model": "x"}}, "fine_tuning.model; expected one of device, max_steps, micro_batch, "),
         (
             {"fine_tuning": True},
-            "fine_tuning; expected settings device, max_steps, micro_batch, name_or_path; got True",
+            "fine_tuning; expected keys device, max_steps, micro_batch, name_or_path; got true or false",
         ),
         ({"fine_tuning": {"max_steps": 0}}, "fine_tuning.max_steps; expected an integer >= 1; got 0; at FILE:fine_tun"),
         ({"fine_tuning": {"name_or_path": 3}}, "fine_tuning.name_or_path; expected text or null; got 3; at FILE:fine_"),
@@ -122,7 +122,7 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
         ({"rewriting": {}}, "rewriting.rewriter.kind; expected one of extracts, summariser, instructed"),
         ({"seeds": {"abstraction": {"kind": "instructed"}}}, "expected one of extracts, summariser; got instructed"),
         ({"seeds": {"abstraction": {"kind": ["extracts"]}}}, "one of extracts, summariser; got ['extracts']"),
-        ({"seeds": {"abstraction": "extracts"}}, "seeds.abstraction; expected settings control, "),
+        ({"seeds": {"abstraction": "extracts"}}, "seeds.abstraction; expected keys control, "),
         (
             {"seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "lexicon"}}},
             "seeds.sentiment.kind; expected one",
@@ -169,7 +169,7 @@ def test_a_simulations_error_names_the_setting():
 
 @pytest.mark.parametrize("content", [[], None, "limits", 3])
 def test_a_file_that_is_no_mapping_is_refused(content):
-    with pytest.raises(ConfigError, match=r"the file; expected settings .*; at FILE"):
+    with pytest.raises(ConfigError, match=r"the file; expected keys .*; at FILE"):
         PartySettings.read(content, "FILE:{}".format)
 
 
@@ -186,7 +186,7 @@ GOOD = yaml.safe_dump(DEPLOYMENT, sort_keys=False)
     ("more", "message"),
     [
         ("limits:\n  max_top: 4\n  max_epsilon: -1\n", "limits.max_epsilon; expected a number > 0; got -1; at FILE:8"),
-        ("limits: {max_epsilom: 1}\n", "got an unknown setting; at FILE:6. Did you mean max_epsilon?"),
+        ("limits: {max_epsilom: 1}\n", "got an unknown key; at FILE:6. Did you mean max_epsilon?"),
         ("limits:\n  max_top: 4\nlimits: {}\n", "limits; expected one entry; got another in line 6; at FILE:8"),
         (
             "limits:\n  max_top: 4\n  max_top: 9\n",

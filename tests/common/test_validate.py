@@ -105,9 +105,7 @@ def test_messages_say_what_was_expected_and_got():
         positive(sigma=None)
     with pytest.raises(ConfigError, match=r"queries; expected a list, each item text or null; got 3"):
         of_type("queries", 3, tuple[str | None, ...])
-    with pytest.raises(
-        ConfigError, match=r"limits.max_to; expected one of max_top; got an unknown setting. Did you me"
-    ):
+    with pytest.raises(ConfigError, match=r"limits.max_to; expected one of max_top; got an unknown key. Did you me"):
         known_keys("limits", {"max_to": 1}, among=("max_top",))
 
 
