@@ -20,7 +20,8 @@ from common.system.commands import register, run
 
 MODULES = {
     "client.deploy.create": ("init",),
-    "client.deploy.check": ("check", "roster"),
+    "client.deploy.roster": ("roster",),
+    "client.deploy.check": ("check",),
     "client.deploy.start": ("start", "stop"),
     "client.deploy.status": ("status",),
     "client.deploy.approve": ("approve",),
