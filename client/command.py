@@ -12,11 +12,11 @@ caucus-party ledger verify FILE [--head HEX]           whether the file is whole
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from common.system.commands import register, run
+from common.system.commands import parser, run
+from common.versions import versions
 
 MODULES = {
     "client.deploy.create": ("init",),
@@ -30,11 +30,16 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code: 0 done, 1 the reason in one line on standard error, 2 wrong usage."""
-    parser = argparse.ArgumentParser(prog="caucus-party", description="What a hospital does from the command line.")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    register(commands, MODULES, arguments)
-    return run(parser, arguments)
+    """Entry point; returns the exit code, as `common/system/commands.py` lists them."""
+    made = parser(
+        "caucus-party",
+        MODULES,
+        arguments,
+        versions=versions(),
+        description="What a hospital does from the command line.",
+        example="caucus-party check hospital",
+    )
+    return run(made, arguments)
 
 
 if __name__ == "__main__":

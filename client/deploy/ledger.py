@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.privacy.accountant import epsilon
@@ -64,6 +65,8 @@ def _reading(
 ) -> Callable[[argparse.Namespace], Iterator[str]]:
     def read(chosen: argparse.Namespace) -> Iterator[str]:
         file = chosen.file / "private" / "ledger.db" if chosen.file.is_dir() else chosen.file
+        if not file.is_file():
+            raise ConfigError("ledger", expected="an existing file", got="none", where=file)
         # Read-only: looking at a ledger must never make one.
         yield from lines(Ledger(file, read_only=True), chosen)
 

@@ -1,0 +1,31 @@
+"""A hospital's folder."""
+
+import json
+
+import pytest
+
+from client.command import main
+from common.system.enrolment import PartyFile, RosterFile
+from server.deploy.authority import make_authority
+from tests.common.system.test_enrolment import GOOD
+from tests.support.federations import CANARY
+
+
+@pytest.fixture
+def made(tmp_path, capsys):
+    """A hospital's folder, on the roster as party 1."""
+    make_authority(tmp_path)
+    invitation = {"address": "localhost:1", "certificate": (tmp_path / "ca.crt").read_text(), "bundle": "ab" * 32}
+    (tmp_path / "invitation.json").write_text(json.dumps(invitation))
+    records = tmp_path / "notes.csv"
+    records.write_text(f"text,label\n{CANARY},a\nanother,b\n")
+    records.chmod(0o600)
+    folder = tmp_path / "hospital"
+    assert main(["init", str(folder), "--name", "St. Mary: #1", "--records", str(records),
+                 "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
+    own = PartyFile.load(folder / "party.json")
+    other = PartyFile(**GOOD | {"name": "St. Luke"})
+    (tmp_path / "roster.json").write_text(RosterFile(parties=(other, own)).to_json())
+    assert main(["roster", str(folder), str(tmp_path / "roster.json")]) == 0
+    capsys.readouterr()
+    return folder
