@@ -6,9 +6,9 @@
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
 configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
-line is deleted has the default of `client.guard.Limits`, which can be weaker (no lifetime budget, one survivor). The
-keys of a section are the arguments of its class. A part that is chosen has its `kind` and, beside it, the arguments of
-that kind:
+line is deleted has the default of `client.guard.Limits`, the same safe value. The keys of a section are the arguments
+of its class, and their types are those of its annotations. A part that is chosen has its `kind` and, beside it, the
+arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 

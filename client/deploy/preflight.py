@@ -210,11 +210,18 @@ class _Preflight:
         limits = self._settings.party.limits
         values = {field.name: getattr(limits, field.name) for field in fields(limits)}
         detail = ", ".join(f"{name} {_listed(value)}" for name, value in values.items())
-        unsafe = [name for name, value in values.items() if name.startswith("unsafe_") and value is True]
-        fixes = [f"set {name}: false unless this data is not private" for name in unsafe]
+        unsafe = [
+            f"set {name}: false, unless this data is not private"
+            for name, value in values.items()
+            if name.startswith("unsafe_") and value
+        ]
         if limits.lifetime_epsilon is None:
-            fixes.append("set lifetime_epsilon: without it all runs together may cost any epsilon")
-        return _Outcome(WARNING, detail, "; ".join(fixes)) if fixes else _Outcome(PASSED, detail)
+            unsafe.append("set lifetime_epsilon, or all runs together may cost any epsilon")
+        if limits.min_survivors == 1:
+            unsafe.append("set min_survivors: 2, or the coordinator may see this hospital's own answer")
+        if not limits.malicious_coordinator:
+            unsafe.append("set malicious_coordinator: true, or the coordinator is trusted to follow the protocol")
+        return _Outcome(WARNING, detail, "; ".join(unsafe)) if unsafe else _Outcome(PASSED, detail)
 
     def writers(self) -> _Outcome:
         kinds = sorted(self._settings.party.writers())

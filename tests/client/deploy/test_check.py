@@ -25,6 +25,10 @@ from tests.client.deploy.test_commands import change
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY
 
+UNSAFE = {
+    "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
+    "malicious_coordinator": False,
+}  # fmt: skip
 UNCONNECTED = {"connection", "clock", "node's key", "coordinator's certificate"}
 
 
@@ -164,11 +168,14 @@ def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsy
     found = checked(capsys, made, "--offline")["limits"]
     assert found["result"] == "passed"
     assert "max_epsilon 8.0, max_delta 0.0001, lifetime_epsilon 10.0" in found["detail"]
-    change(made, limits={"unsafe_no_noise": True, "lifetime_epsilon": None})
+    for name, value in UNSAFE.items():
+        change(made, limits={name: value})
+        found = checked(capsys, made, "--offline")["limits"]
+        assert found["result"] == "warning"
+        assert found["fix"].startswith(f"set {name}")
+    change(made, limits=UNSAFE)
     found = checked(capsys, made, "--offline")["limits"]
-    assert found["result"] == "warning"
-    assert "set unsafe_no_noise: false" in found["fix"]
-    assert "set lifetime_epsilon" in found["fix"]
+    assert all(f"set {name}" in found["fix"] for name in UNSAFE)
 
 
 def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
