@@ -10,15 +10,16 @@ from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against, verify
-from common.plan.plan import Plan
+from common.plan.plan import UNITS, Plan
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.queries.closed_set import KINDS, PROVEN
 from common.queries.votes import VotesSpec
+from common.secagg.graph import GRINDING_BITS, rounded_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on what may happen to a party's records.
+    """Limits on what may happen to a party's records. The defaults are those of `caucus-party init`.
 
     Attributes:
         max_epsilon: Largest ε of a plan; of a plan with unproven queries, largest ε of its other queries. Infinity only
@@ -34,9 +35,15 @@ class Limits:
         colluders: Other parties that might tell the coordinator their noise: `max_epsilon` must hold even then.
         max_top: Largest Q.
         min_survivors: Fewest parties that a sum may hold; above 1 there must be secure aggregation.
+        unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
-        security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits.
+        corrupt: Share of all parties, rounded up to whole ones, that may pool what they see with the coordinator, and
+            sign anything. Secure aggregation must hide this party's answer from them. The plan's own number is the
+            coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed
+            survivor sets, and from their shares this party's answer with its own share of the noise alone.
+        security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits, and
+            2^-(security_bits + 40) where the coordinator is not trusted, since it can try many graphs.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
         unsafe_unproven: Also answers the kinds whose released texts have no privacy proof (`Spec.unproven`), at ε = ∞,
             if `queries` names them. Requires `lifetime_epsilon=None`.
@@ -44,15 +51,17 @@ class Limits:
 
     max_epsilon: float = 8.0
     max_delta: float = 1e-4
-    lifetime_epsilon: float | None = None
+    lifetime_epsilon: float | None = 10.0
     lifetime_delta: float = 1e-4
     separate_data_sets: bool = False
     queries: tuple[str, ...] = PROVEN
     colluders: int = 0
     max_top: int = 16
-    min_survivors: int = 1
+    min_survivors: int = 2
+    unit: str = "sample"
     min_unit_records: int = 1
-    malicious_coordinator: bool = False
+    malicious_coordinator: bool = True
+    corrupt: float = 0.3
     security_bits: int = 40
     unsafe_no_noise: bool = False
     unsafe_unproven: bool = False
@@ -63,7 +72,9 @@ class Limits:
         validate.probability(max_delta=self.max_delta, lifetime_delta=self.lifetime_delta)
         validate.at_least(1, max_top=self.max_top, min_survivors=self.min_survivors)
         validate.at_least(1, min_unit_records=self.min_unit_records)
-        validate.at_least(0, colluders=self.colluders)
+        validate.integers(0, colluders=self.colluders, security_bits=self.security_bits)
+        validate.in_range(0, 1, corrupt=self.corrupt)
+        validate.one_of("unit", self.unit, among=UNITS)
         object.__setattr__(self, "queries", tuple(self.queries))
         for kind in self.queries:
             validate.one_of("queries", kind, among=KINDS)
@@ -93,6 +104,8 @@ class Limits:
             if isinstance(query.spec, VotesSpec):
                 _at_most("votes in each direction", query.spec.top, self.max_top)
             _at_least("records protected together", query.spec.max_records, self.min_unit_records)
+        if self.unit == "user" and plan.unit != "user":
+            _refuse("unit that is protected", "user", plan.unit)
         proven = [release for query in plan.queries if not query.unproven for release in plan.releases_of(query)]
         unproven = any(query.unproven for query in plan.queries)
         _at_most("plan's epsilon", epsilon(proven, plan.delta) if unproven else plan.epsilon, self.max_epsilon)
@@ -136,10 +149,15 @@ class Limits:
     def _check_aggregation(self, plan: Plan) -> None:
         if self.malicious_coordinator and not plan.malicious:
             _refuse("secure aggregation", "signed", "a trusted coordinator")
-        if plan.secure:
-            _at_least("coalition", plan.largest_coalition, min(self.colluders, plan.parties - 1))
-            if log2_breach(plan) > -self.security_bits:
-                _refuse("graph", f"2^-{self.security_bits} or safer", f"degree {plan.degree}")
+        if not plan.secure:
+            return
+        _at_least("coalition", plan.largest_coalition, min(self.colluders, plan.parties - 1))
+        corrupt = min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)
+        if plan.malicious:
+            _at_least("corrupt parties that the signatures allow for", plan.corrupt, corrupt)
+        bits = self.security_bits + (GRINDING_BITS if plan.malicious else 0)
+        if (breach := log2_breach(plan, corrupt)) > -bits:
+            _refuse(f"chance that {corrupt} corrupt parties lift a mask", f"2^-{bits} or less", f"2^{breach:.0f}")
 
 
 def _at_most(what: str, value: float, limit: float) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -120,9 +121,12 @@ def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_
     assert isinstance(party_settings(composed([], "simulation").client).limits, Limits)
 
 
-def test_a_party_own_limits_file_is_as_strict_as_the_class_and_limits_all_runs_together():
-    settings = party_settings(OmegaConf.load(ROOT / "client.yaml"))
-    assert settings.limits == Limits(lifetime_epsilon=10.0, min_survivors=2)
+def test_a_limit_whose_line_is_deleted_has_the_value_of_the_file():
+    values = OmegaConf.load(ROOT / "client.yaml")
+    settings = party_settings(values)
+    assert settings.limits == Limits()
+    assert set(values.limits) == {field.name for field in fields(Limits)}
+    assert (settings.limits.lifetime_epsilon, settings.limits.min_survivors) == (10.0, 2)
     assert isinstance(settings.writers()["abstracted seeds"], Seeds)
     assert set(composed([], "simulation").client.limits.queries) == set(KINDS)
     assert composed([], "simulation").client.limits.min_survivors == 1

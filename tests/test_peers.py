@@ -16,7 +16,6 @@ import pytest
 
 from client import answer
 from client.contributions.votes import votes_of
-from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
 from common.domain import Record
@@ -38,7 +37,7 @@ from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
 from simulations.parties import with_labels
-from tests.support.federations import ENCODER, LABELS, federation, plan, query, records, service, true_counts
+from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
 from tests.support.provider_contract import requests
 from tests.support.runs import labelled, lines, resume, settings, tiny
 
@@ -300,7 +299,7 @@ def test_all_answers_and_attempts_are_paid_for(changes):
     assert 3.999 < verify(agreed) <= 4
     assert accountant.epsilon([replace(three, times=1)], agreed.delta) < 2.5
     with pytest.raises(RefusalError):
-        Limits(max_epsilon=4.0).check(replace(agreed, queries=(replace(agreed.queries[0], scale=three.scale * 0.99),)))
+        lenient(max_epsilon=4.0).check(replace(agreed, queries=(replace(agreed.queries[0], scale=three.scale * 0.99),)))
 
 
 def test_nothing_needs_the_network_to_be_imported_or_built():
@@ -375,4 +374,4 @@ def test_records_of_a_party_have_no_repr():
     """WASP's code and pe: private records end up in logs, printed with the objects that hold them."""
     held = EmbeddedRecords(vectors=ENCODER.encode(["zyx"]), labels=np.zeros(1, dtype=np.int32), texts=("zyx",))
     assert "zyx" not in repr(held)
-    assert "zyx" not in repr(Limits())
+    assert "zyx" not in repr(lenient())

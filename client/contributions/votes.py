@@ -13,12 +13,16 @@ separate; close calls are computed again exactly:
 Step 1 is nearly all of the time; step 3, needed for many copies of one text, costs several times as much.
 """
 
+import os
+
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from client.records import EmbeddedRecords
+from client.session import RefusalError
 from common.errors import InternalError, ProtocolError
+from common.messages import Reason
 from common.queries.votes import Votes
 
 _GRID = 2.0**24
@@ -26,6 +30,8 @@ _DECIMALS = 1e5
 _SPARE = 8
 _GROUP = 16
 _CHUNK_BYTES = 12 << 20
+_REDUCED = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
+"""Variables by which the matrix library multiplies float32 numbers with fewer bits."""
 
 
 def contribution(query: Votes, records: EmbeddedRecords) -> npt.NDArray[np.int64]:
@@ -55,7 +61,9 @@ def votes_of(
     Raises:
         ProtocolError: If the query's vectors have another dimension than the records'.
         InternalError: If the arguments' shapes disagree.
+        RefusalError: SETTINGS, if this process multiplies float32 numbers with fewer bits than they have.
     """
+    _check_precision()
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
         raise InternalError("record vectors and labels disagree in shape")
     if record_vectors.shape[1] != query.vectors.shape[1]:
@@ -72,6 +80,15 @@ def votes_of(
             voters = record_vectors[record_labels == label]
             answer[:, columns] = _votes_of_label(voters, query.vectors[columns], query.spec.top, len(answer))
     return answer.ravel() * query.spec.fine
+
+
+def _check_precision() -> None:
+    """Refuse reduced precision, such as TF32 or bfloat16, for which `_error` is no bound."""
+    precision = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
+    modes = [name for name in _REDUCED if os.environ.get(name, "STRICT").upper() != "STRICT"]
+    if precision not in {"none", "ieee"} or modes:
+        what = "products of float32 numbers: unset these variables, or torch's lower precision"
+        raise RefusalError(Reason.SETTINGS, what, expected="full precision", got=", ".join(modes) or precision)
 
 
 def _votes_of_label(

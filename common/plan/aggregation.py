@@ -1,4 +1,9 @@
-"""The set-up of secure aggregation that a plan calls for. Each side computes its own, so that nobody can weaken it."""
+"""The set-up of secure aggregation that a plan calls for, and how safe it is.
+
+Each side computes the set-up itself, so that no message can change it. But its figures (threshold, degree, corrupt
+parties) are those of the plan, which the coordinator wrote: a party bounds them by limits of its own before it accepts
+the plan (`client.guard`).
+"""
 
 import math
 
@@ -29,16 +34,20 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
     )
 
 
-def log2_breach(plan: Plan) -> float:
-    """Binary logarithm of a bound on the probability that the plan's graph exposes a mask; -inf on the full graph.
+def log2_breach(plan: Plan, corrupt: int) -> float:
+    """Binary logarithm of a bound on the probability that the corrupt parties and the coordinator lift a mask.
 
-    Each party computes it itself, because degree and threshold come from the coordinator.
+    On the full graph there is nothing random: -inf for as many corrupt parties as the plan can bear, 0 for more.
+
+    Args:
+        plan: With secure aggregation.
+        corrupt: Number of corrupt parties, as the party that asks assumes; the plan's own number, if that is larger.
     """
     if plan.degree == plan.parties - 1:
-        return -math.inf
+        return -math.inf if corrupt <= plan.largest_coalition else 0.0
     chance = graph.breach(
         plan.parties,
-        corrupt=min(1.0, plan.corrupt / plan.survivors),
+        corrupt=min(1.0, max(corrupt, plan.corrupt) / plan.survivors),
         dropped=plan.max_dropouts / plan.parties,
         degree=plan.degree,
         threshold=plan.threshold,

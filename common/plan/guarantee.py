@@ -1,8 +1,9 @@
-"""The guarantees of a plan: three figures, each rounded toward more privacy loss.
+"""The guarantees of a plan: four figures, each rounded toward more privacy loss.
 
 verify            everything that can be released, under the noise that is certain: the promise of the plan
 epsilon_released  the synthetic data, against the outside world, which knows the noise of no party
 epsilon_against   the answers of one party, against a coordinator that pools its knowledge with c other parties
+epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
 
 `epsilon_pure` is the figure of `verify` without any delta.
 """
@@ -57,7 +58,8 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
     and the shares of the survivors that do not collude. Only its own share is left if the coalition is larger than
     secure aggregation is planned for, as it may then remove the party's mask, and without secure aggregation, where
-    there is no mask. Answers that a party noises by itself are equally private against everybody.
+    there is no mask. It is always left, as a sum that says anything about a party contains that party's share. Answers
+    that a party noises by itself are equally private against everybody.
 
     Args:
         plan: The plan.
@@ -66,7 +68,15 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     if not 0 <= colluders < plan.parties:
         raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)
     alone = not plan.secure or colluders > plan.largest_coalition
-    return _with_shares(plan, 1 if alone else plan.survivors - colluders)
+    return epsilon_alone(plan) if alone else _with_shares(plan, max(1, plan.survivors - colluders))
+
+
+def epsilon_alone(plan: Plan) -> float:
+    """Epsilon of one party's answers against a coordinator that sees them without a mask.
+
+    Only the party's own share of noise protects them. Without secure aggregation that is all of the noise.
+    """
+    return _with_shares(plan, 1)
 
 
 def _with_shares(plan: Plan, shares: int) -> float:

@@ -29,6 +29,7 @@ from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
+UNITS = ("sample", "user")
 NOT_STATED = "not stated"
 
 SMALLEST_SHARE = 2.0
@@ -114,7 +115,7 @@ class Plan:
             expected = f"a number in [0, {MOST_ANSWERS}]"
             raise ConfigError("answers, attempts included", expected=expected, got=self.total_queries)
         in_range(SMALLEST_DELTA, 1, delta=self.delta)
-        one_of("unit", self.unit, among=("sample", "user"))
+        one_of("unit", self.unit, among=UNITS)
         one_of("calibration", self.calibration, among=("tight", "paper"))
         if not (self.epsilon > 0 or (self.epsilon == 0 and not self.queries)):
             raise ConfigError("epsilon", expected="a number > 0, or inf for no noise", got=self.epsilon)

@@ -17,6 +17,10 @@ from common.errors import InternalError, PlanError
 from common.secagg.messages import KEY_BYTES, PROTOCOL
 from common.validate import in_range, positive
 
+GRINDING_BITS = 40
+"""log2 of the graphs that a malicious coordinator is assumed to try, by other keys for corrupt parties or by leaving
+parties out, before it finds one that suits it (`common.secagg`, malicious mode, 6)."""
+
 
 def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[PartyId, frozenset[PartyId]]:
     """The graph along which parties exchange shares and masks.
@@ -86,7 +90,7 @@ def parameters(
         parties: L.
         corrupt: Largest fraction of parties that pool what they see with the coordinator; C is rounded up.
         dropped: Largest fraction of parties that drop out of a round; D is rounded up.
-        security_bits: 40 is customary; add log2 of the graphs that a malicious coordinator can try.
+        security_bits: 40 is customary; with a malicious coordinator GRINDING_BITS more.
         correctness_bits: 30 is customary.
         malicious: Whether the coordinator may break the protocol.
 
@@ -100,7 +104,7 @@ def parameters(
     in_range(2, 2**20, parties=parties)
     in_range(0, 1, corrupt=corrupt, dropped=dropped)
     positive(security_bits=security_bits, correctness_bits=correctness_bits)
-    bad, gone = _count(corrupt, parties), _count(dropped, parties)
+    bad, gone = rounded_up(corrupt, parties), rounded_up(dropped, parties)
     # Two survivor sets with so many signatures each would need two from an honest party.
     least = (parties + bad) // 2 + 1 if malicious else bad + 2
     if parties - gone < least:
@@ -134,18 +138,18 @@ def breach(parties: int, *, corrupt: float, dropped: float, degree: int, thresho
     """
     if not 2 <= threshold <= degree:
         return 1.0
-    bad, gone = _count(corrupt, parties), _count(dropped, parties)
+    bad, gone = rounded_up(corrupt, parties), rounded_up(dropped, parties)
     chances = _cuttable(parties, bad, degree) if malicious else _separable(parties, bad, gone, degree)
     return min(1.0, float(chances[threshold - 2]))
 
 
+def rounded_up(fraction: float, parties: int) -> int:
+    """Number of parties that a fraction of them stands for; a part of a party counts as a whole one."""
+    return math.ceil(fraction * parties - 1e-9)  # 0.07 · 100 is a little above 7
+
+
 def _label(seed: bytes, party: PartyId) -> bytes:
     return hashlib.sha256(PROTOCOL + b"|graph|" + seed + party.to_bytes(8, "big")).digest()
-
-
-def _count(fraction: float, parties: int) -> int:
-    # 0.07 · 100 is a little above 7.
-    return math.ceil(fraction * parties - 1e-9)
 
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:

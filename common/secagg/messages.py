@@ -1,7 +1,8 @@
 """Messages of secure aggregation, and the set-up that both sides must share.
 
-A set-up covers all remaining rounds of a run. No part of it comes from the coordinator alone: each party makes it from
-the plan that it accepted and from its own roster, so a coordinator cannot weaken it unnoticed.
+A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
+roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: whether they are safe
+enough, each party decides by its own limits (`client.guard`).
 """
 
 import hashlib
@@ -96,7 +97,8 @@ class AggregationSetup:
 
         It is more than (L + corrupt) / 2. Two different sets with that many signatures each would need more than
         L + corrupt signatures, but each honest party signs once a round and each corrupt one at most twice:
-        L + corrupt in all.
+        L + corrupt in all. With more corrupt parties than `corrupt` there can be two sets, and shares from both open a
+        single party's vector.
         """
         return (len(self.parties) + self.corrupt) // 2 + 1 if self.mode == "malicious" else 0
 

@@ -119,6 +119,11 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
             "Side channels at a party: its disks, memory, logs and staff are its own to protect. Its response time "
             "depends on its records, without noise: it reveals roughly how many there are, and a coordinator that "
             "chooses its candidates for this purpose can learn from it whether a certain record is there."
+            + (" It also depends on the noise that was drawn, and so reveals a little about it." if noisy else "")
+        ),
+        (
+            "A changed file of records: a party whose file differs from the one that the run began with refuses to go "
+            "on, and names this reason. That the file was changed, and between which two questions, becomes known."
         ),
     ]
 

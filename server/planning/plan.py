@@ -8,6 +8,7 @@ from typing import Any
 from common import validate
 from common.plan.plan import NOT_STATED, Plan
 from common.secagg.graph import parameters as graph_parameters
+from common.secagg.graph import rounded_up
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
 from server.method import Method
@@ -27,7 +28,7 @@ class Secagg:
         roster: Hex digest of the parties' identities in malicious mode, else empty.
         threshold: Parties that recover a lost mask key on the full graph; None is the smallest that is safe.
         full_graph_up_to: Largest number of parties for which the graph is complete.
-        corrupt: Share of parties that may pool what they see with the coordinator.
+        corrupt: Share of parties that may pool what they see with the coordinator; their number is rounded up.
         dropped: Share of parties that may drop out of a sparse graph.
         security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
         correctness_bits: A sparse graph lacks shares with probability below 2^-correctness_bits.
@@ -111,7 +112,7 @@ class _Graph:
 
 def _graph(secagg: Secagg, membership: Membership) -> _Graph:
     parties, max_dropouts = membership.parties, membership.max_dropouts
-    corrupt = max(membership.colluders, math.floor(secagg.corrupt * parties))
+    corrupt = max(membership.colluders, rounded_up(secagg.corrupt, parties))
     if parties <= secagg.full_graph_up_to:
         threshold = secagg.threshold or max(parties // 2, corrupt) + 1
         return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)

@@ -83,7 +83,7 @@ def _unproven(privacy: Mapping[str, Any]) -> list[str]:
     if proven and math.isfinite(float(privacy["proven_epsilon"])):
         paragraphs.append(
             f"What is still guaranteed: {', '.join(proven)}, and everything computed from their answers alone, have "
-            f"differential privacy with ε = {show_epsilon(privacy['proven_epsilon'])} and δ = {delta}."
+            f"computational differential privacy with ε = {show_epsilon(privacy['proven_epsilon'])} and δ = {delta}."
         )
     return paragraphs
 
@@ -114,17 +114,21 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     right = min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
     extra = f", apart from an additional probability of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
     first = (
-        f"The parties' records are protected by differential privacy with ε = {show_epsilon(epsilon)} and "
-        f"δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "
+        f"The parties' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
+        f"and δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "
         f"probable{extra}."
     )
     second = (
         "What this means: suppose somebody knows everything else and has to guess from the released texts whether "
         f"{given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; a coin "
-        "toss is right in 50 %. This is a limit for any attack, not a forecast of one. The smaller ε is, the closer "
-        "the limit is to the coin toss."
+        "toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε is, the "
+        "closer the limit is to the coin toss."
     )
-    return [first, second]
+    third = (
+        "Computational means: the noise, and every random choice of records, is computed from secret keys by AES-256. "
+        "The guarantee holds against everybody who cannot tell its output from true randomness."
+    )
+    return [first, second, third]
 
 
 def _how(privacy: Mapping[str, Any]) -> str:

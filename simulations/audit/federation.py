@@ -93,7 +93,7 @@ def ask(
     """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        limits = Limits(max_epsilon=1e3)
+        limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
         services = [
             PartyService(
                 party=party, private=records, encoder=Axes(), limits=limits, ledger=Ledger(folder / f"{party}.db")

@@ -1,9 +1,12 @@
 import dataclasses
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
+import configs
 from client.guard import Limits
 from client.session import RefusalError
 from common.errors import ConfigError
@@ -14,7 +17,10 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
 from common.secagg.graph import parameters
-from tests.support.federations import plan, roster
+from server.domain import Membership, PrivacyTarget, Task
+from server.methods.wasp import Wasp
+from server.planning.plan import Secagg, make_plan
+from tests.support.federations import lenient, plan, roster
 
 
 def charges(agreed, runs):
@@ -23,7 +29,7 @@ def charges(agreed, runs):
 
 
 def test_a_plan_within_all_limits_is_accepted():
-    Limits(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3))
+    lenient(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3))
 
 
 @pytest.mark.parametrize(
@@ -40,28 +46,28 @@ def test_a_plan_within_all_limits_is_accepted():
 )
 def test_each_limit_refuses(limits):
     with pytest.raises(RefusalError) as caught:
-        Limits(**limits).check(plan(3))
+        lenient(**limits).check(plan(3))
     assert caught.value.reason is Reason.OVER_LIMIT
 
 
 def test_users_are_protected_as_one_where_the_party_wants_it():
-    Limits(min_unit_records=3).check(plan(3, unit="user", spec=VotesSpec(top=4, max_records=3)))
+    lenient(min_unit_records=3).check(plan(3, unit="user", spec=VotesSpec(top=4, max_records=3)))
 
 
 def test_a_small_epsilon_written_over_too_little_noise_is_refused():
     honest = plan(3)
     (asked,) = honest.queries
     with pytest.raises(RefusalError, match="noise in the plan") as caught:
-        Limits().check(replace(honest, queries=(replace(asked, scale=asked.scale * 0.9),)))
+        lenient().check(replace(honest, queries=(replace(asked, scale=asked.scale * 0.9),)))
     assert caught.value.reason is Reason.OVER_LIMIT
 
 
 def test_no_noise_needs_the_unsafe_switch_at_the_party():
     with pytest.raises(RefusalError):
-        Limits().check(plan(3, epsilon=math.inf))
+        lenient().check(plan(3, epsilon=math.inf))
     with pytest.raises(ConfigError, match="unsafe_no_noise"):
-        Limits(max_epsilon=math.inf)
-    Limits(max_epsilon=math.inf, unsafe_no_noise=True).check(plan(3, epsilon=math.inf))
+        lenient(max_epsilon=math.inf)
+    lenient(max_epsilon=math.inf, unsafe_no_noise=True).check(plan(3, epsilon=math.inf))
 
 
 @pytest.mark.parametrize(
@@ -86,35 +92,35 @@ def test_no_noise_needs_the_unsafe_switch_at_the_party():
 )
 def test_limits_that_make_no_sense(wrong):
     with pytest.raises(ConfigError):
-        Limits(**wrong)
+        lenient(**wrong)
 
 
 def test_epsilon_must_hold_against_as_many_colluders_as_the_party_fears():
     # Three shares of noise, of which two stay unknown: sigma is smaller by sqrt(2/3), and epsilon above 4.
-    Limits(max_epsilon=8.0, colluders=1).check(plan(3))
+    lenient(max_epsilon=8.0, colluders=1).check(plan(3))
     with pytest.raises(RefusalError, match="against 1 colluders"):
-        Limits(max_epsilon=4.0, colluders=1).check(plan(3))
-    Limits(max_epsilon=4.0, colluders=1).check(plan(4, colluders=1))
+        lenient(max_epsilon=4.0, colluders=1).check(plan(3))
+    lenient(max_epsilon=4.0, colluders=1).check(plan(4, colluders=1))
     # More colluders than there are others, and a party that adds all the noise itself and needs nobody.
-    Limits(max_epsilon=4.0, colluders=9).check(plan(3, secure=False, threshold=1))
+    lenient(max_epsilon=4.0, colluders=9).check(plan(3, secure=False, threshold=1))
 
 
 def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
     users = plan(3, unit="user", spec=VotesSpec(top=4, max_records=3))
     with pytest.raises(RefusalError, match="records protected together"):
-        Limits(min_unit_records=4).check(users)
+        lenient(min_unit_records=4).check(users)
 
 
 def test_all_runs_together_stay_within_the_partys_total():
     agreed = plan(3)
-    limits = Limits(lifetime_epsilon=8.0, lifetime_delta=1e-5)
+    limits = lenient(lifetime_epsilon=8.0, lifetime_delta=1e-5)
     limits.check(agreed)
     # k equal runs are one Gaussian of sensitivity sqrt(k): epsilon 4 at delta 1e-5 becomes 6.1 for two, 7.9 for three.
     limits.check(agreed, charges(agreed, 2))
     with pytest.raises(RefusalError, match="epsilon of all runs") as caught:
         limits.check(agreed, charges(agreed, 3))
     assert caught.value.reason is Reason.OVER_LIMIT
-    Limits().check(agreed, charges(agreed, 1000))
+    lenient().check(agreed, charges(agreed, 1000))
 
 
 def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
@@ -126,9 +132,9 @@ def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
         for runs in (("one", "one"), ("one", "two"))
     )
     bound = 1.35  # ln(1 + (e - 1) / 2) = 0.62 twice, or once ln(1 + (e^2 - 1) / 2) = 1.43
-    Limits(lifetime_epsilon=bound).allow(apart)
+    lenient(lifetime_epsilon=bound).allow(apart)
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        Limits(lifetime_epsilon=bound).allow(together)
+        lenient(lifetime_epsilon=bound).allow(together)
 
 
 def test_a_query_without_proof_needs_its_own_unsafe_switch():
@@ -136,60 +142,60 @@ def test_a_query_without_proof_needs_its_own_unsafe_switch():
     unproven = plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=1.0)
     named = {"queries": KINDS}
     with pytest.raises(RefusalError, match="query; expected one of votes"):
-        Limits(unsafe_unproven=True).check(unproven)
+        lenient(unsafe_unproven=True).check(unproven)
     with pytest.raises(RefusalError, match="one with a proof, or unsafe_unproven"):
-        Limits(max_epsilon=math.inf, unsafe_no_noise=True, **named).check(unproven)
+        lenient(max_epsilon=math.inf, unsafe_no_noise=True, **named).check(unproven)
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        Limits(unsafe_unproven=True, lifetime_epsilon=1e9, **named).check(unproven)
-    allowed = Limits(unsafe_unproven=True, **named)
+        lenient(unsafe_unproven=True, lifetime_epsilon=1e9, **named).check(unproven)
+    allowed = lenient(unsafe_unproven=True, **named)
     allowed.check(unproven)
     with pytest.raises(RefusalError, match="one with noise"):
         allowed.check(plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=math.inf))
     # It switches nothing else off: the other queries keep to the party's epsilon, and may be refused for it.
     votes = PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)
     mixed = plan(3, queries=(planned, votes), epsilon=4.0)
-    Limits(unsafe_unproven=True, max_epsilon=2.0, **named).check(mixed)
+    lenient(unsafe_unproven=True, max_epsilon=2.0, **named).check(mixed)
     with pytest.raises(RefusalError, match="plan's epsilon"):
-        Limits(unsafe_unproven=True, max_epsilon=1.9, **named).check(mixed)
+        lenient(unsafe_unproven=True, max_epsilon=1.9, **named).check(mixed)
 
 
 def test_a_query_that_is_not_noised_at_all_needs_no_leave_for_plans_without_noise():
     rewritten = PlannedQuery(name="rewritten", spec=RewrittenSpec(texts=3), mechanism="none")
     agreed = plan(3, queries=(rewritten,), epsilon=1.0)
-    Limits(unsafe_unproven=True, queries=KINDS).check(agreed)
+    lenient(unsafe_unproven=True, queries=KINDS).check(agreed)
     with pytest.raises(RefusalError, match="one with a proof"):
-        Limits(queries=KINDS).check(agreed)
+        lenient(queries=KINDS).check(agreed)
 
 
 def test_an_unproven_query_lets_no_other_go_without_noise():
     planned = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0)
     bare = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1e-9)
     with pytest.raises(RefusalError, match="plan's epsilon"):
-        Limits(unsafe_unproven=True, queries=KINDS).check(plan(3, queries=(planned, bare), epsilon=math.inf))
+        lenient(unsafe_unproven=True, queries=KINDS).check(plan(3, queries=(planned, bare), epsilon=math.inf))
     with pytest.raises(ConfigError, match="finite, or unsafe_no_noise set as well"):
-        Limits(max_epsilon=math.inf)
+        lenient(max_epsilon=math.inf)
 
 
 def test_a_lifetime_counts_the_colluders_that_the_party_fears():
     agreed = plan(10, epsilon=1.5)
-    Limits(lifetime_epsilon=2.0, lifetime_delta=1e-5).check(agreed)
+    lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5).check(agreed)
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        Limits(lifetime_epsilon=2.0, lifetime_delta=1e-5, colluders=5).check(agreed)
+        lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5, colluders=5).check(agreed)
 
 
 def test_company_in_a_sum_needs_secure_aggregation():
-    Limits(min_survivors=3).check(plan(3))
+    lenient(min_survivors=3).check(plan(3))
     with pytest.raises(RefusalError, match="parties in a sum"):
-        Limits(min_survivors=2).check(plan(3, secure=False))
+        lenient(min_survivors=2).check(plan(3, secure=False))
 
 
 def test_a_run_without_noise_leaves_nothing_for_a_later_one():
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        Limits(lifetime_epsilon=100.0).check(plan(3), charges(plan(3, epsilon=math.inf), 1))
+        lenient(lifetime_epsilon=100.0).check(plan(3), charges(plan(3, epsilon=math.inf), 1))
 
 
 def test_a_party_may_insist_on_signed_survivors():
-    wary = Limits(malicious_coordinator=True)
+    wary = lenient(malicious_coordinator=True)
     with pytest.raises(RefusalError):
         wary.check(plan(3))
     wary.check(plan(3, roster=roster(3).digest.hex()))
@@ -197,19 +203,51 @@ def test_a_party_may_insist_on_signed_survivors():
 
 def test_a_coalition_that_the_party_fears_must_be_in_the_plan():
     signed = plan(4, colluders=1, corrupt=1, roster=roster(4).digest.hex())
-    Limits(max_epsilon=4.0, colluders=1).check(signed)
-    with pytest.raises(RefusalError, match="coalition"):
-        Limits(colluders=2).check(signed)
+    lenient(max_epsilon=4.0, colluders=1).check(signed)
+    with pytest.raises(RefusalError, match="coalition; expected at least 2; got 1"):
+        lenient(colluders=2).check(signed)
+
+
+def test_a_party_may_insist_on_user_level():
+    with pytest.raises(RefusalError, match="unit that is protected; expected user; got sample"):
+        lenient(unit="user").check(plan(3))
+    lenient(unit="user").check(plan(3, unit="user"))  # one record of each user counts
 
 
 def test_a_sparse_graph_is_checked_by_the_party_itself():
     sparse = plan(60, degree=4, threshold=3, corrupt=6)
-    with pytest.raises(RefusalError, match="graph"):
-        Limits().check(sparse)
-    degree, threshold = parameters(
-        200, corrupt=0.3, dropped=0.0, security_bits=40, correctness_bits=30, malicious=False
+    with pytest.raises(RefusalError, match="corrupt parties lift a mask"):
+        lenient().check(sparse)
+    dense = plan(200, corrupt=60, spec=VotesSpec(top=8), **graph(security_bits=40, malicious=False))
+    lenient(corrupt=0.3).check(dense)
+    with pytest.raises(RefusalError, match="corrupt parties lift a mask"):
+        lenient(security_bits=200).check(dense)
+
+
+def test_where_the_coordinator_can_try_many_graphs_forty_bits_more_are_needed():
+    signed = {"corrupt": 60, "spec": VotesSpec(top=8), "roster": roster(200).digest.hex()}
+    ground = plan(200, **signed, **graph(security_bits=40, malicious=True))
+    with pytest.raises(RefusalError, match=r"60 corrupt parties lift a mask; expected 2\^-80 or less; got 2\^-4"):
+        Limits().check(ground)
+    Limits().check(plan(200, **signed, **graph(security_bits=80, malicious=True)))
+
+
+def graph(**settings):
+    """Degree and threshold for 200 parties of which 60 may be corrupt."""
+    degree, threshold = parameters(200, corrupt=0.3, dropped=0.0, correctness_bits=30, **settings)
+    return {"degree": degree, "threshold": threshold}
+
+
+@pytest.mark.parametrize("parties", [2, 3, 4, 5, 6, 10, 50, 129, 200])
+def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties):
+    preset = OmegaConf.to_container(OmegaConf.load(Path(configs.__file__).parent / "secagg" / "malicious.yaml"))
+    made = make_plan(
+        Wasp(),
+        task=Task(name="t", kind="note", labels={"a": "A", "b": "B"}),
+        encoder="e",
+        target=PrivacyTarget(epsilon=4.0),
+        membership=Membership(parties=parties),
+        secagg=Secagg(**preset | {"roster": 32 * "ab"}),
     )
-    dense = plan(200, degree=degree, threshold=threshold, corrupt=60, spec=VotesSpec(top=8))
-    Limits().check(dense)
-    with pytest.raises(RefusalError, match="graph"):
-        Limits(security_bits=200).check(dense)
+    assert made.malicious
+    Limits().check(made)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from client.guard import Limits
 from common import messages as m
 from common.errors import LedgerError
 from common.ledger import file
@@ -15,9 +14,9 @@ from common.messages import Reason
 from common.privacy.accountant import epsilon_by_norm
 from common.queries.votes import VotesSpec
 from tests.client.test_service import PLAIN, opened, send
-from tests.support.federations import OPEN, plan, query, records, service
+from tests.support.federations import OPEN, lenient, plan, query, records, service
 
-FOR_ONE_RUN = Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5)
+FOR_ONE_RUN = lenient(lifetime_epsilon=5.0, lifetime_delta=1e-5)
 """One run of PLAIN has epsilon 4, two have 6.1."""
 SEPARATE = replace(FOR_ONE_RUN, separate_data_sets=True)
 OVER = m.Refusal(Reason.OVER_LIMIT)
@@ -91,7 +90,7 @@ def test_two_runs_that_were_opened_before_either_was_charged_do_not_get_past_the
 
 def test_without_a_lifetime_limit_runs_go_on(tmp_path):
     for number in range(3):
-        assert accepted(whole_run(tmp_path, MINE, f"{number}", limits=Limits()))
+        assert accepted(whole_run(tmp_path, MINE, f"{number}", limits=lenient()))
 
 
 def test_a_full_disk_gives_a_coarse_refusal_and_no_answer(tmp_path, monkeypatch, caplog):

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from client import records as contents
 from client.channel import _METHOD, Channel, serve
-from client.guard import Limits
 from common import messages as m
 from common import wire
 from common.errors import CaucusError, ConfigError, ProtocolError
 from common.plan.plan import Plan
 from common.secagg import ring
-from tests.support.federations import CANARY, federation, plan, query, records, roster, service, true_counts
+from tests.support.federations import CANARY, federation, lenient, plan, query, records, roster, service, true_counts
 
 PLAIN = plan(3, secure=False, threshold=1)
 
@@ -195,13 +194,13 @@ def test_whether_the_plan_knows_all_labels_of_its_records_is_not_told(tmp_path):
 
 
 def test_a_limit_refuses_before_any_record_is_embedded(tmp_path, monkeypatch):
-    asked = service(tmp_path, 0, limits=Limits(max_epsilon=3.0))
+    asked = service(tmp_path, 0, limits=lenient(max_epsilon=3.0))
     monkeypatch.setattr("client.records.embed", lambda *_: pytest.fail("private records were touched"))
     assert send(asked, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
 
 
 def test_another_run_gets_no_fresh_budget(tmp_path):
-    party = opened(tmp_path, limits=Limits(lifetime_epsilon=5.0, lifetime_delta=1e-5))
+    party = opened(tmp_path, limits=lenient(lifetime_epsilon=5.0, lifetime_delta=1e-5))
     send(party, m.Ask(query()))
     assert send(party, m.Open(PLAIN.to_json()), run="again") == m.Refusal(m.Reason.OVER_LIMIT)
     # The run itself may be resumed: its own answers are in its plan.
@@ -264,7 +263,7 @@ def test_no_plan_brings_a_party_down(tmp_path, data):
         digest = Plan.from_dict(plain).digest()
     except (CaucusError, ArithmeticError, ValueError):
         digest = bytes(32)
-    limits = Limits(lifetime_epsilon=8.0, colluders=1)
+    limits = lenient(lifetime_epsilon=8.0, colluders=1)
     reply = send(service(tmp_path, 0, limits=limits), m.Open(json.dumps(plain).encode()), plan_digest=digest)
     assert reply != m.Refusal(m.Reason.INTERNAL)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from client.guard import Limits
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
@@ -11,7 +10,7 @@ from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
 from server.planning.guarantee_facts import describe
-from tests.support.federations import federation, plan, query, records, roster, service, true_counts
+from tests.support.federations import federation, lenient, plan, query, records, roster, service, true_counts
 
 PARTIES = 4
 DEAD, ABSENT = 2, 3
@@ -153,7 +152,7 @@ def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_i
     parties.open()
     assert parties._parties.attempt == 1
 
-    strict = [service(tmp_path, party, limits=Limits(queries=())) for party in range(PARTIES)]
+    strict = [service(tmp_path, party, limits=lenient(queries=())) for party in range(PARTIES)]
     parties = federation(tmp_path, strict, agreed, run="refused", retries=1)
     with pytest.raises(DropoutError, match="OVER_LIMIT"):
         parties.open()

@@ -21,7 +21,7 @@ from tests.support.faults import charges, measured, read_run
 
 pytestmark = pytest.mark.deployment
 
-NOISE = ("privacy.epsilon=4", "federation.timeout=60")
+NOISE = ("privacy.epsilon=4", "federation.timeout=60", "secagg=semi_honest")
 QUERIES = 2
 CANARY, LABEL = "zyxcanaryzyx", "qvqlabelqvq"
 CLOSED_SET = {
@@ -36,7 +36,7 @@ def deployed():
     made = Deployment(folder, path={"coordinator": (hostile.folder(folder / "hostile"),)})
     try:
         for number in range(3):
-            made.set(number, lifetime_epsilon="null")
+            made.set(number, lifetime_epsilon="null", malicious_coordinator="false")
             with (folder / f"notes{number}.csv").open("r+", newline="") as file:
                 known = list(csv.reader(file))[1][1]  # a record of another label takes no part
                 notes = [(f"{CANARY} {number} of asthma and cough", label) for label in (known, known, LABEL)]

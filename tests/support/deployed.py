@@ -170,7 +170,7 @@ class Deployment:
     def without_noise(self):
         """Let the hospitals answer plans without noise."""
         for number in range(self.count):
-            self.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null")
+            self.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null", corrupt="0.0")
 
     def start(self, key, *arguments):
         with (self.folder / f"{key}.out").open("ab") as out:

@@ -4,9 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
 from client.contributions import votes as client_votes
 from client.contributions.votes import votes_of
+from client.session import RefusalError
 from common.errors import InternalError, ProtocolError
 from common.queries.votes import Votes, VotesSpec
 
@@ -140,3 +142,19 @@ def test_mismatched_arguments_are_refused():
         votes_of(query, np.ones((2, 3), np.float32), labels)
     with pytest.raises(InternalError):
         votes_of(query, np.ones((3, 2), np.float32), labels)
+
+
+def test_products_with_fewer_bits_are_refused(monkeypatch):
+    vectors, labels = _unit(np.eye(4)), np.zeros(4, np.int32)
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT")
+    votes_of(_query(vectors), vectors, labels)
+    before = torch.backends.mkldnn.matmul.fp32_precision
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    try:
+        with pytest.raises(RefusalError, match="expected full precision; got bf16"):
+            votes_of(_query(vectors), vectors, labels)
+    finally:
+        torch.backends.mkldnn.matmul.fp32_precision = before
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")
+    with pytest.raises(RefusalError, match="got ONEDNN_DEFAULT_FPMATH_MODE"):
+        votes_of(_query(vectors), vectors, labels)

@@ -196,7 +196,13 @@ def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(
 
 
 SEEDS = {"abstraction": {"kind": "extracts"}, "sentiment": {"kind": "vader"}}
-UNPROVEN = {"queries": ["abstracted seeds"], "unsafe_unproven": True, "min_survivors": 1}
+UNPROVEN = {
+    "queries": ["abstracted seeds"],
+    "unsafe_unproven": True,
+    "lifetime_epsilon": None,
+    "min_survivors": 1,
+    "malicious_coordinator": False,
+}
 
 
 def seeds_asked(folder):

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
-from common.plan.guarantee import epsilon_against, epsilon_released, verify
+from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
@@ -111,6 +111,15 @@ def test_several_queries_against_colluders():
     against = [epsilon_against(plan, colluders) for colluders in range(10)]
     assert sorted(against) == against
     assert epsilon_released(plan) <= against[3] <= 2 < against[4]
+
+
+def test_a_coalition_of_all_other_survivors_leaves_the_own_share_of_noise():
+    sparse = calibrated(max_dropouts=8, colluders=0, degree=4, threshold=5, corrupt=4)
+    assert (sparse.survivors, sparse.largest_coalition) == (2, 4)
+    assert (
+        epsilon_against(sparse, 1) == epsilon_against(sparse, 2) == epsilon_against(sparse, 9) == epsilon_alone(sparse)
+    )
+    assert epsilon_against(sparse, 0) < epsilon_alone(sparse) < math.inf
 
 
 def test_user_level():

@@ -116,8 +116,8 @@ def test_small_groups_need_the_full_graph(count, malicious, expected):
 
 
 def test_fractions_are_rounded_up_to_parties():
-    assert graph._count(0.201, 10) == 3
-    assert graph._count(0.07, 100) == 7
+    assert graph.rounded_up(0.201, 10) == 3
+    assert graph.rounded_up(0.07, 100) == 7
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from client.guard import Limits
 from client.service import PartyService
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
@@ -11,6 +10,7 @@ from common.ledger.ledger import Ledger
 from server.app import composed
 from server.evaluation.remote_encoder import RemoteEncoder
 from tests.support.embedding_endpoint import remote_encoder
+from tests.support.federations import lenient
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_no_party_runs_it_and_no_plan_names_it(endpoint, tmp_path):
             party=0,
             private=[Record("zyxcanary", "a")],
             encoder=encoder,
-            limits=Limits(),
+            limits=lenient(),
             ledger=Ledger(tmp_path / "ledger.db"),
         )
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):

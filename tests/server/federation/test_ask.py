@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from client.contributions.votes import votes_of
-from client.guard import Limits
 from client.service import PartyService
 from common import messages as m
 from common import wire
@@ -19,6 +18,7 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp
 from server.planning.plan import Secagg, make_plan
+from tests.support.federations import lenient
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 
@@ -72,7 +72,7 @@ class World:
                 party=party,
                 private=self.records[party],
                 encoder=Encoder(),
-                limits=limits or Limits(max_epsilon=float("inf"), unsafe_no_noise=True),
+                limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True),
                 ledger=Ledger(folder / f"{party}.db"),
             )
             for party in range(parties)
@@ -169,7 +169,7 @@ def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
 
 
 def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
-    world = World(tmp_path, limits=Limits(max_epsilon=1.0))
+    world = World(tmp_path, limits=lenient(max_epsilon=1.0))
     with pytest.raises(DropoutError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, party 1"):
         world.coordinator()
 
