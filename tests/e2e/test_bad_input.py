@@ -244,6 +244,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"),
         (["method.samples=many"], "caucus-simulate: samples; expected a finite number >= 1; got 'many'"),
         (["no_such_setting=1"], "no_such_setting"),
+        (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
