@@ -7,9 +7,13 @@ caucus-party start FOLDER                party service, SuperNode and relay, unt
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide
 caucus-party stop FOLDER
+caucus-party rotate FOLDER               new keys; ledger, settings and log stay
+caucus-party invitation FOLDER FILE      take a new invitation: the coordinator's address, bundle and authority
 caucus-party ledger show FILE [--delta D] [--json]     what was answered, run by run, and what it costs together
 caucus-party ledger verify FILE [--head HEX]           whether the file is whole; prints its head, to be noted elsewhere
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
+caucus-party ledger backup FILE TO                     copy the whole file, also while the service writes it
+caucus-party ledger accept FOLDER --lost EPSILON       go on with an older ledger, and charge what it lacks
 """
 
 import sys
@@ -25,6 +29,7 @@ MODULES = {
     "client.deploy.start": ("start", "stop"),
     "client.deploy.status": ("status",),
     "client.deploy.approve": ("approve",),
+    "client.deploy.renewal": ("rotate", "invitation"),
     "client.deploy.ledger": ("ledger",),
 }
 

@@ -17,6 +17,7 @@ from client import answer, records, refusals, secagg
 from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.guard import Limits
+from client.noted_head import NotedHead
 from client.records import EmbeddedRecords
 from client.session import RefusalError, Session
 from client.writers import base as writers
@@ -78,6 +79,7 @@ class PartyService:
             not trust the coordinator to follow the protocol need it.
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
+        noted_head: The note of the ledger's head; None in a simulation.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
@@ -96,6 +98,7 @@ class PartyService:
         roster: Roster | None = None,
         approvals: Approvals | None = None,
         audit_log: AuditLog | None = None,
+        noted_head: NotedHead | None = None,
     ) -> None:
         if not encoder.runs_here:
             raise ConfigError(
@@ -117,6 +120,7 @@ class PartyService:
         self._roster = roster
         self._approvals = approvals
         self._audit_log = audit_log
+        self._noted_head = noted_head
         self._run: OpenRun | None = None
         self._lock = Lock()
 
@@ -129,6 +133,8 @@ class PartyService:
                     self._audit_log.ready()  # before anything is charged
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
+                if self._noted_head:
+                    self._noted_head.write(self._ledger)
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error)

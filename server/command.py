@@ -13,6 +13,7 @@ caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator renew FOLDER                        a new server certificate
+caucus-coordinator invite FOLDER                       bundle and invitation anew, after an upgrade
 caucus-coordinator stop FOLDER
 """
 
@@ -24,7 +25,7 @@ from common.versions import versions
 from server.failure import WRONG_SETTINGS, summary
 
 MODULES = {
-    "server.deploy.create": ("init", "renew"),
+    "server.deploy.create": ("init", "renew", "invite"),
     "server.deploy.serve": ("serve", "stop"),
     "server.deploy.enrolment": ("enrol", "remove"),
     "server.deploy.plan": ("plan",),

@@ -14,7 +14,8 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.closed_set import Spec, make_query
 from server.domain import Candidate
-from server.federation.ask import Answered, Federation
+from server.federation.ask import Federation
+from server.federation.attempt import Answered
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker

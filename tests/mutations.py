@@ -248,6 +248,20 @@ MUTATIONS = (
         "tests/common/ledger/test_file.py::test_an_edited_event_is_named_by_whoever_reads_entries",
     ),
     mutation(
+        "an answer leaves whose ledger's head is not noted",
+        "client/service.py",
+        "self._noted_head.write(self._ledger)",
+        "pass",
+        "tests/client/test_noted_head.py::test_what_was_answered_is_noted_before_it_leaves",
+    ),
+    mutation(
+        "a party service starts over a ledger without its noted head",
+        "client/noted_head.py",
+        "Ledger(ledger, read_only=read_only, head=noted)",
+        "Ledger(ledger, read_only=read_only)",
+        "tests/client/test_noted_head.py::test_an_older_copy_of_the_ledger_is_refused",
+    ),
+    mutation(
         "fresh noise for an answer that is asked for again",
         "client/answer.py",
         '    return _words(party.ledger.keep(run, index, noised.astype("<i8").tobytes()))',

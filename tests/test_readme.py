@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from client.command import MODULES as PARTY
+from client.command import main as party
 from server.app import composed
 from server.command import MODULES as COORDINATOR
 from server.command import main as coordinator
@@ -22,7 +23,8 @@ MOST_LINES = {"README.md": 120}  # of any other page 200
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
 READMES = [ROOT / "README.md", *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("README.md")))]
-TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, *GITHUB]}
+OPERATIONS = ROOT / "configs" / "deployment" / "OPERATIONS.md"
+TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, OPERATIONS, *GITHUB]}
 # The change log is about names that are gone, too.
 PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}
 
@@ -65,6 +67,7 @@ def test_there_are_commands_to_test():
         "client/README.md": 2,
         "common/plan/README.md": 1,
         "configs/README.md": 2,
+        "configs/deployment/OPERATIONS.md": 29,
         "configs/deployment/README.md": 11,
         "server/report/README.md": 2,
         "simulations/README.md": 4,
@@ -84,6 +87,13 @@ def test_every_command_is_one_that_the_package_installs():
         name = Path(words[0]).name
         assert name in scripts
         assert name not in verbs or words[1] in verbs[name], words
+
+
+@pytest.mark.parametrize("words", [words for _, words in COMMANDS if "simulate" not in words[0]], ids=" ".join)
+def test_every_command_has_the_arguments_that_it_takes(words, monkeypatch):
+    main, module = (coordinator, "server.command") if "coordinator" in words[0] else (party, "client.command")
+    monkeypatch.setattr(f"{module}.run", lambda parser, arguments, **_: parser.parse_args(arguments))
+    assert main(words[1:]).lines
 
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60] if value else "")

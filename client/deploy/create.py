@@ -31,6 +31,8 @@ coordinator: {coordinator}  # outbound connections go here and nowhere else
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide
 relay_user: {relay_user}  # started as root: the unprivileged account of SuperNode and relay
+ledger_head: private/ledger.head  # where the ledger's head is noted; on another disk, a restored old folder is noticed
+metrics_port: null         # or a port of 127.0.0.1: /metrics for this hospital's own Prometheus, open to this machine
 
 """
 
@@ -57,24 +59,12 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     invitation = Invitation.load(chosen.invitation)
     check_records(chosen.records)
     account = _account(chosen.relay_user)
-    identity_key = secure_bytes(32)
-    node_key = ec.generate_private_key(ec.SECP384R1())
-    public = PartyFile(
-        name=chosen.name,
-        identity=Identity(identity_key).public.hex(),
-        node_key=node_key.public_key()
-        .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-        .decode(),
-    )
+    public, keys = new_keys(chosen.name)
     new_folder(folder)
     for name in ("private", "node", "logs", "run"):
         (folder / name).mkdir(mode=0o700)
-    write_atomic(folder / "private" / "identity.key", identity_key, mode=SECRET)
-    pem = node_key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
-    )
-    write_atomic(folder / "node" / "node.key", pem, mode=SECRET)
-    write_atomic(folder / "node" / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
+    for path, key in keys.items():
+        write_atomic(folder / path, key, mode=SECRET)
     write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
     header = HEADER.format(
         folder=folder,
@@ -92,6 +82,28 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
+
+
+def new_keys(name: str) -> tuple[PartyFile, dict[str, bytes]]:
+    """A hospital's keys: the public file, and the content of each secret file by its path in the folder.
+
+    Raises:
+        ConfigError: The name is too long or cannot be printed.
+    """
+    identity_key = secure_bytes(32)
+    node_key = ec.generate_private_key(ec.SECP384R1())
+    public_node_key = node_key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    public = PartyFile(name=name, identity=Identity(identity_key).public.hex(), node_key=public_node_key.decode())
+    pem = node_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    return public, {
+        "private/identity.key": identity_key,
+        "node/node.key": pem,
+        "node/superexec.secret": secure_bytes(32).hex().encode(),
+    }
 
 
 def sections() -> str:

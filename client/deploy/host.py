@@ -20,7 +20,6 @@ from client.channel import serve
 from client.deploy.settings import SOCKET, HospitalSettings
 from client.service import PartyService
 from common.errors import CaucusError
-from common.ledger.ledger import Ledger
 from common.system.files import check_records
 
 
@@ -30,18 +29,21 @@ def service(settings: HospitalSettings) -> PartyService:
     Raises:
         ConfigError: A key or the roster is missing, open to others or wrong.
         DataError: The records are missing, open to others or wrong.
+        LedgerError: The ledger was edited, or is older than its noted head.
     """
     check_records(settings.records)
     identity, roster = settings.identity(), settings.roster()
     key = (settings.private / "identity.key").read_bytes()
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, approval=settings.approval, records=settings.records, key=key)
+    noted_head = settings.noted_head
     return PartyService(
         party=settings.number(roster),
         private=records.read(settings.records, may_be_empty=True),
         encoder=settings.loaded_encoder(),
         limits=settings.party.limits,
-        ledger=Ledger(settings.private / "ledger.db"),
+        ledger=noted_head.opened(settings.private / "ledger.db"),
+        noted_head=noted_head,
         writers=settings.party.writers(),
         identity=identity,
         roster=roster,

@@ -1,21 +1,29 @@
-"""`caucus-party ledger`: what was answered, run by run, and what it cost; the file is never changed."""
+"""`caucus-party ledger`: what was answered, run by run, and what it cost.
+
+Nothing is ever removed, and only `accept` adds to the file: the charge of what a lost ledger held.
+"""
 
 import argparse
+import contextlib
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError
+from client.deploy.settings import HospitalSettings
+from common.errors import ConfigError, LedgerError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
-from common.privacy.accountant import epsilon
+from common.privacy.accountant import Release, epsilon
+from common.privacy.sensitivity import Sensitivity
 
 _DELTA = 1e-5
 _SHORT = 8
 """Hex digits of a data set's name that tell it from others at a glance."""
+_ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -23,7 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     ledger = commands.add_parser(
         "ledger",
         help="look at a ledger of answers and check it",
-        description="Look at a ledger of answers and check it; the file is never changed.",
+        description="Look at a ledger of answers and check it, copy it, or go on with an older copy.",
         epilog="example: caucus-party ledger show ledger.db",
     )
     topics = ledger.add_subparsers(metavar="COMMAND", required=True)
@@ -56,8 +64,35 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         epilog="example: caucus-party ledger export ledger.db > events.jsonl",
     )
     export.set_defaults(lines=_reading(_export))
-    for command in (show, verify, export):
+
+    backup = topics.add_parser(
+        "backup",
+        help="copy the whole file, also while the service writes it",
+        description="Copy the whole file as it is at one moment, and print its head. The copy is as secret as the "
+        "ledger: it has the key of the records' digests and the answers of open runs.",
+        epilog="example: caucus-party ledger backup hospital /backup/ledger-monday.db",
+    )
+    backup.set_defaults(lines=_reading(_backup))
+    for command in (show, verify, export, backup):
         command.add_argument("file", metavar="FILE", type=Path, help="ledger.db, or the folder of caucus-party init")
+    backup.add_argument("to", metavar="TO", type=Path, help="a new file")
+
+    accept = topics.add_parser(
+        "accept",
+        help="go on with an older ledger, and charge what it lacks",
+        description="Where the newest ledger is lost: charge what was spent since to every record, in the ledger that "
+        "was restored, or in a new one if there is none; then note its head. The service starts again.",
+        epilog="example: caucus-party ledger accept hospital --lost 4.0",
+    )
+    accept.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    accept.add_argument(
+        "--lost",
+        metavar="EPSILON",
+        type=float,
+        required=True,
+        help="sum of epsilon of all runs since; 0 if there was none; inf if nobody knows",
+    )
+    accept.set_defaults(lines=_accept)
 
 
 def _reading(
@@ -76,6 +111,30 @@ def _reading(
 def _verify(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
     head = ledger.verify(chosen.head)
     yield f"{head.events} events, head {head.chain}"
+
+
+def _backup(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
+    head = ledger.copy(chosen.to)
+    yield f"{head.events} events, head {head.chain}"
+
+
+def _accept(chosen: argparse.Namespace) -> Iterator[str]:
+    if not chosen.lost >= 0:
+        raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
+    settings = HospitalSettings.load(chosen.folder)
+    path, noted_head = settings.private / "ledger.db", settings.noted_head
+    with contextlib.suppress(LedgerError):
+        noted_head.opened(path, read_only=True)
+        raise ConfigError("ledger", expected="one that the service refuses", got="one that has its noted head")
+    ledger = Ledger(path)
+    if chosen.lost:
+        pure = Release(mechanism="pure", sensitivity=_ONE, scale=1 / chosen.lost)
+        run = f"lost with another ledger, {datetime.now(UTC).isoformat(timespec='seconds')}"
+        ledger.reserve(run=run, index=0, plan_digest=bytes(32), query_digest=bytes(32), release=pure)
+        ledger.commit(run, 0)
+    noted_head.write(ledger)
+    yield f"epsilon {chosen.lost:g} is charged to every record; the head is noted in {noted_head.path}"
+    yield "runs that were under way must not be resumed: ask the coordinator to begin new ones"
 
 
 def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:

@@ -22,13 +22,12 @@ from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
 from common.secagg.identity import Roster
 from common.system import processes
+from common.system.certificates import SOON
 from common.system.enrolment import PartyFile
 from common.system.files import check_records, check_secret
 
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
-SOON = 30
-"""Days before a certificate's end that are a warning."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
 """Labels that are shown, and characters of each: with columns in the wrong order they would be texts."""
 _TIMEOUT = 60.0

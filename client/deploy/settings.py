@@ -1,7 +1,7 @@
 """A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
-FOLDER/private/           0700  identity.key, ledger.db, audit.jsonl, runs/: the party service's alone
+FOLDER/private/           0700  identity.key, ledger.db, ledger.head, audit.jsonl, runs/: the party service's alone
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's, which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self, get_type_hints
 
 from client.approvals import MODES
+from client.noted_head import NotedHead
 from client.settings import PartySettings
 from common.domain import PartyId
 from common.errors import ConfigError
@@ -22,13 +23,13 @@ from common.secagg.identity import Identity, Roster
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile
-from common.validate import host_and_port, of_type, one_of
+from common.validate import host_and_port, integers_in, of_type, one_of
 
 SOCKET = "unix:run/party.sock"
 """Relative to the folder: a Unix socket's path may have 107 characters."""
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "approval", "relay_user")
+KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port")
 """What a deployment's file has besides the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -47,6 +48,8 @@ class HospitalSettings:
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account that the relay runs as, when started as root.
+        ledger_head: File that the ledger's head is noted in, see `client/noted_head.py`; relative to the folder.
+        metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, as a simulation's parties have them.
     """
 
@@ -59,6 +62,8 @@ class HospitalSettings:
     party: PartySettings
     approval: str = "manual"
     relay_user: str | None = None
+    ledger_head: str | None = None
+    metrics_port: int | None = None
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -90,6 +95,8 @@ class HospitalSettings:
             raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
         host_and_port("coordinator", self.coordinator)
         one_of("approval", self.approval, among=MODES)
+        if self.metrics_port is not None:
+            integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
 
     @property
     def private(self) -> Path:
@@ -100,6 +107,11 @@ class HospitalSettings:
     def node(self) -> Path:
         """The relay's folder."""
         return self.folder / "node"
+
+    @property
+    def noted_head(self) -> NotedHead:
+        """The note of the ledger's head."""
+        return NotedHead(self.folder / (self.ledger_head or "private/ledger.head"))
 
     def identity(self) -> Identity:
         """This hospital's signing key, which never leaves it.

@@ -1,8 +1,9 @@
-"""`caucus-party start` and `stop`: three processes of a hospital, kept running.
+"""`caucus-party start` and `stop`: the processes of a hospital, kept running.
 
     service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
     supernode    Flower's; the only one with a network, outbound alone                client/deploy/supernode.py
     relay        from SuperNode to the socket; runs no pushed code                    client/deploy/relay.py
+    metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
 SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
 and the service's files are closed to it. A unit or container for each half: `--only service`, `--only relay`.
@@ -58,6 +59,9 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
         environment = processes.environment(settings.private)
         children.append(Child(name="service", command=command, environment=environment))
+        if settings.metrics_port is not None:
+            metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
+            children.append(Child(name="metrics", command=metrics, environment=environment))
     if chosen.only in {"both", "relay"}:
         if settings.relay_user is None and os.geteuid() == 0:
             yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"

@@ -1,21 +1,77 @@
-"""`caucus-party status`: what runs, what awaits approval, what was spent."""
+"""`caucus-party status`: what runs, what was asked, what was spent and what is left; for the hospital alone.
+
+The limits are those of `client.yaml`. The epsilon that is left is for a record that took part in every answer so far.
+"""
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
+from client.deploy.audit_totals import AuditReader, AuditTotals
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
+from client.noted_head import NotedHead
+from common.errors import ConfigError, LedgerError
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from common.system import processes
+from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What the ledger holds.
+
+    Attributes:
+        events: Number of the ledger's events.
+        charged: Number of answers that were charged.
+        epsilon: Of all of them together, at the hospital's `lifetime_delta`; may be infinite.
+        problem: Why the party service does not start over this ledger; empty if it does.
+    """
+
+    events: int = 0
+    charged: int = 0
+    epsilon: float = 0.0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How the hospital stands.
+
+    Attributes:
+        processes: Name to process number, None while it waits to start again, and number of restarts.
+        node: What SuperNode said last.
+        awaiting: Number of plans that await approval.
+        audit_used: Share of the audit log's largest size that is used.
+        requests: Sums over the audit log.
+        spending: What the ledger holds.
+        noted_head: The head that is noted outside the ledger; None if none is.
+        epsilon_left: What is left of `lifetime_epsilon`; None without that limit.
+        certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
+            not read it.
+    """
+
+    processes: dict[str, dict[str, Any]]
+    node: str
+    awaiting: int
+    audit_used: float
+    requests: AuditTotals
+    spending: Spending
+    noted_head: str | None
+    epsilon_left: float | None
+    certificate_days: int | None
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -24,48 +80,155 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "status",
         _status,
-        summary="what runs, what awaits approval, what was spent",
-        description="Print what runs, how often it was restarted, plans that await approval, and epsilon spent.",
+        summary="what runs, what awaits approval, what was spent and refused",
+        description="Print what runs, the last contact with the coordinator, refusals, plans that await approval, the "
+        "limits in force, epsilon spent and left, the ledger's noted head, and when the certificate ends.",
         example="caucus-party status hospital --json",
     )
     status.add_argument("--json", action="store_true", help="print JSON")
     status.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
 
 
+def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
+    """How the hospital stands now.
+
+    Raises:
+        LedgerError: The ledger was edited, is damaged or cannot be read.
+        ConfigError: The note of its head is none.
+        OSError: A file cannot be read.
+    """
+    statuses = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
+    limits = settings.party.limits
+    spending = _spending(settings)
+    left = None if limits.lifetime_epsilon is None else max(0.0, limits.lifetime_epsilon - spending.epsilon)
+    return Status(
+        processes={name: child for status in statuses for name, child in status["children"].items()},
+        node=_node_says(settings),
+        awaiting=len(awaiting(settings.private)),
+        audit_used=_size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
+        requests=audit.totals(),
+        spending=spending,
+        noted_head=settings.noted_head.read() if settings.private.is_dir() else None,
+        epsilon_left=left,
+        certificate_days=_certificate_days(settings.node / "ca.crt"),
+    )
+
+
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    facts = _facts(settings)
+    status = status_of(settings, AuditReader(settings.private / "audit.jsonl"))
     if chosen.json:
-        yield json.dumps(facts, indent=2)
+        yield json.dumps(_for_json(status, settings), indent=2)
         return
-    for name, child in facts["processes"].items():  # type: ignore[attr-defined]
+    for name, child in status.processes.items():
         state = f"process {child['process']}" if child["process"] else "waits to start again"
         yield f"{name}: {state}, {child['restarts']} restarts"
-    if not facts["processes"]:
+    if not status.processes:
         yield "nothing runs: caucus-party start"
-    yield f"node: {facts['node']}"
-    yield f"plans that await approval: {facts['awaiting']}"
-    yield f"audit log: {facts['audit']:.0%} of its largest size is used"
-    yield f"answers charged: {facts['charged']}; epsilon of all of them at delta {facts['delta']:g}: {facts['epsilon']}"
+    yield f"node: {status.node}"
+    yield from _requests(status.requests)
+    yield f"plans that await approval: {status.awaiting}"
+    yield f"audit log: {status.audit_used:.0%} of its largest size is used"
+    if status.certificate_days is not None:
+        advice = "; WARNING: ask the coordinator for a new invitation" if status.certificate_days < SOON else ""
+        yield f"certificate of the coordinator's authority: {in_words(status.certificate_days)}{advice}"
+    yield from _budget(status, settings)
 
 
-def _facts(settings: HospitalSettings) -> dict[str, object]:
-    statuses = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
-    charged = []
-    if (settings.private / "ledger.db").exists():
-        charged = list(Ledger(settings.private / "ledger.db", read_only=True).entries())
-    delta = settings.party.limits.lifetime_delta
-    spent = epsilon((entry.cost for entry in charged), delta)
+def _requests(requests: AuditTotals) -> Iterator[str]:
+    refused = ", ".join(f"{number} {reason}" for reason, number in sorted(requests.refused.items()))
+    yield f"last contact with the coordinator: {requests.last_contact or 'none'}"
+    yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
+    if last := requests.last_refusal:
+        line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
+        # It quotes what the coordinator sent, which must not write over other lines.
+        yield "".join(character if character.isprintable() else "?" for character in line)
+
+
+def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
+    spending, limits = status.spending, settings.party.limits
+    spent = "infinite" if math.isinf(spending.epsilon) else _rounded(spending.epsilon)
+    delta = f"{limits.lifetime_delta:g}"
+    yield f"answers charged: {spending.charged}; epsilon of all of them at delta {delta}: {spent}"
+    if status.epsilon_left is None:
+        yield "epsilon left: no limit over all runs"
+    else:
+        yield f"epsilon left: {_rounded(status.epsilon_left, down=True)} of {limits.lifetime_epsilon:g}"
+    yield f"limits: {', '.join(f'{name} {value}' for name, value in _limits(settings).items() if name != 'queries')}"
+    yield f"queries that are answered: {', '.join(limits.queries)}"
+    noted = status.noted_head or "none"
+    yield f"ledger: {spending.events} events; noted head {noted} in {settings.noted_head.path}"
+    if spending.problem:
+        yield f"the party service does not start: {spending.problem}"
+
+
+def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
+    """The status for `--json`; an infinite epsilon is null, an infinite limit "inf"."""
+    spending = status.spending
     return {
         "name": settings.name,
-        "processes": {name: child for status in statuses for name, child in status["children"].items()},
-        "node": _node_says(settings),
-        "audit": _size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
-        "awaiting": len(awaiting(settings.private)),
-        "charged": len(charged),
-        "delta": delta,
-        "epsilon": None if spent == float("inf") else round(spent, 4),
+        "processes": status.processes,
+        "node": status.node,
+        "audit": status.audit_used,
+        "awaiting": status.awaiting,
+        "requests": asdict(status.requests),
+        "limits": _limits(settings),
+        "charged": spending.charged,
+        "delta": settings.party.limits.lifetime_delta,
+        "epsilon": _rounded(spending.epsilon),
+        "epsilon_left": None if status.epsilon_left is None else _rounded(status.epsilon_left, down=True),
+        "ledger": {"events": spending.events, "noted_head": status.noted_head, "problem": spending.problem},
+        "certificate_days": status.certificate_days,
     }
+
+
+def _limits(settings: HospitalSettings) -> dict[str, Any]:
+    limits = asdict(settings.party.limits)
+    return {name: "inf" if value == math.inf else value for name, value in limits.items()}
+
+
+def _rounded(value: float, *, down: bool = False) -> float | None:
+    """Four digits, toward more that was spent; None if it is infinite."""
+    if math.isinf(value):
+        return None
+    return (math.floor if down else math.ceil)(value * 1e4) / 1e4
+
+
+def _spending(settings: HospitalSettings) -> Spending:
+    path, noted_head = settings.private / "ledger.db", settings.noted_head
+    if not settings.private.is_dir():
+        return Spending()  # a relay's container holds the other half of the folder
+    version = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
+    return _spending_of(path, version, noted_head.path, noted_head.read(), settings.party.limits.lifetime_delta)
+
+
+@lru_cache(maxsize=1)
+def _spending_of(path: Path, version: tuple[int, int] | None, note: Path, noted: str | None, delta: float) -> Spending:
+    """Computed once for each state of ledger and note: the metrics ask several times a minute."""
+    if version is None and noted is None:
+        return Spending()  # the service has not started yet
+    problem = ""
+    try:
+        ledger = NotedHead(note).opened(path, read_only=True)
+    except LedgerError as error:
+        problem = str(error)
+        if version is None:
+            return Spending(problem=problem)
+        ledger = Ledger(path, read_only=True)
+    entries = ledger.entries()
+    return Spending(
+        events=ledger.head().events,
+        charged=len(entries),
+        epsilon=epsilon((entry.cost for entry in entries), delta),
+        problem=problem,
+    )
+
+
+def _certificate_days(path: Path) -> int | None:
+    try:
+        return days_left(path)
+    except ConfigError:
+        return None
 
 
 def _size(path: Path) -> int:

@@ -17,7 +17,8 @@ VERSION = 2
 _APPLICATION = 0x43415543
 """Marks the file as ours: "CAUC"."""
 _BUSY_SECONDS = 30
-_PRAGMAS = ("journal_mode = DELETE", "synchronous = FULL", "secure_delete = ON")
+# EXTRA: no power cut after a commit brings its journal back, which would undo a charge whose answer has left.
+_PRAGMAS = ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON")
 
 _TABLES = (
     "meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
@@ -128,6 +129,24 @@ class LedgerFile:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             what, do = _CAUSES.get(code, ("the ledger fails", "Run `caucus-party ledger verify` on it."))
             raise LedgerError(what, got=error, where=self._path, do=do) from error
+
+    def copy(self, to: Path) -> None:
+        """Copy the whole file as it is at one moment to a new one, readable by its owner only.
+
+        Raises:
+            LedgerError: There is a file of that name, or it cannot be written.
+        """
+        with self.transaction() as database:
+            try:
+                os.close(os.open(to, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                with closing(sqlite3.connect(to)) as copied:
+                    copied.execute("PRAGMA synchronous = EXTRA")
+                    database.backup(copied)
+            except (OSError, sqlite3.Error) as error:
+                if not isinstance(error, FileExistsError):
+                    to.unlink(missing_ok=True)
+                got = error.strerror if isinstance(error, OSError) else error
+                raise LedgerError("the ledger cannot be copied", got=got, where=to, do="Name a new file.") from error
 
     def _check(self, database: sqlite3.Connection) -> None:
         """Check that tables and triggers are exactly those of this version."""

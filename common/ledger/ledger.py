@@ -24,7 +24,7 @@ A budget over all runs belongs to each record: a data set with one record append
 records of each data set are stored with it, as keyed digests, and a limit counts all charges of data sets that share a
 record with the new one, inside the transaction that charges it (`common/ledger/data_sets.py`).
 
-A ledger restored from a backup lacks later charges: note the head (`verify`) elsewhere.
+A ledger restored from a backup lacks later charges: note its head elsewhere (a hospital does, `client/noted_head.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -72,16 +72,17 @@ class Ledger:
     Args:
         path: The file; it is created, readable by its owner only, if it does not exist.
         read_only: Neither create nor change the file.
+        head: Hex digest noted before, as for `verify`.
 
     Raises:
         LedgerError: Here and in every method: the file cannot be opened or written, is no ledger of this version, was
             edited or is damaged.
     """
 
-    def __init__(self, path: Path | str, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path | str, *, read_only: bool = False, head: str | None = None) -> None:
         self._path = Path(path)
         self._file = LedgerFile(self._path, secret=secure_bytes(_KEY_BYTES), read_only=read_only)
-        self.verify()
+        self.verify(head)
 
     def reserve(
         self,
@@ -245,6 +246,26 @@ class Ledger:
         with self._open() as log:
             return log.events
 
+    def head(self) -> Head:
+        """The present head, whose events are all on disk."""
+        with self._open() as log:
+            return Head(events=len(log.events), chain=log.head.hex())
+
+    def copy(self, to: Path) -> Head:
+        """Copies the whole file as it is at one moment, also while others write it.
+
+        Args:
+            to: A new file, readable by its owner only. It is as secret as the ledger.
+
+        Returns:
+            The head of the copy.
+
+        Raises:
+            LedgerError: There is a file of that name, or it cannot be written.
+        """
+        self._file.copy(to)
+        return Ledger(to, read_only=True).head()
+
     def verify(self, head: str | None = None) -> Head:
         """Checks the file from end to end: its pages, the chain, and that data sets hold the records of their names.
 
@@ -261,11 +282,12 @@ class Ledger:
             data_sets.check(log.database, log.key, where=self._path)
             if head is not None and head.lower() not in {log.start.hex(), *(event.chain.hex() for event in log.events)}:
                 raise LedgerError(
-                    "the ledger does not contain the head that was noted: events were cut off or all written anew",
+                    "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
+                    "what was spent since would be given back",
                     expected=head,
                     got=f"another chain of {len(log.events)} events",
                     where=self._path,
-                    do="Find the file that does, or charge what it held elsewhere.",
+                    do="Restore the file that does; if it is lost, caucus-party ledger accept charges what it held.",
                 )
             return Head(events=len(log.events), chain=log.head.hex())
 

@@ -1,11 +1,12 @@
 """The coordinator's certificates: an authority of its own, and the certificate of front door and SuperLink.
 
 Hospitals trust this authority and no other, so no public authority can impersonate the coordinator. The server's
-certificate and key are renewed by hand: run `caucus-coordinator renew` before `VALID` has passed; hospitals keep the
-authority's certificate.
+certificate and key are renewed by hand: run `caucus-coordinator renew` before `VALID` has passed (`serve` and `status`
+warn 30 days before); hospitals keep the authority's certificate.
 """
 
 import ipaddress
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from common.errors import ConfigError
+from common.system.certificates import SOON, days_left, in_words
 from common.system.files import SECRET, check_secret, write_atomic
 
 AUTHORITY_VALID = timedelta(days=3650)
@@ -82,6 +84,13 @@ def check_certificate(folder: Path) -> None:
             where=path,
             do="Set the clock, or run caucus-coordinator renew",
         )
+
+
+def ending_soon(folder: Path) -> Iterator[str]:
+    """A warning for each certificate that ends within 30 days."""
+    for name, do in (("server.crt", "caucus-coordinator renew"), ("ca.crt", "the hospitals need a new invitation")):
+        if (days := days_left(folder / name)) < SOON:
+            yield f"WARNING: {name} {in_words(days)}: {do}"
 
 
 def _certificate(

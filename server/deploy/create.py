@@ -1,4 +1,4 @@
-"""`caucus-coordinator init` and `renew`: the authority, the server's certificate, the bundle, the invitation."""
+"""`caucus-coordinator init`, `renew` and `invite`: authority, server's certificate, bundle, invitation."""
 
 import argparse
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from server.deploy.settings import YAML, CoordinatorSettings
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `init` and `renew`."""
+    """Add `init`, `renew` and `invite`."""
     init = add_command(
         commands,
         "init",
@@ -36,7 +36,16 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Create a new certificate for the server, signed by the same authority: hospitals need not act.",
         example="caucus-coordinator renew coordinator",
     )
-    for parser in (init, renew):
+    invite = add_command(
+        commands,
+        "invite",
+        _invite,
+        summary="write the bundle and the invitation anew, after an upgrade or with another address",
+        description="Write the bundle of the installed version, and invitation.json with its hash and the address of "
+        "coordinator.yaml. Hospitals take it with caucus-party invitation.",
+        example="caucus-coordinator invite coordinator",
+    )
+    for parser in (init, renew, invite):
         parser.add_argument("folder", metavar="FOLDER", type=Path, help="the coordinator's folder")
 
 
@@ -56,12 +65,21 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     make_certificate(folder, valid.host)
     write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
     write_connection(CoordinatorSettings.load(folder))
-    bundle = write_bundle(folder.resolve() / "bundle", version("caucus"))
-    invitation = Invitation(address=valid.address, certificate=(folder / "ca.crt").read_text(), bundle=bundle)
-    write_atomic(folder / "invitation.json", invitation.to_json().encode())
-    yield f"send {folder / 'invitation.json'} to the hospitals"
-    yield f"fingerprint, to be compared by telephone: {invitation.fingerprint}"
+    yield from _invited(CoordinatorSettings.load(folder))
     yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each hospital"
+
+
+def _invite(chosen: argparse.Namespace) -> Iterator[str]:
+    yield from _invited(CoordinatorSettings.load(chosen.folder))
+
+
+def _invited(settings: CoordinatorSettings) -> Iterator[str]:
+    bundle = write_bundle(settings.folder / "bundle", version("caucus"))
+    certificate = (settings.folder / "ca.crt").read_text()
+    invitation = Invitation(address=settings.address, certificate=certificate, bundle=bundle)
+    write_atomic(settings.folder / "invitation.json", invitation.to_json().encode())
+    yield f"send {settings.folder / 'invitation.json'} to the hospitals"
+    yield f"fingerprint, to be compared by telephone: {invitation.fingerprint}"
 
 
 def _renew(chosen: argparse.Namespace) -> Iterator[str]:

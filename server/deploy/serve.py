@@ -17,7 +17,7 @@ from common.system import processes
 from common.system.commands import add_command
 from common.system.files import check_secret
 from common.system.processes import Child
-from server.deploy.authority import check_certificate
+from server.deploy.authority import check_certificate, ending_soon
 from server.deploy.flower import write_connection
 from server.deploy.settings import CoordinatorSettings
 
@@ -56,6 +56,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
             _free(*address)
     write_connection(settings)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+    yield from ending_soon(settings.folder)
     yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"
     processes.supervise(_children(settings), folder=settings.folder)
 

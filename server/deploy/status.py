@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from common.system.certificates import days_left, in_words
 from common.system.commands import add_command
 from common.system.files import text_of
+from server.deploy.authority import ending_soon
 from server.deploy.enrolment import enrolled
 from server.deploy.flower import flwr
 from server.deploy.settings import CoordinatorSettings
@@ -37,9 +39,12 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     ]
     runs = [_run_status(folder) for folder in sorted((settings.folder / "runs").iterdir())]
     if chosen.json:
-        yield json.dumps({"address": settings.address, "parties": parties, "runs": runs}, indent=2)
+        days = {name: days_left(settings.folder / name) for name in ("server.crt", "ca.crt")}
+        facts = {"address": settings.address, "certificate_days": days, "parties": parties, "runs": runs}
+        yield json.dumps(facts, indent=2)
         return
-    yield f"front door: {settings.address}"
+    yield f"front door: {settings.address}; its certificate {in_words(days_left(settings.folder / 'server.crt'))}"
+    yield from ending_soon(settings.folder)
     for party in parties:
         yield f"party {party['number']}: {party['name']}, {party['node']}"
     for run in runs:

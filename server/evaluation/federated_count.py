@@ -19,7 +19,7 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.domain import Candidate
-from server.federation.ask import Answered
+from server.federation.attempt import Answered
 
 NAME = "evaluation"
 DEFINITION = (

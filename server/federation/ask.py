@@ -18,7 +18,6 @@ good, a further attempt with fresh noise is made, provided that the plan has pai
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from common.secagg import ring
 from common.secagg.identity import Roster
 from common.secagg.messages import UnmaskShares
 from server.federation import secagg
+from server.federation.attempt import Answered, Attempt, Joined
 from server.federation.checkpoint import Checkpoint
 from server.federation.exchange import Parties
 from server.federation.network import Network
@@ -42,70 +42,6 @@ log = logging.getLogger("caucus.ask")
 
 Aggregate = tuple[NDArray[np.int64], frozenset[PartyId]]
 """An answer, and the parties whose contributions are in it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """The answer to a query.
-
-    Attributes:
-        index: Number of the attempt in the plan.
-        values: (length,) int64, exact sum of the survivors' counts and noise, in grid units; for a query that is not
-            summed (survivors, length), one row for each party.
-        survivors: Number of parties in it.
-    """
-
-    index: int
-    values: NDArray[np.int64]
-    survivors: int
-
-
-@dataclass(slots=True, kw_only=True)
-class Joined:
-    """Outcome of a set-up, good for all queries until one fails.
-
-    Attributes:
-        parties: The parties that take part.
-        aggregation: Secure aggregation, ready for its rounds; None without it.
-        deliveries: Shares for each party that has not answered a query since the set-up.
-    """
-
-    parties: frozenset[PartyId]
-    aggregation: secagg.Ready | None = None
-    deliveries: dict[PartyId, m.Delivery] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One attempt at a query, reserved on disk.
-
-    Attributes:
-        index: Its number in the plan.
-        query: The bytes of its first time.
-        joined: The set-up that it uses.
-        named: The survivors that were named before it was interrupted, or None.
-    """
-
-    index: int
-    query: closed_set.Query
-    joined: Joined
-    named: frozenset[PartyId] | None
-
-    def requests(self) -> dict[PartyId, m.Ask]:
-        """The query for each party; a party that has not answered since the set-up gets its shares with it."""
-        parties = self.joined.parties if self.named is None else self.joined.parties & self.named
-        return {party: m.Ask(self.query, self.joined.deliveries.get(party)) for party in sorted(parties)}
-
-    def check_survivors(self, survivors: frozenset[PartyId]) -> None:
-        """Refuse any other set of survivors than the one that was named."""
-        if self.named is not None and survivors != self.named:
-            raise DropoutError(
-                "parties of the interrupted round",
-                expected=f"the same {sorted(self.named)}",
-                got=sorted(survivors),
-                where=f"query {self.index}",
-                do="Bring them back and resume; sums over different parties would give too much away",
-            )
 
 
 class Federation:
@@ -246,12 +182,34 @@ class Federation:
         if self._plan.query(index).summed:
             aggregate = self._masked_total if self._plan.secure else self._plain_total
         values, survivors = aggregate(attempt)
+        self._check_sum(index, values, survivors)
         self._ledger.survivors(self._run, index, survivors)
 
         self._checkpoint.commit(index, values)
         self._ledger.commit(self._run, index)
         self._joined = joined
         return self._answered(index)
+
+    def _check_sum(self, index: int, values: NDArray[np.int64], survivors: frozenset[PartyId]) -> None:
+        """Refuse a sum that honest parties cannot have sent; the masks hide whose answer is garbled.
+
+        Raises:
+            ProtocolError: Naming the parties in the sum.
+        """
+        planned = self._plan.query(index)
+        if not planned.summed:
+            return
+        bound = self._plan.largest_sum(planned, len(survivors))
+        largest = float(np.abs(values.astype(np.float64)).max(initial=0))
+        if largest > bound:
+            raise ProtocolError(
+                f"sum of the answers to {planned.name}",
+                expected=f"at most {bound:.3g} in each coordinate, with noise",
+                got=f"{largest:.3g}",
+                where=f"query {index}: {', '.join(f'party {party}' for party in sorted(survivors))}",
+                do="One of them computes something else: let each run caucus-party check, and begin a new run; "
+                "what was asked is paid for, and its answers are not used",
+            )
 
     def _masked_total(self, attempt: Attempt) -> Aggregate:
         ready = attempt.joined.aggregation

@@ -123,7 +123,7 @@ def test_a_tail_that_was_cut_off_shows_against_a_head_noted_elsewhere(ledger, pa
     assert ledger.verify(heads[0].upper()) == whole
     edited(path, "DELETE FROM events WHERE sequence > 5")
     assert ledger.verify(heads[0]).events == 5
-    with pytest.raises(LedgerError, match=f"cut off or all written anew; expected {whole.chain}"):
+    with pytest.raises(LedgerError, match=f"would be given back; expected {whole.chain}"):
         ledger.verify(whole.chain)
 
 
@@ -132,7 +132,7 @@ def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path
     path.unlink()
     anew = Ledger(path)
     anew.reserve(**_ask())
-    with pytest.raises(LedgerError, match="cut off or all written anew"):
+    with pytest.raises(LedgerError, match="does not contain the head that was noted"):
         anew.verify(noted)
 
 
@@ -349,6 +349,47 @@ def test_a_new_ledger_on_a_full_disk(path, monkeypatch):
 def test_a_copy_is_the_same_ledger(ledger, path, tmp_path):
     shutil.copy(path, tmp_path / "copy.db")
     assert Ledger(tmp_path / "copy.db").verify(ledger.verify().chain) == ledger.verify()
+
+
+def test_a_copy_of_a_ledger_in_use_is_whole_closed_and_never_written_over(ledger, path, tmp_path):
+    copy = tmp_path / "backup.db"
+    with ledger._file.transaction(write=True) as database:
+        database.execute("INSERT INTO samples VALUES ('s', 'draw', NULL)")
+        assert ledger.copy(copy) == ledger.verify()
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert Ledger(copy, read_only=True).entries() == ledger.entries()
+    ledger.reserve(**_ask(index=7))
+    with pytest.raises(LedgerError, match=f"cannot be copied; got File exists; at {copy}"):
+        ledger.copy(copy)
+    assert Ledger(copy, read_only=True).verify().events == 5
+    with pytest.raises(LedgerError, match="cannot be copied; got No such file or directory"):
+        ledger.copy(tmp_path / "absent" / "backup.db")
+
+
+def test_a_copy_for_which_there_is_no_room_is_removed(ledger, tmp_path, monkeypatch):
+    class Full(sqlite3.Connection):
+        def backup(self, target, **_):
+            raise sqlite3.OperationalError("database or disk is full")
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(file.sqlite3, "connect", lambda *where, **how: connect(*where, **how, factory=Full))
+    with pytest.raises(LedgerError, match="cannot be copied; got database or disk is full"):
+        ledger.copy(tmp_path / "backup.db")
+    assert not (tmp_path / "backup.db").exists()
+
+
+def test_a_ledger_is_opened_against_the_head_that_was_noted(ledger, path):
+    noted = ledger.head()
+    assert noted == ledger.verify()
+    assert Ledger(path, head=noted.chain).head() == noted
+    with pytest.raises(LedgerError, match="does not contain the head that was noted"):
+        Ledger(path, head="ab" * 32)
+
+
+def test_no_power_cut_brings_the_journal_of_a_commit_back(ledger):
+    with ledger._file.transaction() as database:
+        assert database.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_an_error_of_unknown_cause_names_the_file(ledger, path, monkeypatch):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from common.errors import ConfigError
-from server.deploy.authority import VALID, check_certificate, make_authority, make_certificate
+from server.deploy.authority import VALID, check_certificate, ending_soon, make_authority, make_certificate
 
 NOW = datetime.now(UTC)
 
@@ -74,3 +74,11 @@ def test_keys_that_are_open_or_foreign_are_refused(folder, tmp_path_factory):
     (folder / "ca.key").write_bytes((other / "ca.key").read_bytes())
     with pytest.raises(ConfigError, match=r"authority's key; expected the one of ca\.crt"):
         make_certificate(folder, "localhost")
+
+
+def test_a_certificate_that_ends_soon_is_warned_about(folder):
+    assert list(ending_soon(folder)) == []
+    make_certificate(folder, "localhost", valid=timedelta(days=29, hours=12))
+    assert list(ending_soon(folder)) == ["WARNING: server.crt ends in 29 days: caucus-coordinator renew"]
+    make_authority(folder, now=NOW - timedelta(days=3650 - 10, hours=12))
+    assert len(list(ending_soon(folder))) == 2

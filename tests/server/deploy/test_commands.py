@@ -2,13 +2,14 @@
 
 import json
 import socket
+from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from common.system.enrolment import RosterFile
 from server.command import main
-from server.deploy import create, enrolment
+from server.deploy import authority, create, enrolment, serve, status
 from tests.common.system.test_enrolment import GOOD, openssh
 
 
@@ -125,3 +126,25 @@ def test_a_folder_that_is_none(tmp_path, capsys):
 def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
     (folder / "coordinator.yaml").write_text(content)
     assert line.replace("FILE", str(folder / "coordinator.yaml")) in said(capsys, "renew", folder)
+
+
+def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):
+    before = json.loads((folder / "invitation.json").read_text())
+    monkeypatch.setattr(create, "write_bundle", lambda *_: "cd" * 32)
+    assert main(["invite", str(folder)]) == 0
+    assert f"send {folder / 'invitation.json'} to the hospitals" in capsys.readouterr().out
+    assert json.loads((folder / "invitation.json").read_text()) == before | {"bundle": "cd" * 32}
+
+
+def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypatch, capsys):
+    monkeypatch.setattr(status, "flwr", lambda *_: {"nodes": []})
+    assert main(["status", str(folder)]) == 0
+    assert "front door: localhost:9443; its certificate ends in 364 days\n" in capsys.readouterr().out
+    authority.make_certificate(folder, "localhost", valid=timedelta(days=20, hours=1))
+    assert main(["status", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["certificate_days"] == {"server.crt": 20, "ca.crt": 3649}
+    monkeypatch.setattr(serve.processes, "supervise", lambda *_, **__: None)
+    monkeypatch.setattr(serve, "_free", lambda *_: None)
+    for command in ("status", "serve"):
+        assert main([command, str(folder)]) == 0
+        assert "WARNING: server.crt ends in 20 days: caucus-coordinator renew\n" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from common.queries.votes import VotesSpec
 from server.app import build_parts, composed
 from server.domain import Candidate
 from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
-from server.federation.ask import Answered
+from server.federation.attempt import Answered
 from tests.support.federations import plan
 
 

@@ -159,6 +159,28 @@ def test_another_query_in_its_place_is_the_first_one_again(tmp_path):
     np.testing.assert_array_equal(coordinator.ask(VOTES, 0, other).values, world.truth(range(3)))
 
 
+@pytest.mark.parametrize("secure", [True, False])
+def test_a_sum_that_honest_parties_cannot_have_sent_is_refused_and_never_used(secure, tmp_path):
+    world = World(tmp_path, secure=secure)
+    coordinator = world.coordinator()
+
+    def garbled(party, parcel):
+        envelope = wire.unpack(parcel)
+        if party != 1 or not isinstance(envelope.body, m.Answer):
+            return parcel
+        return wire.pack(replace(envelope, body=m.Answer(envelope.body.words * np.uint64(0x9E3779B97F4A7C15))))
+
+    world.network.change = garbled
+    names = "party 0, party 1, party 2"
+    with pytest.raises(
+        ProtocolError, match=rf"sum of the answers to {VOTES}; expected at most .*; at query 0: {names}"
+    ):
+        coordinator.ask(VOTES, 0, world.query)
+    assert [entry.committed for entry in Ledger(tmp_path / "ledger.db").entries()] == [False]
+    world.network.change = lambda _, parcel: parcel
+    assert world.coordinator().ask(VOTES, 0, world.query).survivors == 3
+
+
 def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
     world = World(tmp_path, epsilon=float("inf"), parties=4, max_dropouts=1)
     coordinator = world.coordinator()

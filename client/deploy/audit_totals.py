@@ -1,0 +1,85 @@
+"""The audit log in sums: how many requests were answered and refused, for which reasons, and when the last one came.
+
+The figures are of the present `audit.jsonl`: once it has been moved away they begin anew.
+"""
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditTotals:
+    """Sums over the lines of an audit log.
+
+    Attributes:
+        answered: Number of requests that were answered.
+        refused: Reason to number of requests that were refused.
+        last_contact: When the last request of the coordinator came, ISO 8601 in UTC; empty if none did.
+        last_refusal: The last line with a refusal, as it stands in the log; None if there is none.
+    """
+
+    answered: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    last_contact: str = ""
+    last_refusal: dict[str, Any] | None = None
+
+
+class AuditReader:
+    """Reads an audit log again and again, each line once.
+
+    Args:
+        path: The log; it need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begin(0)
+
+    def _begin(self, inode: int) -> None:
+        self._inode, self._read = inode, 0
+        self._answered, self._refused = 0, Counter[str]()
+        self._last: dict[str, Any] = {}
+        self._last_refusal: dict[str, Any] | None = None
+
+    def totals(self) -> AuditTotals:
+        """The sums over all whole lines that are there now.
+
+        Raises:
+            OSError: The log cannot be read.
+        """
+        try:
+            with self._path.open("rb") as log:
+                status = os.fstat(log.fileno())
+                if status.st_ino != self._inode or status.st_size < self._read:  # moved away, and begun anew
+                    self._begin(status.st_ino)
+                log.seek(self._read)
+                for line in log:
+                    if not line.endswith(b"\n"):
+                        break  # it is being written
+                    self._read += len(line)
+                    self._count(line)
+        except FileNotFoundError:
+            self._begin(0)
+        return AuditTotals(
+            answered=self._answered,
+            refused=dict(self._refused),
+            last_contact=self._last.get("when", ""),
+            last_refusal=self._last_refusal,
+        )
+
+    def _count(self, line: bytes) -> None:
+        try:
+            entry = json.loads(line)
+            refused = entry["decision"] == "refused"
+        except (ValueError, KeyError, TypeError):
+            return  # damaged: the other lines count all the same
+        self._last = entry
+        if refused:
+            self._refused[entry["reason"]] += 1
+            self._last_refusal = entry
+        else:
+            self._answered += 1

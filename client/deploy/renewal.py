@@ -1,0 +1,91 @@
+"""`caucus-party rotate` and `invitation`: new keys, or a new invitation, for a folder whose ledger stays where it is.
+
+A hospital with new keys is the same hospital: the budget over all runs belongs to its records. So new keys are made in
+the folder of the old ones, and no step is left in which a ledger could be forgotten.
+"""
+
+import argparse
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from client.deploy.create import new_keys
+from client.deploy.settings import HospitalSettings
+from client.deploy.start import SIDES
+from common.errors import ConfigError
+from common.system import processes
+from common.system.commands import add_command
+from common.system.enrolment import Invitation
+from common.system.files import PUBLIC, SECRET, write_atomic
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `rotate` and `invitation`."""
+    rotate = add_command(
+        commands,
+        "rotate",
+        _rotate,
+        summary="replace this hospital's keys; ledger, settings and log stay",
+        description="Make a new identity, a new key of the node and a new secret of the relay, and party.json anew. "
+        "The coordinator has to remove the hospital and enrol it again.",
+        example="caucus-party rotate hospital",
+    )
+    invitation = add_command(
+        commands,
+        "invitation",
+        _invitation,
+        summary="take a new invitation of the coordinator",
+        description="Take the coordinator's address, bundle and authority from a new invitation.",
+        example="caucus-party invitation hospital invitation.json",
+    )
+    for parser in (rotate, invitation):
+        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    invitation.add_argument("file", metavar="FILE", type=Path, help="invitation.json from the coordinator")
+
+
+def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = HospitalSettings.load(chosen.folder)
+    for role in SIDES:
+        if (process := processes.running(settings.folder, role)) is not None:
+            do = f"caucus-party stop {chosen.folder}"
+            raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
+    public, keys = new_keys(settings.name)
+    for path, key in keys.items():
+        _replace(settings.folder / path, key, SECRET)
+    _replace(settings.folder / "party.json", public.to_json().encode(), PUBLIC)
+    yield f"new keys are in {chosen.folder}; send {chosen.folder / 'party.json'} to the coordinator, who removes this"
+    yield "hospital and enrols it again; runs that were under way end without it"
+    yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
+    yield f"then: caucus-party roster {chosen.folder} roster.json; caucus-party start {chosen.folder}"
+
+
+def _invitation(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = HospitalSettings.load(chosen.folder)
+    invitation = Invitation.load(chosen.file)
+    path, authority = settings.folder / "client.yaml", settings.node / "ca.crt"
+    text = path.read_text(encoding="utf-8")
+    for key, value in (("coordinator", invitation.address), ("bundle", invitation.bundle)):
+        text = re.sub(rf'^{key}:[ ]*("[^"\n]*"|[^\s#]+)', f'{key}: "{value}"', text, count=1, flags=re.MULTILINE)
+        if yaml.safe_load(text).get(key) != value:
+            raise ConfigError("client.yaml", expected=f"a line with {key}", where=path, do=f"Write {value} there")
+    same_authority = authority.exists() and authority.read_text(encoding="utf-8") == invitation.certificate
+    _replace(authority, invitation.certificate.encode(), SECRET)
+    _replace(path, text.encode(), SECRET)
+    for what, value, same in (
+        ("coordinator", invitation.address, invitation.address == settings.coordinator),
+        ("bundle", invitation.bundle, invitation.bundle == settings.bundle),
+        ("authority, to be compared by telephone", invitation.fingerprint, same_authority),
+    ):
+        yield f"{what}: {value}{'' if same else ' (changed)'}"
+    yield f"then: caucus-party check {chosen.folder}; caucus-party stop {chosen.folder}, and start it again"
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Replace a file whose account stays the same: the node's files may be another one's."""
+    owner = path.stat() if path.exists() else None
+    write_atomic(path, data, mode=mode)
+    if owner is not None and os.geteuid() == 0:
+        os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,0 +1,76 @@
+"""The head of the ledger, noted outside it: an older copy of a ledger lacks it, and would give spent budget back.
+
+    FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
+    ledger_head: PATH             in client.yaml, on another disk: reveals also that the whole folder was
+
+The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
+is never ahead of the ledger, and before an answer leaves, so it stands for all that was answered: an answer whose note
+cannot be written is refused. After a crash between the two the note lags, and is accepted: the ledger contains it.
+"""
+
+import re
+from pathlib import Path
+
+from common.errors import ConfigError, LedgerError
+from common.ledger.ledger import Ledger
+from common.system.files import SECRET, write_atomic
+
+_HEX = re.compile("[0-9a-f]{64}")
+
+
+class NotedHead:
+    """The note of one ledger's head.
+
+    Args:
+        path: The note.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written: str | None = None
+
+    def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
+        """The ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
+
+        Raises:
+            LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
+            ConfigError: The note is none, or its folder is missing.
+            OSError: The note cannot be read or written.
+        """
+        do = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."
+        noted = self.read()
+        if noted is not None and not ledger.exists():
+            raise LedgerError("the ledger is missing", expected=f"one with head {noted}", where=ledger, do=do)
+        opened = Ledger(ledger, read_only=read_only, head=noted)
+        if noted is None and opened.head().events:
+            raise LedgerError("no head of this ledger was noted", expected="a note", got="none", where=self.path, do=do)
+        if not read_only:
+            self.write(opened)
+        return opened
+
+    def read(self) -> str | None:
+        """The noted head; None if there is no note.
+
+        Raises:
+            ConfigError: The file is no note, or its folder is missing.
+            OSError: It cannot be read.
+        """
+        if not self.path.parent.is_dir():  # such as a disk that is not mounted
+            raise ConfigError("ledger_head", expected="a file in an existing folder", got="none", where=self.path)
+        if not self.path.exists():
+            return None
+        noted = self.path.read_text(encoding="ascii", errors="replace").strip()
+        if not _HEX.fullmatch(noted):
+            raise ConfigError("noted head", expected="64 hexadecimal digits", got="another thing", where=self.path)
+        return noted
+
+    def write(self, ledger: Ledger) -> None:
+        """Note the ledger's present head, which is on disk already.
+
+        Raises:
+            OSError: The note cannot be written; the one before is whole.
+        """
+        head = ledger.head().chain
+        if head != self._written:
+            write_atomic(self.path, f"{head}\n".encode(), mode=SECRET)
+            self._written = head

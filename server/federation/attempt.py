@@ -1,0 +1,76 @@
+"""One attempt at a query, the set-up that it uses, and its answer."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import messages as m
+from common.domain import PartyId
+from common.errors import DropoutError
+from common.queries import closed_set
+from server.federation import secagg
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The answer to a query.
+
+    Attributes:
+        index: Number of the attempt in the plan.
+        values: (length,) int64, exact sum of the survivors' counts and noise, in grid units; for a query that is not
+            summed (survivors, length), one row for each party.
+        survivors: Number of parties in it.
+    """
+
+    index: int
+    values: NDArray[np.int64]
+    survivors: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Joined:
+    """Outcome of a set-up, good for all queries until one fails.
+
+    Attributes:
+        parties: The parties that take part.
+        aggregation: Secure aggregation, ready for its rounds; None without it.
+        deliveries: Shares for each party that has not answered a query since the set-up.
+    """
+
+    parties: frozenset[PartyId]
+    aggregation: secagg.Ready | None = None
+    deliveries: dict[PartyId, m.Delivery] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt at a query, reserved on disk.
+
+    Attributes:
+        index: Its number in the plan.
+        query: The bytes of its first time.
+        joined: The set-up that it uses.
+        named: The survivors that were named before it was interrupted, or None.
+    """
+
+    index: int
+    query: closed_set.Query
+    joined: Joined
+    named: frozenset[PartyId] | None
+
+    def requests(self) -> dict[PartyId, m.Ask]:
+        """The query for each party; a party that has not answered since the set-up gets its shares with it."""
+        parties = self.joined.parties if self.named is None else self.joined.parties & self.named
+        return {party: m.Ask(self.query, self.joined.deliveries.get(party)) for party in sorted(parties)}
+
+    def check_survivors(self, survivors: frozenset[PartyId]) -> None:
+        """Refuse any other set of survivors than the one that was named."""
+        if self.named is not None and survivors != self.named:
+            raise DropoutError(
+                "parties of the interrupted round",
+                expected=f"the same {sorted(self.named)}",
+                got=sorted(survivors),
+                where=f"query {self.index}",
+                do="Bring them back and resume; sums over different parties would give too much away",
+            )

@@ -1,0 +1,115 @@
+"""What `caucus-party status` tells a hospital's operator."""
+
+import json
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from client.audit_log import AuditLog
+from client.command import main
+from common.ledger.ledger import Ledger
+from common.privacy.accountant import epsilon
+from server.deploy.authority import AUTHORITY_VALID, make_authority
+from tests.common.ledger.test_ledger import RELEASE, _ask
+from tests.support.hospital import LIMITS, change, charge, operated
+
+
+@pytest.fixture
+def hospital(tmp_path):
+    return operated(tmp_path / "hospital")
+
+
+def told(capsys, folder, *flags):
+    assert main(["status", str(folder), *flags]) == 0
+    return capsys.readouterr().out
+
+
+def as_json(capsys, folder):
+    def constant(name):
+        raise ValueError(name)  # such as Infinity, which is no JSON
+
+    return json.loads(told(capsys, folder, "--json"), parse_constant=constant)
+
+
+def test_requests_refusals_and_the_last_contact(hospital, capsys):
+    lines = told(capsys, hospital).splitlines()
+    last = json.loads((hospital / "private" / "audit.jsonl").read_text().splitlines()[-1])["when"]
+    assert f"last contact with the coordinator: {last}" in lines
+    assert "requests: 1 answered; refused: 1 AWAITING, 2 OVER_LIMIT" in lines
+    assert f"last refusal: {last}, run r, Ask, OVER_LIMIT: the detail" in lines
+    requests = as_json(capsys, hospital)["requests"]
+    assert (requests["answered"], requests["refused"]) == (1, {"AWAITING": 1, "OVER_LIMIT": 2})
+    assert requests["last_contact"] == requests["last_refusal"]["when"] == last
+
+
+def test_what_a_coordinator_sent_writes_over_no_line(hospital, capsys):
+    forged = "x\nepsilon left: 10\x1b[8m"
+    AuditLog(hospital / "private").note(
+        run=forged, plan_digest=bytes(32), request="Open", index=0, reason="MALFORMED", detail=forged
+    )
+    lines = told(capsys, hospital).splitlines()
+    assert not any("\x1b" in line or line == "epsilon left: 10" for line in lines)
+    assert any(line.endswith("MALFORMED: x?epsilon left: 10?[8m") for line in lines)
+
+
+def test_what_was_spent_is_rounded_up_and_what_is_left_down(hospital, capsys):
+    spent = epsilon([RELEASE], LIMITS["lifetime_delta"])
+    facts = as_json(capsys, hospital)
+    assert 0 <= facts["epsilon"] - spent < 1.01e-4
+    assert 0 <= 10 - spent - facts["epsilon_left"] < 1.01e-4
+    assert f"epsilon left: {facts['epsilon_left']} of 10" in told(capsys, hospital)
+    change(hospital, limits={"lifetime_epsilon": 1e-3})
+    assert as_json(capsys, hospital)["epsilon_left"] == 0
+    change(hospital, limits={"lifetime_epsilon": None, "max_epsilon": math.inf, "unsafe_no_noise": True})
+    facts = as_json(capsys, hospital)
+    assert (facts["epsilon_left"], facts["limits"]["max_epsilon"]) == (None, "inf")
+    assert "epsilon left: no limit over all runs" in told(capsys, hospital)
+
+
+def test_an_answer_without_noise_is_infinite(hospital, capsys):
+    ledger = Ledger(hospital / "private" / "ledger.db")
+    ledger.reserve(**_ask(index=1) | {"release": replace(RELEASE, scale=0.0)})
+    facts = as_json(capsys, hospital)
+    assert (facts["epsilon"], facts["epsilon_left"]) == (None, 0)
+    assert "at delta 0.0001: infinite\nepsilon left: 0.0 of 10\n" in told(capsys, hospital)
+
+
+def test_the_limits_in_force(hospital, capsys):
+    change(hospital, limits={"max_epsilon": 2.5, "queries": ["votes"]})
+    out = told(capsys, hospital)
+    assert "limits: max_epsilon 2.5, " in out
+    assert "queries that are answered: votes\n" in out
+    assert as_json(capsys, hospital)["limits"]["queries"] == ["votes"]
+
+
+def test_the_noted_head_and_a_ledger_that_is_older(hospital, capsys):
+    older = (hospital / "private" / "ledger.db").read_bytes()
+    charge(hospital, 1)
+    head = (hospital / "private" / "ledger.head").read_text().strip()
+    assert f"ledger: 2 events; noted head {head} in {hospital}/private/ledger.head\n" in told(capsys, hospital)
+    assert as_json(capsys, hospital)["ledger"] == {"events": 2, "noted_head": head, "problem": ""}
+    (hospital / "private" / "ledger.db").write_bytes(older)
+    assert "the party service does not start: the ledger does not contain the head" in told(capsys, hospital)
+    (hospital / "private" / "ledger.db").unlink()
+    assert "the party service does not start: the ledger is missing" in told(capsys, hospital)
+    assert not (hospital / "private" / "ledger.db").exists()
+
+
+def test_a_certificate_that_ends_soon_is_warned_about(hospital, capsys):
+    assert as_json(capsys, hospital)["certificate_days"] in {3649, 3650}
+    assert "WARNING" not in told(capsys, hospital)
+    make_authority(hospital / "node", now=datetime.now(UTC) - AUTHORITY_VALID + timedelta(days=9, hours=1))
+    line = (
+        "certificate of the coordinator's authority: ends in 9 days; WARNING: ask the coordinator for a new invitation"
+    )
+    assert line in told(capsys, hospital)
+
+
+def test_half_a_folder_has_a_status_too(hospital, capsys):
+    (hospital / "private").rename(hospital.parent / "private")
+    (hospital / "node" / "ca.crt").unlink()  # or this account may not read it
+    facts = as_json(capsys, hospital)
+    assert (facts["charged"], facts["ledger"]["noted_head"], facts["certificate_days"]) == (0, None, None)
+    assert "certificate" not in told(capsys, hospital)

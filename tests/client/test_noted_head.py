@@ -1,0 +1,128 @@
+"""The noted head: an older ledger is refused, one that is ahead of its note is not."""
+
+import shutil
+
+import pytest
+
+from client.noted_head import NotedHead
+from common import messages as m
+from common import wire
+from common.errors import ConfigError, LedgerError
+from common.ledger.ledger import Ledger
+from tests.common.ledger.test_ledger import _ask
+from tests.support.federations import plan, query, service
+
+PLAN = plan(3, secure=False, threshold=1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "private" / "ledger.db"
+
+
+@pytest.fixture
+def noted(tmp_path, path):
+    """The note of a ledger with one charge, on another disk."""
+    for folder in ("private", "disk"):
+        (tmp_path / folder).mkdir()
+    noted = NotedHead(tmp_path / "disk" / "head")
+    ledger = noted.opened(path)
+    ledger.reserve(**_ask(index=0))
+    noted.write(ledger)
+    return noted
+
+
+def restarted(noted):
+    """The note as a service that starts again finds it."""
+    return NotedHead(noted.path)
+
+
+def test_the_note_is_the_head_alone(noted, path):
+    assert noted.path.read_text() == Ledger(path).head().chain + "\n"
+    assert noted.path.stat().st_mode & 0o077 == 0
+    assert restarted(noted).opened(path).head().events == 1
+
+
+def test_an_older_copy_of_the_ledger_is_refused(noted, path):
+    shutil.copy(path, path.with_name("copy.db"))
+    ledger = Ledger(path)
+    ledger.reserve(**_ask(index=1))
+    noted.write(ledger)
+    shutil.copy(path.with_name("copy.db"), path)
+    with pytest.raises(LedgerError, match=r"does not contain the head .* would be given back.*ledger accept"):
+        restarted(noted).opened(path)
+    assert noted.read() != Ledger(path).head().chain  # asked again, it is refused again
+
+
+def test_a_crash_between_the_charge_and_its_note_is_accepted(noted, path):
+    Ledger(path).reserve(**_ask(index=1))  # and the note was not written
+    opened = restarted(noted).opened(path)
+    assert opened.head().events == 2
+    assert noted.read() == opened.head().chain
+
+
+def test_a_ledger_that_is_missing_is_refused_and_none_is_made(noted, path):
+    path.unlink()
+    with pytest.raises(LedgerError, match="the ledger is missing"):
+        restarted(noted).opened(path)
+    assert not path.exists()
+
+
+def test_another_ledger_is_refused(noted, path):
+    path.unlink()
+    Ledger(path)
+    with pytest.raises(LedgerError, match="does not contain the head"):
+        restarted(noted).opened(path)
+
+
+def test_a_ledger_with_events_and_no_note_is_refused(noted, path):
+    noted.path.unlink()
+    with pytest.raises(LedgerError, match="no head of this ledger was noted"):
+        restarted(noted).opened(path)
+    assert not noted.path.exists()
+
+
+def test_a_crash_before_the_first_note_is_accepted(tmp_path):
+    Ledger(tmp_path / "ledger.db")
+    assert NotedHead(tmp_path / "head").opened(tmp_path / "ledger.db").head().events == 0
+
+
+def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
+    with pytest.raises(ConfigError, match="ledger_head; expected a file in an existing folder"):
+        NotedHead(noted.path.parent / "absent" / "head").opened(path)
+    noted.path.write_text("none\n")
+    with pytest.raises(ConfigError, match="noted head; expected 64 hexadecimal digits"):
+        restarted(noted).opened(path)
+
+
+class Hospital:
+    """A party that notes its ledger's head, and a run that it has opened."""
+
+    def __init__(self, folder):
+        self.party = service(folder, 0)
+        self.noted = self.party._noted_head = NotedHead(folder / "head")
+        assert isinstance(self.send(m.Open(PLAN.to_json())), m.Opened)
+
+    def send(self, body):
+        envelope = m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body)
+        return wire.unpack(self.party.handle(wire.pack(envelope))).body
+
+
+def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
+    hospital = Hospital(tmp_path)
+    start = hospital.noted.read()
+    assert isinstance(hospital.send(m.Ask(query())), m.Answer)
+    assert hospital.noted.read() == hospital.party._ledger.head().chain != start
+    assert hospital.party._ledger.head().events == 1
+
+
+def test_no_answer_leaves_whose_note_cannot_be_written(tmp_path, caplog):
+    hospital = Hospital(tmp_path)
+    before = hospital.noted.read()
+    hospital.noted.path = tmp_path / "absent" / "head"
+    assert hospital.send(m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
+    assert "No such file or directory" in caplog.text
+    assert hospital.party._ledger.head().events == 1  # charged, and behind it the note: accepted
+    lagging = NotedHead(tmp_path / "head")
+    assert lagging.read() == before
+    assert lagging.opened(tmp_path / "party-0.db").head().events == 1

@@ -1,0 +1,45 @@
+"""A hospital's folder as its operator sees it: requests answered and refused, one answer charged, nothing running."""
+
+import yaml
+
+from client.audit_log import AuditLog
+from client.noted_head import NotedHead
+from server.deploy.authority import make_authority
+from tests.common.ledger.test_ledger import _ask
+
+LIMITS = {"lifetime_epsilon": 10.0, "lifetime_delta": 1e-4}
+
+
+def operated(folder):
+    """Make the folder: one charge, and four lines in the audit log."""
+    for name in ("private", "node", "run"):
+        (folder / name).mkdir(parents=True)
+    make_authority(folder / "node")
+    known = {"name": "A", "records": "notes.csv", "encoder": "hashed_ngrams", "coordinator": "localhost:1"}
+    (folder / "client.yaml").touch(mode=0o600)
+    (folder / "client.yaml").write_text(yaml.safe_dump({**known, "bundle": "ab" * 32, "limits": LIMITS}))
+    charge(folder, 0)
+    for request, reason in (("Open", "AWAITING"), ("Open", ""), ("Ask", "OVER_LIMIT"), ("Ask", "OVER_LIMIT")):
+        note(folder, request, reason)
+    return folder
+
+
+def charge(folder, index):
+    """One more answer, as the party service charges and notes it."""
+    noted = NotedHead(folder / "private" / "ledger.head")
+    ledger = noted.opened(folder / "private" / "ledger.db")
+    ledger.reserve(**_ask(index=index))
+    noted.write(ledger)
+
+
+def note(folder, request, reason=""):
+    """One more line of the audit log."""
+    AuditLog(folder / "private").note(
+        run="r", plan_digest=bytes(32), request=request, index=0, reason=reason, detail=reason and "the detail"
+    )
+
+
+def change(folder, **values):
+    """Change settings in client.yaml."""
+    path = folder / "client.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))
