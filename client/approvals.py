@@ -1,33 +1,40 @@
 """The hospital's decisions: which runs it takes part in.
 
-A run's plan is approved once, for this run and this plan's digest: by a person (`caucus-party approve`), or at once
-where `approval: auto` leaves the decision to the limits. Until then the coordinator learns only that the decision is
-awaited.
+A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: what
+was refused can be approved, what was approved refused. Where no person has decided, `approval: auto` leaves the
+decision to the limits, and `approval: manual` waits for one. It is looked up at each opening and each question, so that
+a change takes effect at the next of them. The coordinator learns that the decision is awaited, or what it is, and never
+who made it.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
 A coordinator asks as often as it likes, so the number of files is bounded, and none is ever removed here: at the bound
-the hospital refuses, and its log says so, until a person has moved old files away.
+the hospital refuses, and its log says so, until a person has moved old files away. Service and person each hold the
+folder's lock while they read and write an entry, so that neither loses what the other wrote.
 
 A run is bound to the bytes of the file of records that it was admitted with, by a keyed digest: after a change the
 same run is refused, for its answers would be about different records.
 """
 
+import fcntl
 import hashlib
 import hmac
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from client.session import RefusalError
-from common import validate
-from common.errors import ConfigError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
 
 MODES = ("manual", "auto")
+LIMITS = "limits"
+"""Who decided, where no person did."""
 MOST_AWAITING = 20
 """Plans that wait for a person: a coordinator cannot fill the disk with them."""
 MOST_APPROVALS = 1000
@@ -43,7 +50,7 @@ class PlanApproval:
         plan_digest: Hexadecimal.
         plan: Canonical JSON.
         decision: "awaiting", "approved" or "refused".
-        by: Who decided: "limits" or a user of this machine.
+        by: Who decided: `LIMITS` or a user of this machine; empty before.
         data: Keyed digest of the file of records that the run was admitted with; empty before.
         first_seen: UTC.
     """
@@ -62,49 +69,56 @@ class Approvals:
 
     Args:
         folder: Private; created if needed.
-        approval: "manual" or "auto".
         records: The hospital's file of records.
-        key: Secret key of the digest of that file.
-
-    Raises:
-        ConfigError: Unknown approval.
+        key: Secret key of the digest of that file, and of nothing else.
     """
 
-    def __init__(self, folder: Path, *, approval: str, records: Path, key: bytes) -> None:
-        validate.one_of("approval", approval, among=MODES)
+    def __init__(self, folder: Path, *, records: Path, key: bytes) -> None:
         (folder / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
-        self._auto = approval == "auto"
         self._records = records
         self._key = key
         self._data = self.digest()
 
     def digest(self) -> str:
         """Keyed digest of the file of records as it is now."""
-        return hmac.digest(self._key, b"caucus file of records" + self._records.read_bytes(), "sha256").hex()
+        return hmac.digest(self._key, self._records.read_bytes(), "sha256").hex()
 
-    def admit(self, run: str, plan: Plan) -> None:
+    def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
         """Admit a plan within the limits, if it is approved.
 
+        Args:
+            run: Identity of the run.
+            plan: Its plan.
+            automatic: Whether the limits decide where no person has.
+
         Raises:
-            RefusalError: AWAITING until it is; OVER_LIMIT if it was refused; INTERNAL if the records have changed.
+            RefusalError: AWAITING until it is approved; DECLINED if a person refused it; RECORDS if the records have
+                changed; FULL if there is no room for another plan.
         """
         self.unchanged()
-        approval = _find(self._folder, run, plan.digest().hex()) or self._first_seen(run, plan)
+        with _locked(self._folder):
+            known = _find(self._folder, run, plan.digest().hex())
+            approval = known or self._first_seen(run, plan, automatic=automatic)
+            if approval.by in {"", LIMITS}:  # no person's decision: that of the file as it is now
+                now = {"decision": "approved", "by": LIMITS} if automatic else {"decision": "awaiting", "by": ""}
+                approval = replace(approval, **now)
+            if approval.decision == "approved" and not approval.data:
+                approval = replace(approval, data=self._data)
+            if approval != known:
+                _store(self._folder, approval)
         if approval.decision == "refused":
-            raise RefusalError(Reason.OVER_LIMIT, "plan", expected="an approved one", got=f"refused by {approval.by}")
+            raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
         if approval.decision == "awaiting":
             raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got="awaiting")
-        if approval.data not in {"", self._data}:
-            raise RefusalError(Reason.INTERNAL, "file of records", expected="the one that this run began with")
-        if not approval.data:
-            _store(self._folder, replace(approval, data=self._data))
+        if approval.data != self._data:
+            raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
     def unchanged(self) -> None:
         """Refuse to go on over a file that has changed since this service read it.
 
         Raises:
-            RefusalError: INTERNAL; the reason stays here.
+            RefusalError: RECORDS.
         """
         try:
             current = self.digest()
@@ -112,32 +126,29 @@ class Approvals:
             current = ""
         if current != self._data:
             raise RefusalError(
-                Reason.INTERNAL,
+                Reason.RECORDS,
                 "file of records",
                 expected="as it was when this service started; restart it for a new run",
             )
 
-    def _first_seen(self, run: str, plan: Plan) -> PlanApproval:
-        """The stored entry of a run and plan that are new here.
+    def _first_seen(self, run: str, plan: Plan, *, automatic: bool) -> PlanApproval:
+        """An entry for a run and plan that are new here.
 
         Raises:
-            RefusalError: There is no room for another.
+            RefusalError: FULL.
         """
         if sum(1 for _ in (self._folder / "runs").glob("*.json")) >= MOST_APPROVALS:
             limit = f"below {MOST_APPROVALS}: move old files out of {self._folder / 'runs'}"
-            raise RefusalError(Reason.INTERNAL, "runs that are kept", expected=limit, got=MOST_APPROVALS)
-        if not self._auto and len(awaiting(self._folder)) >= MOST_AWAITING:
-            raise RefusalError(Reason.AWAITING, "plans that await approval", expected=f"below {MOST_AWAITING}")
-        approval = PlanApproval(
+            raise RefusalError(Reason.FULL, "runs that are kept", expected=limit, got=MOST_APPROVALS)
+        if not automatic and len(awaiting(self._folder)) >= MOST_AWAITING:
+            limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
+            raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
+        return PlanApproval(
             run=run,
             plan_digest=plan.digest().hex(),
             plan=plan.to_json().decode(),
             first_seen=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        if self._auto:
-            approval = replace(approval, decision="approved", by="limits")
-        _store(self._folder, approval)
-        return approval
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
@@ -152,16 +163,24 @@ def awaiting(folder: Path) -> list[PlanApproval]:
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str) -> PlanApproval:
-    """Store a person's decision.
-
-    Raises:
-        ConfigError: It was decided already.
-    """
-    if approval.decision != "awaiting":
-        raise ConfigError("plan", expected="one that awaits a decision", got=f"{approval.decision} by {approval.by}")
-    decision = replace(approval, decision="approved" if approve else "refused", by=by)
-    _store(folder, decision)
+    """Store a person's decision, in place of any before it."""
+    with _locked(folder):
+        # Read again: the service may have bound the run to its records since.
+        current = _find(folder, approval.run, approval.plan_digest) or approval
+        decision = replace(current, decision="approved" if approve else "refused", by=by)
+        _store(folder, decision)
     return decision
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of the folder's decisions, against other processes too."""
+    descriptor = os.open(folder / "runs", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # and with it goes the lock
 
 
 def _find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:

@@ -37,7 +37,7 @@ class AuditLog:
         """Refuse to begin with a request that the log has no room for.
 
         Raises:
-            RefusalError: INTERNAL; the reason stays here.
+            RefusalError: FULL.
         """
         try:
             size = self.path.stat().st_size
@@ -45,7 +45,7 @@ class AuditLog:
             return
         if size >= LARGEST_AUDIT:
             limit = f"below {LARGEST_AUDIT} bytes: move {self.path} away and keep it"
-            raise RefusalError(Reason.INTERNAL, "audit log", expected=limit, got=size)
+            raise RefusalError(Reason.FULL, "audit log", expected=limit, got=size)
 
     def note(
         self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str = "", detail: str = ""

@@ -5,7 +5,7 @@ caucus-party roster FOLDER FILE          take the roster that the coordinator se
 caucus-party check FOLDER [--offline] [--json]   what is wrong and how to fix it; what leaves and what never does
 caucus-party start FOLDER                party service, SuperNode and relay, until told to stop
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
-caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide
+caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: once more
 caucus-party stop FOLDER
 caucus-party rotate FOLDER               new keys; ledger, settings and log stay
 caucus-party invitation FOLDER FILE      take a new invitation: the coordinator's address, bundle and authority

@@ -137,14 +137,18 @@ class Limits:
         Raises:
             RefusalError: OVER_LIMIT.
         """
-        if self.lifetime_epsilon is None:
-            return
+        if self.lifetime_epsilon is not None:
+            _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
+
+    def spent(self, charges: Iterable[Release]) -> float:
+        """Epsilon of these charges at `lifetime_delta`, as it is held against `lifetime_epsilon`."""
         charges = list(charges)
         # By norm: never below the truth and at once, however many they are. Far above it only for many subsamples.
         spent = epsilon_by_norm(charges, self.lifetime_delta)
-        if spent > self.lifetime_epsilon and any(charge.draws > 1 for charge in charges):
+        limit = math.inf if self.lifetime_epsilon is None else self.lifetime_epsilon
+        if spent > limit and any(charge.draws > 1 for charge in charges):
             spent = epsilon(charges, self.lifetime_delta)
-        _at_most("epsilon of all runs", spent, self.lifetime_epsilon)
+        return spent
 
     def _check_aggregation(self, plan: Plan) -> None:
         if self.malicious_coordinator and not plan.malicious:

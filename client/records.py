@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record
-from common.errors import InternalError
+from common.errors import ConfigError, InternalError
 from common.labelled_files import read_records
 from common.models.encoder import Encoder
 from common.validate import in_range
@@ -106,6 +106,44 @@ class EmbeddedRecords:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartyRecords:
+    """All private records of a party, embedded once, before any plan is known. Nothing of them has a repr.
+
+    Attributes:
+        records: The records.
+        vectors: (records, dimensions) float32, unit norm.
+        encoder: The encoder that made them.
+    """
+
+    records: tuple[Record, ...] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
+    encoder: Encoder
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
+        """The records that take part in a plan with these public labels, which protects each sample or each user.
+
+        Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
+        which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
+        Records that name no user belong to one user, the party.
+        """
+        number = {label: position for position, label in enumerate(labels)}
+        places = [place for place, record in enumerate(self.records) if record.label in number]
+        complete = len(places) == len(self.records)
+        if not complete:
+            log.warning("some private records have a label that the plan does not know: they do not take part")
+        records = [self.records[place] for place in places]
+        return EmbeddedRecords(
+            vectors=self.vectors if complete else self.vectors[places],  # a copy would need their memory again
+            labels=np.array([number[record.label] for record in records], dtype=np.int32),
+            texts=tuple(record.text for record in records),
+            owners=tuple(record.user or "" for record in records) if unit == "user" else None,
+        )
+
+
 def read(path: Path, labels: Sequence[str] | None = None, *, may_be_empty: bool = False) -> list[Record]:
     """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where it says whose each is, `user`).
 
@@ -117,30 +155,21 @@ def read(path: Path, labels: Sequence[str] | None = None, *, may_be_empty: bool 
     return read_records(path, labels, may_be_empty=may_be_empty)
 
 
-def embed(
-    private: Sequence[Record], labels: Sequence[str], encoder: Encoder, owners: Sequence[Hashable] | None = None
-) -> EmbeddedRecords:
-    """Embed records once for a run; the labels are the public ones of its plan, the owners one a record.
-
-    Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
-    which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
+def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
+    """Embed all of a party's records, whatever a plan will ask for: how long an opening takes does not show them.
 
     Raises:
-        InternalError: There are not as many owners as records.
+        ConfigError: The encoder would send texts to an endpoint.
     """
-    if owners is not None and len(owners) != len(private):
-        raise InternalError("owners and records disagree in number")
-    number = {label: position for position, label in enumerate(labels)}
-    places = [place for place, record in enumerate(private) if record.label in number]
-    if len(places) < len(private):
-        log.warning("some private records have a label that the plan does not know: they do not take part")
-    texts = tuple(private[place].text for place in places)
-    return EmbeddedRecords(
-        vectors=_alone(texts, encoder),
-        labels=np.array([number[private[place].label] for place in places], dtype=np.int32),
-        texts=texts,
-        owners=None if owners is None else tuple(owners[place] for place in places),
-    )
+    if not encoder.runs_here:
+        raise ConfigError(
+            "encoder of a party",
+            expected="one that runs here: private text is never sent anywhere",
+            got=type(encoder).__name__,
+            do="Choose embedding=pretrained, or another that is computed locally",
+        )
+    vectors = _alone([record.text for record in private], encoder)
+    return PartyRecords(records=tuple(private), vectors=vectors, encoder=encoder)
 
 
 def _alone(texts: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:

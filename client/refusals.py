@@ -1,13 +1,20 @@
-"""What becomes of an error at a party: a coarse reason for the coordinator, and details for the party's own log."""
+"""What becomes of an error at a party: a coarse reason for the coordinator, and details for the party's own log.
+
+Secure aggregation knows parties by their numbers. The log of a hospital has their names instead.
+"""
 
 import errno
 import os
+import re
+from collections.abc import Sequence
 
 from client.session import RefusalError
+from common.domain import PartyId
 from common.errors import (
     CaucusError,
     ConfigError,
     DropoutError,
+    FullError,
     MembershipError,
     PlanError,
     ProtocolError,
@@ -16,30 +23,52 @@ from common.errors import (
 )
 from common.messages import Reason
 
+_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
+    (FullError, Reason.FULL),
+    (RefusedError, Reason.OVER_LIMIT),
+    (DropoutError, Reason.TOO_FEW),
+    (SignatureError, Reason.IDENTITY),
+    (MembershipError, Reason.IDENTITY),
+    (ProtocolError, Reason.MALFORMED),
+    (ConfigError, Reason.MALFORMED),
+    (PlanError, Reason.MALFORMED),
+    (OverflowError, Reason.MALFORMED),
+)
+"""The first that fits holds."""
+
+_NUMBER = "(?P<number>[0-9]{1,7})"
+_ALONE = re.compile(rf"\b{_NUMBER}\b")
+_LIST = re.compile(r"\[[0-9]{1,7}(, [0-9]{1,7})*\]")
+_PARTY = re.compile(rf"\bparty {_NUMBER}\b")
+
 
 def reason(error: Exception) -> Reason:
     """The reason that the coordinator may learn."""
-    match error:
-        case RefusalError():
-            return error.reason
-        case RefusedError():
-            return Reason.OVER_LIMIT
-        case DropoutError():
-            return Reason.TOO_FEW
-        case SignatureError() | MembershipError():
-            return Reason.IDENTITY
-        case ProtocolError() | ConfigError() | PlanError() | OverflowError():
-            return Reason.MALFORMED
-        case _:
-            return Reason.INTERNAL
+    if isinstance(error, RefusalError):
+        return error.reason
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.INTERNAL)
 
 
-def detail(error: Exception) -> str:
+def detail(error: Exception, names: Sequence[str] = ()) -> str:
     """The error for the party's own log, free of private text.
 
     Only our own messages are known to hold none: another error is logged as its type, with the operating system's
     message if it has one.
+
+    Args:
+        error: The error.
+        names: The hospitals' names by number, which stand for "party 0" in the message.
     """
     if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno in errno.errorcode:
         return f"{type(error).__name__}: {os.strerror(error.errno)}"
-    return str(error) if isinstance(error, CaucusError) else type(error).__name__
+    if not isinstance(error, CaucusError):
+        return type(error).__name__
+    message = str(error)
+    if isinstance(error, MembershipError):  # its lists are of parties: [0, 2]
+        message = _LIST.sub(lambda found: _ALONE.sub(r"party \g<number>", found[0]), message)
+    return _PARTY.sub(lambda found: name(int(found["number"]), names), message)
+
+
+def name(party: PartyId, names: Sequence[str]) -> str:
+    """The hospital's name; its number where there are no names, or none of that number."""
+    return names[party] if party < len(names) else f"party {party}"

@@ -1,33 +1,33 @@
 """The party service: everything that matters at a party lives here, in a process that the hospital installed itself.
 
-It holds private records, their embeddings, round keys, limits and ledger, and answers one parcel with one parcel. The
-Flower app (`client/app.py`) is code that the coordinator pushes to the hospital; it only relays parcels and sees
-nothing but what the coordinator may see. The same object serves in process (simulation) and over gRPC (`channel.py`).
+It holds private records, their embeddings, round keys and ledger, and answers one parcel with one parcel; whether a
+plan may run is decided in `client/admission.py`. The Flower app (`client/app.py`) is code that the coordinator pushes
+to the hospital; it only relays parcels and sees nothing but what the coordinator may see. The same object serves in
+process (simulation) and over gRPC (`channel.py`).
 """
 
 import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TypeVar
 
-from client import answer, records, refusals, secagg
+from client import answer, refusals, secagg
+from client.admission import Admission, Terms
 from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.guard import Limits
 from client.noted_head import NotedHead
-from client.records import EmbeddedRecords
+from client.records import EmbeddedRecords, PartyRecords
 from client.session import RefusalError, Session
-from client.writers import base as writers
 from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
-from common.domain import PartyId, Record
-from common.errors import CaucusError, ConfigError, ProtocolError
+from common.domain import PartyId
+from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
-from common.models.encoder import Encoder
 from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
@@ -53,12 +53,14 @@ class OpenRun:
 
     Attributes:
         session: Run, plan and order of requests.
+        limits: This party's limits when the plan was last checked.
         records: This party's records, embedded.
         setup: State of the key exchange of secure aggregation; None without secure aggregation.
         round: State of the current query's secure aggregation; None between queries.
     """
 
     session: Session
+    limits: Limits
     records: EmbeddedRecords
     setup: secagg.Advertised | secagg.Shared | secagg.Ready | None
     round: secagg.Masked | secagg.Agreed | None = None
@@ -69,58 +71,57 @@ class PartyService:
 
     Args:
         party: Its number in the roster.
-        private: Its records. May be empty: it then contributes noise alone, since its record count is private too.
-        encoder: The encoder that the plan must name.
-        limits: This party's own limits.
+        private: Its records, embedded. May be empty: it then contributes noise alone, since its record count is private
+            too. Plans must name their encoder.
+        terms: Reads this party's own limits; called anew at each opening and question.
         ledger: This party's own ledger.
         writers: Kind of query to the writer of its texts.
         identity: Its signing key; None without identities.
         roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
             not trust the coordinator to follow the protocol need it.
+        names: The hospitals' names by number, for the log; without them, as in a simulation, "party 0".
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
         noted_head: The note of the ledger's head; None in a simulation.
-
-    Raises:
-        ConfigError: The encoder would send texts to an endpoint.
     """
 
     def __init__(
         self,
         *,
         party: PartyId,
-        private: Sequence[Record],
-        encoder: Encoder,
-        limits: Limits,
+        private: PartyRecords,
+        terms: Callable[[], Terms],
         ledger: Ledger,
         writers: Mapping[str, PartyWriter] | None = None,
         identity: Identity | None = None,
         roster: Roster | None = None,
+        names: Sequence[str] = (),
         approvals: Approvals | None = None,
         audit_log: AuditLog | None = None,
         noted_head: NotedHead | None = None,
     ) -> None:
-        if not encoder.runs_here:
-            raise ConfigError(
-                "encoder of a party",
-                expected="one that runs here: private text is never sent anywhere",
-                got=type(encoder).__name__,
-                do="Choose embedding=pretrained, or another that is computed locally",
-            )
         self._party = party
         self._private = private
-        self._encoder = encoder
-        self._limits = limits
         self._ledger = ledger
-        # Digests of all records take time and stay in the ledger: only where a limit looks at them.
-        contents = (json.dumps([record.text, record.label]).encode() for record in private)
-        self._data_set = ledger.data_set(contents) if limits.separate_data_sets else ""
         self._writers = dict(writers or {})
         self._identity = identity
         self._roster = roster
-        self._approvals = approvals
+        self._names = tuple(names)
+        self._name = refusals.name(party, names)
         self._audit_log = audit_log
         self._noted_head = noted_head
+        # Digests of all records take time and stay in the ledger: only where a limit looks at them.
+        contents = (json.dumps([record.text, record.label]).encode() for record in private.records)
+        self._admission = Admission(
+            party=party,
+            encoder=private.encoder.digest,
+            terms=terms,
+            ledger=ledger,
+            data_set=ledger.data_set(contents) if terms().limits.separate_data_sets else "",
+            writers=self._writers,
+            roster=roster,
+            approvals=approvals,
+        )
         self._run: OpenRun | None = None
         self._lock = Lock()
 
@@ -137,8 +138,8 @@ class PartyService:
                     self._noted_head.write(self._ledger)
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
-                reason, detail = refusals.reason(error), refusals.detail(error)
-                log.warning("party %d refuses (%s): %s", self._party, reason.name, detail)
+                reason, detail = refusals.reason(error), refusals.detail(error, self._names)
+                log.warning("%s refuses %s (%s): %s", self._name, _told(envelope), reason.name, detail)
                 try:
                     self._note(envelope, reason.name, detail)
                 except (OSError, RefusalError) as unwritten:
@@ -176,7 +177,7 @@ class PartyService:
         if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
-            raise ProtocolError("receiver", expected=self._party, got=envelope.party)
+            raise ProtocolError("receiver", expected=f"party {self._party}", got=f"party {envelope.party}")
         following = self._run.session.after(envelope)
         reply: m.Reply
         match body:
@@ -185,8 +186,8 @@ class PartyService:
                 self._run = replace(self._run, setup=setup)
                 reply = m.Shares(sealed)
             case m.Ask(query, delivery):
-                if self._approvals:
-                    self._approvals.unchanged()
+                limits = self._admission.at_question(envelope.run, following.plan, self._run.limits)
+                self._run = replace(self._run, limits=limits)
                 if delivery and isinstance(self._run.setup, secagg.Shared):
                     self._run = replace(self._run, setup=self._run.setup.receive(delivery.inbox, delivery.sharers))
                 reply, self._run = self._answer(self._run, envelope, query)
@@ -217,38 +218,15 @@ class PartyService:
         plan = _read_plan(body.plan)
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
-        if plan.encoder != self._encoder.digest:
-            what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
-            raise RefusalError(m.Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder.digest)
-        if self._party >= plan.parties:
-            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=f"above {self._party}", got=plan.parties)
-        if self._roster and plan.parties > len(self._roster.keys):
-            # Parties that do not exist would add no noise, and this party's share of it would be smaller.
-            limit = f"at most {len(self._roster.keys)}, those of this party's roster"
-            raise RefusalError(m.Reason.UNPLANNED, "parties", expected=limit, got=plan.parties)
-        self._limits.check(plan, self._ledger.charged(self._data_set_of(plan), but=envelope.run))
-        writers.check(plan, self._writers)
-        if self._approvals:
-            self._approvals.admit(envelope.run, plan)
+        limits = self._admission.at_opening(envelope.run, plan)
         if plan.delta * len(self._private) >= 1:
-            log.warning("the plan's delta is not below one in the number of records of party %d", self._party)
+            log.warning("the plan's delta is not below one in the number of records of %s", self._name)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        before = self._run
-        if before and (before.session.run, before.session.plan) == (envelope.run, plan):
-            # Embedded once: a hospital that embeds for longer than a run waits would otherwise never be ready.
-            embedded = before.records
-        else:
-            # Records that name nobody belong to one user, the party.
-            owners = [record.user or "" for record in self._private] if plan.unit == "user" else None
-            embedded = records.embed(self._private, plan.labels, self._encoder, owners)
+        records = self._private.for_plan(plan.labels, unit=plan.unit)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
-        self._run = OpenRun(session=session, records=embedded, setup=setup)
-        return m.Opened(self._encoder.digest, advert)
-
-    def _data_set_of(self, plan: Plan) -> str:
-        """The ledger's name of the records' own budget; empty at user level: a user may be in any data set."""
-        return self._data_set if plan.unit == "sample" else ""
+        self._run = OpenRun(session=session, limits=limits, records=records, setup=setup)
+        return m.Opened(self._private.encoder.digest, advert)
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
         setup = aggregation_setup(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
@@ -273,9 +251,9 @@ class PartyService:
             records=run.records,
             party=answer.Party(
                 ledger=self._ledger,
-                limits=self._limits,
-                data_set=self._data_set_of(plan),
-                encoder=self._encoder,
+                limits=run.limits,
+                data_set=self._admission.data_set(plan),
+                encoder=self._private.encoder,
                 writers=self._writers,
             ),
         )
@@ -289,6 +267,15 @@ class PartyService:
         # On disk before anything leaves: two sums of one query over different parties could be subtracted.
         self._ledger.survivors(envelope.run, envelope.index, survivors)
         return signature, replace(run, round=agreed)
+
+
+def _told(envelope: m.Envelope | None) -> str:
+    """A request as the log names it."""
+    if envelope is None:
+        return "an unreadable message"
+    run = envelope.run[:LONGEST_NAME]
+    # The coordinator's own word: it must not write further lines.
+    return f"{type(envelope.body).__name__} of run {run if run.isprintable() else ascii(run)}"
 
 
 def _read_plan(data: bytes) -> Plan:

@@ -16,6 +16,7 @@
     │   ├── ShareError         a share that is malformed, or shares that do not fit together
     │   └── SignatureError     a signature that is missing or invalid
     ├── RefusedError           a party's own guard refuses; carries a coarse reason and nothing else
+    │   └── FullError          no room is left for what was asked
     ├── DropoutError           too few parties left for the planned noise
     └── InternalError          our bug
 
@@ -108,6 +109,10 @@ class SignatureError(ProtocolError):
 
 class RefusedError(CaucusError):
     """A party refuses to answer."""
+
+
+class FullError(RefusedError):
+    """A party has no room left for what was asked."""
 
 
 class DropoutError(CaucusError):

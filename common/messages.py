@@ -19,6 +19,7 @@ summed: they are noised inside the party and sent without masks, so nothing is a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +143,28 @@ class Reason(IntEnum):
     RECORDS = 12
     SETTINGS = 13
     FULL = 14
+
+
+WORDS: Mapping[Reason, str] = MappingProxyType(
+    {
+        Reason.UNKNOWN: "it does not say why",
+        Reason.MALFORMED: "it cannot read the message: do both sides run the same version?",
+        Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have started anew",
+        Reason.UNPLANNED: "the message is not in the plan that it agreed to",
+        Reason.OVER_LIMIT: "the plan or the question is beyond its own limits, or was answered and closed before",
+        Reason.TOO_FEW: "fewer hospitals are left than the plan's noise and masks need",
+        Reason.ENCODER: "its encoder is not the plan's",
+        Reason.INTERNAL: "something failed there, and its own log says what",
+        Reason.IDENTITY: "a signature or a member of the exchange is not the one that its roster says",
+        Reason.AWAITING: "somebody there has yet to approve the plan (caucus-party approve)",
+        Reason.DECLINED: "somebody there has refused the plan, and may reconsider (caucus-party approve)",
+        Reason.ROSTER: "the plan's hospitals are not those of its own roster",
+        Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
+        Reason.SETTINGS: "its settings are wrong, or have changed since its service started",
+        Reason.FULL: "it has no room for another run, answer or line of its log",
+    }
+)
+"""What each reason says about the hospital that refused, as a clause for the coordinator's operator."""
 
 
 @dataclass(frozen=True, slots=True)

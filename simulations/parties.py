@@ -8,6 +8,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from client import records
+from client.admission import Terms
 from client.service import PartyService
 from client.settings import PartySettings
 from common import rng, validate
@@ -80,9 +81,8 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     return {
         party: PartyService(
             party=party,
-            private=private,
-            encoder=encoder,
-            limits=settings.limits,
+            private=records.embed(private, encoder),
+            terms=lambda: Terms(limits=settings.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db"),
             identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,

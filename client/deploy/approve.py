@@ -1,4 +1,9 @@
-"""`caucus-party approve`: what a plan asks of this hospital's records, shown to the person who decides."""
+"""`caucus-party approve`: what a plan asks of this hospital's records, shown to the person who decides.
+
+Losses of privacy are rounded up, noise and what is left of a budget down. Labels, purpose, recipient and names of
+queries are the coordinator's words; whatever of them is not printable is shown escaped, so that none of them can write
+over what a person decides by.
+"""
 
 import argparse
 import getpass
@@ -7,14 +12,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from client.approvals import PlanApproval, awaiting, decide
+from client import records
+from client.approvals import PlanApproval, approvals, decide
+from client.deploy.plan_facts import Budget, OwnRecords, PlanFacts
 from client.deploy.settings import HospitalSettings
-from client.session import RefusalError
 from common.errors import ConfigError
-from common.ledger.ledger import Ledger
-from common.plan.guarantee import epsilon_against, epsilon_released
 from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.system.commands import add_command
+
+WIDTH = 17
+"""Characters of a fact's name."""
+REPLIES = {"": None, "y": True, "yes": True, "n": False, "no": False}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,67 +34,178 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _approve,
         summary="show the plans that await approval, and decide",
         description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
-        "this run and this very plan; the coordinator then resumes the run.",
+        "this run and this very plan; the coordinator then resumes the run. A decision can be changed: a plan that was "
+        "refused is shown with --refused, any with --run. A run that is refused after it began stops at its next "
+        "question.",
         example="caucus-party approve hospital",
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
-    parser.add_argument("--run", metavar="RUN", help="only this one")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--run", metavar="NAME", help="this run's plans, whatever was decided before")
+    which.add_argument("--refused", action="store_true", help="the plans that were refused")
     answer = parser.add_mutually_exclusive_group()
     answer.add_argument("--yes", action="store_true", help="approve without asking")
     answer.add_argument("--no", action="store_true", help="refuse without asking")
     answer.add_argument("--list", action="store_true", help="only show")
+    answer.add_argument("--json", action="store_true", help="only show, as JSON")
 
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    waiting = [approval for approval in awaiting(settings.private) if chosen.run in {None, approval.run}]
-    if not waiting:
-        yield "no plan awaits approval"
-    for approval in waiting:
-        yield from _shown(approval, settings)
+    shown = _chosen(chosen, approvals(settings.private))
+    private = records.read(settings.records, may_be_empty=True) if shown else []
+    facts = [PlanFacts.gather(approval, settings, private) for approval in shown]
+    if chosen.json:
+        yield json.dumps([each.plain() for each in facts], indent=2, allow_nan=False)
+        return
+    if not facts:
+        yield "no plan was refused" if chosen.refused else "no plan awaits approval"
+    for each in facts:
+        yield from lines(each)
         if chosen.list:
             continue
-        approved = chosen.yes or not (chosen.no or not _confirmed())
-        decision = decide(settings.private, approval, approve=approved, by=getpass.getuser()).decision
-        yield f"{decision}: run {approval.run}"
+        approved = chosen.yes if chosen.yes or chosen.no else _asked(each.approval)
+        decision = each.approval
+        if approved is not None:
+            decision = decide(settings.private, each.approval, approve=approved, by=getpass.getuser())
+        yield f"{decision.decision}: run {_plain(decision.run)}"
 
 
-def _confirmed() -> bool:
+def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:
+    """The plans to show.
+
+    Raises:
+        ConfigError: No plan of the run is known.
+    """
+    if chosen.run is None:
+        decision = "refused" if chosen.refused else "awaiting"
+        return [approval for approval in known if approval.decision == decision]
+    of_run = [approval for approval in known if approval.run == chosen.run]
+    if not of_run:
+        raise ConfigError(
+            "run",
+            expected="one that the coordinator has opened here",
+            got=chosen.run,
+            do="--list shows those that wait",
+        )
+    return of_run
+
+
+def _asked(approval: PlanApproval) -> bool | None:
+    """What the person says; None: nothing for now.
+
+    Raises:
+        ConfigError: There is no terminal to ask at.
+    """
     if not sys.stdin.isatty():
         raise ConfigError("decision", expected="a terminal, --yes or --no", got="neither")
-    return input("take part? [y/N] ").strip().lower() in {"y", "yes"}
+    later = "decide later" if approval.decision == "awaiting" else f"leave it {approval.decision}"
+    while True:
+        try:
+            reply = input(f"take part? [y/n, Enter: {later}] ").strip().lower()
+        except EOFError:
+            return None
+        if reply in REPLIES:
+            return REPLIES[reply]
 
 
-def _shown(approval: PlanApproval, settings: HospitalSettings) -> Iterator[str]:
-    plan = Plan.from_dict(json.loads(approval.plan))
-    colluders = min(plan.colluders, plan.parties - 1)
-    yield f"run {approval.run}, first seen {approval.first_seen}, plan {approval.plan_digest[:16]}"
-    yield f"  {plan.method} with {plan.parties} hospitals, labels: {', '.join(map(_plain, plan.labels))}"
-    yield f"  epsilon {plan.epsilon:g} at delta {plan.delta:g}, protecting each {plan.unit}"
-    against = epsilon_against(plan, colluders)
-    yield f"  of the released texts {epsilon_released(plan):.3f}; against the coordinator {against:.3f}"
-    sums = (
-        f"masks open to sums over {plan.survivors} or more alone"
-        if plan.secure
-        else "NO masks: it sees this hospital's answer"
+def lines(facts: PlanFacts) -> Iterator[str]:
+    """The facts in words, each on a line of its own."""
+    approval, plan = facts.approval, facts.plan
+    by = f" by {approval.by}" if approval.by else ""
+    yield f"run {_plain(approval.run)}: {approval.decision}{by}"
+    yield from _facts(("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"))
+    yield "  what it is for, in the coordinator's words"
+    yield from _facts(
+        ("purpose", _plain(plan.purpose)), ("recipient", _plain(plan.recipient)), ("method", _plain(plan.method))
     )
-    yield f"  the coordinator: {sums}"
-    for query in plan.queries:
-        noise = (
-            f"{query.mechanism} noise, scale {query.scale / query.spec.noise_grid:.3f}" if query.scale else "NO noise"
-        )
-        warning = "" if query.summed or not plan.secure else ", NO masks: it sees this hospital's own answer"
-        proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-        yield f"  {query.times} x {query.name} ({query.spec.kind}): {noise}{warning}{proof}"
-    ledger = settings.private / "ledger.db"
-    try:
-        earlier = Ledger(ledger, read_only=True).releases() if ledger.exists() else ()
-        settings.party.limits.check(plan, earlier)
-        yield "  within this hospital's limits"
-    except RefusalError as error:
-        yield f"  BEYOND this hospital's limits, refused even when approved: {error}"
+    yield "  who takes part"
+    yield from _facts(("hospitals", _hospitals(facts)))
+    yield "  who can see what"
+    lifting = f"{plan.threshold} of the {plan.parties} hospitals together can lift another's mask"
+    yield from _facts(
+        ("coordinator", facts.trust),
+        ("threshold", lifting if plan.secure else "none, because there are no masks"),
+        ("colluders", f"{facts.colluders} other hospitals are assumed to tell the coordinator their noise"),
+    )
+    yield f"  what it can cost in privacy, at delta {plan.delta!r}"
+    coordinator = f"the coordinator and {facts.colluders} colluders"
+    yield from _facts(
+        ("protects", facts.unit),
+        ("attempts", f"{plan.max_attempts} at each answer, each of them counted"),
+        ("epsilon", f"{up(plan.epsilon)} of all that the run releases"),
+        ("", f"{up(facts.epsilon_released)} of the synthetic texts, for those who read them"),
+        ("", f"{up(facts.epsilon_against)} of this hospital's answers, for {coordinator}"),
+        ("", f"{up(facts.epsilon_alone)} of this hospital's answers, for the coordinator once every mask is lifted"),
+        *(("query", _query(query, plan)) for query in plan.queries),
+    )
+    yield "  this hospital"
+    beyond = f"BEYOND this hospital's limits, refused even when approved: {_plain(facts.beyond)}"
+    yield from _facts(
+        *_lifetime(facts.budget),
+        *_records(facts.records),
+        ("limits", beyond if facts.beyond else "within this hospital's limits"),
+    )
 
 
-def _plain(label: str) -> str:
-    """A label as one line: it is the coordinator's, and must not write over what a person decides by."""
-    return label if label.isprintable() else repr(label)
+def _facts(*pairs: tuple[str, str]) -> Iterator[str]:
+    for name, fact in pairs:
+        yield f"    {name:<{WIDTH}}{fact}"
+
+
+def _hospitals(facts: PlanFacts) -> str:
+    names = [f"{name} (this hospital)" if name == facts.own else name for name in facts.hospitals]
+    if facts.unknown:
+        names.append(f"{facts.unknown} NOT on this hospital's roster")
+    return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"
+
+
+def _query(query: PlannedQuery, plan: Plan) -> str:
+    noise = "NO noise"
+    if query.scale:
+        noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
+    masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
+    proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
+    return f"{query.times} x {query.name} ({query.spec.kind}): {noise}{masks}{proof}"
+
+
+def _lifetime(budget: Budget) -> Iterator[tuple[str, str]]:
+    spent = f"{up(budget.before)} by other runs, up to {up(budget.after)} with this one, at delta {budget.delta!r}"
+    yield "lifetime budget", f"epsilon {spent}"
+    if budget.limit is None:
+        yield "", "NO limit on all runs together"
+    elif budget.after > budget.limit:
+        yield "", f"NOT enough: the limit is {budget.limit!r}"
+    else:
+        yield "", f"{down(budget.limit - budget.after)} of {budget.limit!r} is left afterwards"
+    if budget.apart:
+        yield "", "of all data sets; the service counts those alone that share a record with the present one"
+
+
+def _records(records: OwnRecords) -> Iterator[tuple[str, str]]:
+    taking_part = sum(records.of_label.values())
+    yield "records", f"{taking_part} of {records.total} have one of the plan's labels (known here alone)"
+    for label, count in records.of_label.items():
+        yield "", f"{_plain(label)}: {count}"
+    if records.without:
+        yield "", f"none has: {', '.join(map(_plain, records.without))}"
+    if records.unasked:
+        unasked = (f"{_plain(label)} ({count})" for label, count in records.unasked.items())
+        yield "", f"not asked for, they take no part: {', '.join(unasked)}"
+
+
+def up(value: float) -> str:
+    """A loss of privacy with three digits, never below its value."""
+    shown = f"{value:.3f}"
+    return shown if float(shown) >= value else f"{value + 0.001:.3f}"
+
+
+def down(value: float) -> str:
+    """What protects or is left, with three digits, never above its value."""
+    shown = f"{value:.3f}"
+    return shown if float(shown) <= value else f"{value - 0.001:.3f}"
+
+
+def _plain(word: str) -> str:
+    """A word as one printable line."""
+    return word if word.isprintable() else ascii(word)

@@ -65,6 +65,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         (folder / name).mkdir(mode=0o700)
     for path, key in keys.items():
         write_atomic(folder / path, key, mode=SECRET)
+    write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
     write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
     header = HEADER.format(
         folder=folder,

@@ -2,7 +2,9 @@
 
     python -m client.deploy.host FOLDER
 
-It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a unit of its own.
+It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a unit of its own. It reads
+records, keys, roster and models once, at its start, and embeds the records then; limits and approval it reads anew
+whenever a plan is opened or a question asked (`InForce`).
 """
 
 import logging
@@ -11,16 +13,85 @@ import pwd
 import shutil
 import signal
 import sys
+from concurrent.futures import Future
+from dataclasses import fields
 from pathlib import Path
 
 from client import records
-from client.approvals import Approvals
+from client.admission import Terms
+from client.approvals import MODES, Approvals
 from client.audit_log import AuditLog
 from client.channel import serve
 from client.deploy.settings import SOCKET, HospitalSettings
 from client.service import PartyService
-from common.errors import CaucusError
-from common.system.files import check_records
+from client.session import RefusalError
+from common import validate
+from common.errors import CaucusError, ConfigError
+from common.messages import Parcel, Reason
+from common.rng import secure_bytes
+from common.system.enrolment import RosterFile
+from common.system.files import SECRET, check_records, check_secret, write_atomic
+
+KEY_BYTES = 32
+
+
+class InForce:
+    """The terms that `client.yaml` states now; everything else must still be as this service read it.
+
+    Args:
+        settings: As read at the start.
+        roster: As read at the start.
+
+    Raises:
+        ConfigError: Unknown approval.
+    """
+
+    def __init__(self, settings: HospitalSettings, roster: RosterFile) -> None:
+        validate.one_of("approval", settings.approval, among=MODES)
+        self._settings = settings
+        self._roster = roster
+
+    def __call__(self) -> Terms:
+        """Read the file.
+
+        Raises:
+            RefusalError: SETTINGS: a file cannot be read or is wrong, or a setting has changed that needs a restart.
+        """
+        try:
+            now, roster = HospitalSettings.load(self._settings.folder), self._settings.roster_file()
+            validate.one_of("approval", now.approval, among=MODES)
+        except (CaucusError, OSError, UnicodeDecodeError) as error:
+            told = error if isinstance(error, CaucusError) else type(error).__name__
+            raise RefusalError(Reason.SETTINGS, f"client.yaml or roster.json cannot be read: {told}") from error
+        before, after = _fixed(self._settings, self._roster), _fixed(now, roster)
+        changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        if changed:
+            raise RefusalError(
+                Reason.SETTINGS,
+                "settings changed: restart",
+                expected="none but approval and limits other than when this service started",
+                got=", ".join(changed),
+            )
+        return Terms(limits=now.party.limits, approval=now.approval)
+
+
+def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
+    """What a running service cannot change, by name."""
+    own = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    del own["approval"], own["party"]
+    apart = settings.party.limits.separate_data_sets
+    return {**own, **settings.party.sections, "limits.separate_data_sets": apart, "roster.json": roster}
+
+
+class Starting:
+    """A party that is being built, which may embed for hours: messages wait for it instead of being lost."""
+
+    def __init__(self) -> None:
+        self.built: Future[PartyService] = Future()
+
+    def handle(self, parcel: Parcel) -> Parcel:
+        """Answer one parcel once there is a party."""
+        return self.built.result().handle(parcel)
 
 
 def service(settings: HospitalSettings) -> PartyService:
@@ -32,43 +103,64 @@ def service(settings: HospitalSettings) -> PartyService:
         LedgerError: The ledger was edited, or is older than its noted head.
     """
     check_records(settings.records)
-    identity, roster = settings.identity(), settings.roster()
-    key = (settings.private / "identity.key").read_bytes()
+    identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
+    terms = InForce(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
-    approvals = Approvals(settings.private, approval=settings.approval, records=settings.records, key=key)
+    approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
+    private = records.read(settings.records, may_be_empty=True)
     noted_head = settings.noted_head
     return PartyService(
         party=settings.number(roster),
-        private=records.read(settings.records, may_be_empty=True),
-        encoder=settings.loaded_encoder(),
-        limits=settings.party.limits,
+        private=records.embed(private, settings.loaded_encoder()),
+        terms=terms,
         ledger=noted_head.opened(settings.private / "ledger.db"),
         noted_head=noted_head,
         writers=settings.party.writers(),
         identity=identity,
         roster=roster,
+        names=roster_file.names,
         approvals=approvals,
         audit_log=AuditLog(settings.private),
     )
+
+
+def _records_key(folder: Path) -> bytes:
+    """The key of the digest of the file of records; made here for a folder that has none.
+
+    Raises:
+        ConfigError: The file is open to others or too short.
+    """
+    path = folder / "records.key"
+    if not path.exists():
+        write_atomic(path, secure_bytes(KEY_BYTES), mode=SECRET)
+    check_secret(path)
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise ConfigError("records key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes", where=path)
+    return key
 
 
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log = logging.getLogger("caucus.party")
+    starting = Starting()
     try:
         settings = HospitalSettings.load(Path(sys.argv[1]))
         os.chdir(settings.folder)
         Path("run/party.sock").unlink(missing_ok=True)
-        server = serve({0: service(settings)}, SOCKET, shared=settings.relay_user is not None)
+        server = serve({0: starting}, SOCKET, shared=settings.relay_user is not None)
+        if settings.relay_user is not None and os.geteuid() == 0:
+            shutil.chown("run/party.sock", group=pwd.getpwnam(settings.relay_user).pw_gid)
+        starting.built.set_result(service(settings))
     except (CaucusError, OSError) as error:
         log.error("%s", error)  # noqa: TRY400 the line is for an operator
         return 1
-    if settings.relay_user is not None and os.geteuid() == 0:
-        shutil.chown("run/party.sock", group=pwd.getpwnam(settings.relay_user).pw_gid)
+    finally:
+        starting.built.cancel()  # a message that waits for a party that could not be built must not keep the process
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
-    log.info("party service ready")
+    log.info("party service ready: %s", settings.name)
     server.wait_for_termination()
     return 0
 

@@ -1,7 +1,7 @@
 """A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
-FOLDER/private/           0700  identity.key, ledger.db, ledger.head, audit.jsonl, runs/: the party service's alone
+FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/: the service's
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's, which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700

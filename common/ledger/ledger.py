@@ -35,7 +35,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from common.domain import PartyId
-from common.errors import InternalError, LedgerError, RefusedError
+from common.errors import FullError, InternalError, LedgerError, RefusedError
 from common.ledger import data_sets
 from common.ledger.chain import Event
 from common.ledger.file import LedgerFile
@@ -147,7 +147,8 @@ class Ledger:
             The answer to give.
 
         Raises:
-            RefusedError: If the entry is closed, or the answers of open runs exceed `MOST_KEPT`.
+            RefusedError: If the entry is closed.
+            FullError: If the answers of open runs exceed `MOST_KEPT`.
         """
         with self._open(write=True) as log:
             entry = log.reserved(run, index)
@@ -157,7 +158,7 @@ class Ledger:
                 return entry.answer
             stored = sum(len(other.answer or b"") for other in log.entries.values())
             if stored + len(answer) > MOST_KEPT:
-                raise RefusedError("answers of open runs", expected=f"{MOST_KEPT} bytes at most", where=f"run {run}")
+                raise FullError("answers of open runs", expected=f"{MOST_KEPT} bytes at most", where=f"run {run}")
             log.database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
         return answer
 

@@ -140,7 +140,7 @@ class Parties:
         match reason:
             case m.Reason.ENCODER:
                 return f", not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
-            case m.Reason.IDENTITY if self._plan.malicious:
-                return f", not {self._plan.roster[:16]}: rosters are compared, and signatures by their keys"
+            case m.Reason.ROSTER if self._plan.malicious:
+                return f", not {self._plan.roster[:16]}: rosters are compared"
             case _:
                 return ""

@@ -12,7 +12,8 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from client import answer
+from client import answer, records
+from client.admission import Terms
 from client.app import relay
 from client.guard import Limits
 from client.service import PartyService
@@ -96,9 +97,12 @@ def ask(
         limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
         services = [
             PartyService(
-                party=party, private=records, encoder=Axes(), limits=limits, ledger=Ledger(folder / f"{party}.db")
+                party=party,
+                private=records.embed(own, Axes()),
+                terms=lambda: Terms(limits=limits),
+                ledger=Ledger(folder / f"{party}.db"),
             )
-            for party, records in enumerate(private)
+            for party, own in enumerate(private)
         ]
         grid = LocalGrid(relay(lambda context: services[int(context.node_config["partition-id"])]), len(services))
         federation = Federation(

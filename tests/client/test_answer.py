@@ -14,8 +14,7 @@ from tests.support.federations import ENCODER, LABELS, OPEN, plan, query, record
 
 def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN, data_set=""):
     private = records(0) if private is None else private
-    owners = [0] * len(private) if agreed.unit == "user" else None
-    mine = embed(private, LABELS, ENCODER, owners)
+    mine = embed(private, ENCODER).for_plan(LABELS, unit=agreed.unit)
     return answer.answer(
         asked,
         run=run,

@@ -1,12 +1,13 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from client import approvals as module
-from client.approvals import MOST_AWAITING, Approvals, approvals, decide
+from client.approvals import MOST_AWAITING, Approvals, approvals, awaiting, decide
 from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
 from common import wire
-from common.errors import ConfigError
 from tests.support.federations import CANARY, plan, service
 
 PLAN = plan(3, secure=False, threshold=1)
@@ -19,13 +20,13 @@ def records(tmp_path):
     return path
 
 
-def made(tmp_path, records, approval="manual"):
-    return Approvals(tmp_path / "private", approval=approval, records=records, key=b"k" * 32)
+def made(tmp_path, records):
+    return Approvals(tmp_path / "private", records=records, key=b"k" * 32)
 
 
-def refused(reason, wanted, run="r", agreed=PLAN):
+def refused(reason, wanted, run="r", agreed=PLAN, *, automatic=False):
     with pytest.raises(RefusalError) as caught:
-        wanted.admit(run, agreed)
+        wanted.admit(run, agreed, automatic=automatic)
     assert caught.value.reason is reason
     return str(caught.value)
 
@@ -35,71 +36,100 @@ def test_a_plan_waits_for_a_person_and_is_then_let_in_for_this_run_and_plan_alon
     assert "caucus-party approve" in refused(m.Reason.AWAITING, wanted)
     (approval,) = approvals(tmp_path / "private")
     assert (approval.run, approval.decision, approval.by) == ("r", "awaiting", "")
-    decision = decide(tmp_path / "private", approval, approve=True, by="anna")
-    wanted.admit("r", PLAN)
-    wanted.admit("r", PLAN)
+    decide(tmp_path / "private", approval, approve=True, by="anna")
+    wanted.admit("r", PLAN, automatic=False)
+    wanted.admit("r", PLAN, automatic=False)
     refused(m.Reason.AWAITING, wanted, run="another")
     refused(m.Reason.AWAITING, wanted, agreed=plan(4, secure=False, threshold=1))
-    with pytest.raises(ConfigError, match="expected one that awaits a decision; got approved by anna"):
-        decide(tmp_path / "private", decision, approve=False, by="bob")
 
 
-def test_a_refusal_stays(tmp_path, records):
+@pytest.mark.parametrize("automatic", [False, True])
+def test_a_persons_refusal_stays_until_it_is_reconsidered(automatic, tmp_path, records):
     wanted = made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
-    decide(tmp_path / "private", *approvals(tmp_path / "private"), approve=False, by="anna")
-    assert "refused by anna" in refused(m.Reason.OVER_LIMIT, wanted)
-    assert "refused by anna" in refused(m.Reason.OVER_LIMIT, made(tmp_path, records))
+    (waiting,) = approvals(tmp_path / "private")
+    decide(tmp_path / "private", waiting, approve=False, by="anna")
+    assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
+    assert "refused by anna" in refused(m.Reason.DECLINED, made(tmp_path, records), automatic=automatic)
+    decide(tmp_path / "private", waiting, approve=True, by="bob")
+    wanted.admit("r", PLAN, automatic=automatic)
+    decide(tmp_path / "private", waiting, approve=False, by="anna")
+    assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
 
 
-def test_the_limits_may_decide(tmp_path, records):
-    made(tmp_path, records, "auto").admit("r", PLAN)
+def test_the_limits_may_decide_for_as_long_as_they_are_told_to(tmp_path, records):
+    wanted = made(tmp_path, records)
+    wanted.admit("r", PLAN, automatic=True)
     (approval,) = approvals(tmp_path / "private")
     assert (approval.decision, approval.by) == ("approved", "limits")
-    with pytest.raises(ConfigError, match="approval"):
-        made(tmp_path, records, "always")
+    refused(m.Reason.AWAITING, wanted)
+    (approval,) = awaiting(tmp_path / "private")
+    assert approval.by == ""
+    wanted.admit("r", PLAN, automatic=True)
+    decide(tmp_path / "private", approval, approve=True, by="anna")
+    wanted.admit("r", PLAN, automatic=False)
+
+
+def test_a_decision_keeps_what_the_service_wrote_since_it_was_shown(tmp_path, records):
+    wanted = made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    (shown,) = approvals(tmp_path / "private")
+    wanted.admit("r", PLAN, automatic=True)
+    assert decide(tmp_path / "private", shown, approve=True, by="anna").data == wanted.digest()
+    assert decide(tmp_path / "private", shown, approve=False, by="anna").data == wanted.digest()
+
+
+def test_a_decision_waits_while_the_service_writes(tmp_path, records):
+    wanted = made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    (shown,) = approvals(tmp_path / "private")
+    with ThreadPoolExecutor(1) as person:
+        with module._locked(tmp_path / "private"):
+            deciding = person.submit(decide, tmp_path / "private", shown, approve=False, by="anna")
+            with pytest.raises(TimeoutError):
+                deciding.result(timeout=0.05)
+            assert approvals(tmp_path / "private") == [shown]
+        assert deciding.result().decision == "refused"
 
 
 def test_a_coordinator_cannot_fill_the_disk_with_plans(tmp_path, records):
     wanted = made(tmp_path, records)
-    for number in range(MOST_AWAITING + 5):
+    for number in range(MOST_AWAITING):
         refused(m.Reason.AWAITING, wanted, run=str(number))
+    for number in range(5):
+        refused(m.Reason.FULL, wanted, run=f"one more {number}")
     assert sum(1 for _ in approvals(tmp_path / "private")) == MOST_AWAITING
 
 
 def test_nor_with_plans_that_the_limits_let_in(tmp_path, records, monkeypatch):
     monkeypatch.setattr(module, "MOST_APPROVALS", 3)
-    wanted = made(tmp_path, records, "auto")
+    wanted = made(tmp_path, records)
     for number in range(3):
-        wanted.admit(str(number), PLAN)
-    said = refused(m.Reason.INTERNAL, wanted, run="one more")
+        wanted.admit(str(number), PLAN, automatic=True)
+    said = refused(m.Reason.FULL, wanted, run="one more", automatic=True)
     assert f"expected below 3: move old files out of {tmp_path / 'private' / 'runs'}" in said
-    wanted.admit("0", PLAN)  # what is under way goes on
+    wanted.admit("0", PLAN, automatic=True)  # what is under way goes on
     next((tmp_path / "private" / "runs").glob("*.json")).unlink()
-    wanted.admit("one more", PLAN)
+    wanted.admit("one more", PLAN, automatic=True)
 
 
 def test_a_run_keeps_to_the_records_it_began_with(tmp_path, records):
-    wanted = made(tmp_path, records, "auto")
-    wanted.admit("r", PLAN)
+    wanted = made(tmp_path, records)
+    wanted.admit("r", PLAN, automatic=True)
     before = records.read_bytes()
     records.write_text(f"text,label\n{CANARY},a\n")
-    with pytest.raises(RefusalError, match="as it was when this service started") as caught:
-        wanted.unchanged()
-    assert caught.value.reason is m.Reason.INTERNAL
-    restarted = made(tmp_path, records, "auto")
-    assert "the one that this run began with" in refused(m.Reason.INTERNAL, restarted)
-    restarted.admit("a new run", PLAN)
+    assert "as it was when this service started" in refused(m.Reason.RECORDS, wanted, automatic=True)
+    restarted = made(tmp_path, records)
+    assert "the one that this run began with" in refused(m.Reason.RECORDS, restarted, automatic=True)
+    restarted.admit("a new run", PLAN, automatic=True)
     records.write_bytes(before)
-    made(tmp_path, records, "auto").admit("r", PLAN)
+    made(tmp_path, records).admit("r", PLAN, automatic=True)
     records.unlink()
-    with pytest.raises(RefusalError):
-        wanted.unchanged()
+    refused(m.Reason.RECORDS, wanted, automatic=True)
 
 
 def test_a_huge_plan_is_not_kept(tmp_path, records):
-    party = service(tmp_path, 0)
-    party._approvals = made(tmp_path, records, "auto")
+    party = service(tmp_path, 0, approvals=made(tmp_path, records))
     body = m.Open(PLAN.to_json() + b" " * LARGEST_PLAN)
     parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body))
     assert wire.unpack(party.handle(parcel)).body == m.Refusal(m.Reason.MALFORMED)

@@ -6,7 +6,6 @@ import pytest
 from client import audit_log as module
 from client.approvals import Approvals
 from client.audit_log import AuditLog
-from client.service import PartyService
 from common import messages as m
 from common import wire
 from tests.support.federations import CANARY, plan, query, service
@@ -25,9 +24,9 @@ class Open:
     """A party with approvals and an audit log, and what it is sent."""
 
     def __init__(self, tmp_path, records):
-        self.party: PartyService = service(tmp_path, 0)
-        self.party._approvals = Approvals(tmp_path / "private", approval="auto", records=records, key=b"k" * 32)
-        self.audit_log = self.party._audit_log = AuditLog(tmp_path / "private")
+        approvals = Approvals(tmp_path / "private", records=records, key=b"k" * 32)
+        self.audit_log = AuditLog(tmp_path / "private")
+        self.party = service(tmp_path, 0, approvals=approvals, audit_log=self.audit_log)
         self.log = tmp_path / "private" / "audit.jsonl"
 
     def send(self, body, **place):
@@ -68,7 +67,7 @@ def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, r
     monkeypatch.setattr(module, "LARGEST_AUDIT", opened.log.stat().st_size)
     held = opened.log.read_bytes()
     for body in (m.Ask(query()), m.Close(), m.Open(PLAN.to_json())):
-        assert opened.send(body) == m.Refusal(m.Reason.INTERNAL)
+        assert opened.send(body) == m.Refusal(m.Reason.FULL)
     assert opened.party.handle(m.Parcel(b"garbage"))
     assert opened.log.read_bytes() == held
     assert not opened.party._ledger.entries()  # what could not be noted is not charged

@@ -10,14 +10,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from client import records as contents
 from client.channel import _METHOD, Channel, serve
+from client.records import PartyRecords
 from common import messages as m
 from common import wire
 from common.errors import CaucusError, ConfigError, ProtocolError
 from common.plan.plan import Plan
 from common.secagg import ring
-from tests.support.federations import CANARY, federation, lenient, plan, query, records, roster, service, true_counts
+from tests.support.federations import (
+    CANARY,
+    ENCODER,
+    federation,
+    lenient,
+    plan,
+    query,
+    records,
+    roster,
+    service,
+    true_counts,
+)
 
 PLAIN = plan(3, secure=False, threshold=1)
 
@@ -59,17 +70,23 @@ def test_a_plan_that_does_not_fit_is_refused_with_a_coarse_reason(tmp_path, spoi
     assert send(service(tmp_path, 0), body, agreed=agreed, **spoilt) == m.Refusal(reason)
 
 
-def test_a_run_that_is_opened_again_finds_its_records_embedded(tmp_path, monkeypatch):
-    party, embed, embedded = service(tmp_path, 0), contents.embed, []
-    monkeypatch.setattr(contents, "embed", lambda *which: embedded.append(1) or embed(*which))
-    for run, times in (("r", 1), ("r", 1), ("other", 2), ("r", 3)):
-        assert isinstance(send(party, m.Open(PLAIN.to_json()), run=run), m.Opened)
-        assert len(embedded) == times
-    assert isinstance(send(party, m.Ask(query()), run="r"), m.Answer)
+def test_records_are_embedded_once_at_the_start_whatever_a_plan_asks_for(tmp_path, monkeypatch):
+    texts, encode = [], ENCODER.encode
+    monkeypatch.setattr(type(ENCODER), "encode", lambda _, batch: texts.extend(batch) or encode(batch))
+    party = service(tmp_path, 0)
+    assert texts == [record.text for record in records(0)]
+    question = query()
+    texts.clear()
+    for run, labels in (("r", ("a", "b")), ("r", ("a", "b")), ("other", ("b",)), ("third", ("c",))):
+        agreed = replace(PLAIN, labels=labels)
+        assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed, run=run), m.Opened)
+    send(party, m.Open(PLAIN.to_json()), run="r")
+    assert isinstance(send(party, m.Ask(question), run="r"), m.Answer)
+    assert texts == []
 
 
 def test_a_party_beyond_the_plan_is_refused(tmp_path):
-    assert send(service(tmp_path, 3), m.Open(PLAIN.to_json()), party=3) == m.Refusal(m.Reason.UNPLANNED)
+    assert send(service(tmp_path, 3), m.Open(PLAIN.to_json()), party=3) == m.Refusal(m.Reason.ROSTER)
 
 
 def test_what_is_not_for_this_party_or_comes_before_opening_is_refused(tmp_path):
@@ -96,13 +113,16 @@ def test_a_stranger_among_the_keys_is_refused(tmp_path):
 
 def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
     agreed = plan(3, roster=roster(3).digest.hex())
-    assert send(service(tmp_path, 0), m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.IDENTITY)
+    for own in (None, roster(4)):
+        refused = send(service(tmp_path, 0, known=own), m.Open(agreed.to_json()), agreed=agreed)
+        assert refused == m.Refusal(m.Reason.ROSTER)
+    assert isinstance(send(service(tmp_path, 0, known=roster(3)), m.Open(agreed.to_json()), agreed=agreed), m.Opened)
 
 
 def test_a_plan_has_no_more_parties_than_this_partys_own_roster(tmp_path, caplog):
     agreed = plan(4)
     party = service(tmp_path, 0, known=roster(3))
-    assert send(party, m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.UNPLANNED)
+    assert send(party, m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.ROSTER)
     assert "parties; expected at most 3, those of this party's roster; got 4" in caplog.text
     for fewer in (plan(3), plan(2)):
         assert isinstance(send(party, m.Open(fewer.to_json()), agreed=fewer), m.Opened)
@@ -193,9 +213,9 @@ def test_whether_the_plan_knows_all_labels_of_its_records_is_not_told(tmp_path):
         assert reply == m.Opened(agreed.encoder)
 
 
-def test_a_limit_refuses_before_any_record_is_embedded(tmp_path, monkeypatch):
+def test_a_limit_refuses_before_any_record_is_looked_at(tmp_path, monkeypatch):
     asked = service(tmp_path, 0, limits=lenient(max_epsilon=3.0))
-    monkeypatch.setattr("client.records.embed", lambda *_: pytest.fail("private records were touched"))
+    monkeypatch.setattr(PartyRecords, "for_plan", lambda *_, **__: pytest.fail("private records were touched"))
     assert send(asked, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
 
 
@@ -233,11 +253,11 @@ def test_an_open_that_fails_over_the_records_leaves_the_run_before_it_open(tmp_p
     party = opened(tmp_path)
     other = replace(PLAIN, labels=("b", "a"))
 
-    def fail(*_):
+    def fail(*_, **__):
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("client.records.embed", fail)
+        patch.setattr(PartyRecords, "for_plan", fail)
         assert send(party, m.Open(other.to_json()), agreed=other) == m.Refusal(m.Reason.INTERNAL)
     assert send(party, m.Ask(query()), agreed=other) == m.Refusal(m.Reason.UNPLANNED)
     assert isinstance(send(party, m.Ask(query())), m.Answer)

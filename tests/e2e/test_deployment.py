@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -185,22 +184,22 @@ def test_secrets_are_closed_and_in_no_argument_or_log(deployed):
 
 
 def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
-    deployed.set(1, approval="manual")
-    deployed.kill("h1", "service")
-    time.sleep(3)
+    deployed.set(1, approval="manual")  # the running service reads it
     said = deployed.run("waits", "privacy.epsilon=.inf", code=1)
     assert "AWAITING" in said
     assert "caucus-party approve" in said
     assert deployed.audit(1)[-1]["reason"] == "AWAITING"
-    shown = party("approve", deployed.at(1), "--list")
-    assert "wasp with 3 hospitals" in shown
+    (asked,) = json.loads(party("approve", deployed.at(1), "--json"))
+    assert (asked["method"], asked["hospitals"]) == ("wasp", ["Hospital 0", "Hospital 1", "Hospital 2"])
+    assert (asked["records"]["total"], asked["beyond_limits"]) == (16, "")
     assert "expected a terminal, --yes or --no" in party("approve", deployed.at(1), code=2)
-    assert "approved: run" in party("approve", deployed.at(1), "--yes")
+    assert "refused: run" in party("approve", deployed.at(1), "--no")
+    assert "DECLINED" in deployed.resume("waits", code=1)
+    assert "approved: run" in party("approve", deployed.at(1), "--refused", "--yes")
     deployed.resume("waits")
     deployed.result("waits")
     assert not any(entry.committed is False for entry in Ledger(deployed.at(1) / "private" / "ledger.db").entries())
     deployed.set(1, approval="auto")
-    deployed.kill("h1", "service")
 
 
 def test_status_and_report_in_plain_lines_and_json(deployed):

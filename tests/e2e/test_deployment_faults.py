@@ -91,7 +91,7 @@ def test_records_that_change_between_rounds(deployed):
         file.write("one more,asthma\n")
     code, said = finished(deployed, "changed")
     assert code == 1
-    assert "party 1 refused: INTERNAL" in said.splitlines()[-1]
+    assert "party 1 refused: RECORDS" in said.splitlines()[-1]
     assert "file of records; expected as it was when this service started" in text(
         deployed.at(1) / "logs" / "service.log"
     )

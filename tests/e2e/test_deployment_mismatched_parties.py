@@ -79,14 +79,21 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
     stranger = replace(parties[0], identity=Identity(bytes(32)).public.hex())
     path.write_text(RosterFile(parties=(stranger, *parties[1:])).to_json())
     restarted(deployed, 2)
-    deployed.run("roster-unused", EXACT)
-    whole(deployed, "roster-unused", undisturbed)
-    line = refused(deployed, "roster", "secagg=malicious")
+    line = refused(deployed, "roster")
     digest = Roster(RosterFile(parties=parties).identities).digest.hex()
-    assert f"party 2 refused: IDENTITY, not {digest[:16]}: rosters are compared" in line
-    assert "(IDENTITY): roster; expected the one of this set-up (malicious mode); got another" in log_of(deployed, 2)
+    assert f"party 2 refused: ROSTER, not {digest[:16]}: rosters are compared" in line
+    assert "(ROSTER): roster; expected this party's own, " in log_of(deployed, 2)
     nobody_paid(deployed, "roster")
+    for number in range(3):
+        deployed.set(number, malicious_coordinator="false")
+    deployed.run("roster-unused", EXACT, "secagg=semi_honest")
+    whole(deployed, "roster-unused", undisturbed)
+    for number in range(3):
+        deployed.set(number, malicious_coordinator="true")
     path.write_text(honest)
+    said = deployed.resume("roster", code=1).splitlines()[-1]
+    assert "party 2 refused: SETTINGS" in said
+    assert "(SETTINGS): settings changed: restart; " in log_of(deployed, 2)
     mended(deployed, "roster", undisturbed)
 
 
@@ -119,9 +126,9 @@ def test_a_hospital_without_a_record_takes_part_like_any_other(deployed):
     assert len(charges[0]) == 2
 
     def seen(number):
-        """Its log and audit lines of this run, without times and its own number."""
+        """Its log and audit lines of this run, without times and its own name."""
         lines = log_of(deployed, number)[before[number] :].splitlines()
         audit = [{**line, "when": ""} for line in deployed.audit(number) if line["run"] == run]
-        return [re.sub(r"^[-\d]+ [:,\d]+|party \d", "", line) for line in lines], audit
+        return [re.sub(r"^[-\d]+ [:,\d]+|Hospital \d", "", line) for line in lines], audit
 
     assert seen(1) == seen(2)

@@ -73,18 +73,21 @@ def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(
     deployed.up(2)
 
 
-def test_a_hospital_whose_answer_takes_minutes_is_waited_for(deployed, tmp_path):
+def test_a_hospital_that_embeds_for_minutes_at_its_start_is_waited_for(deployed, tmp_path):
     encoder = tiny_transformer(tmp_path, width=128, layers=6)
     notes = write_records(deployed.folder / "many.csv", demo_notes.private_notes(0, 6000, 0))
     settings = deployed.at(0) / "client.yaml"
     before = settings.read_text()
+    deployed.down("h0")
     deployed.set(0, records=notes)
     for number in range(3):
         deployed.set(number, encoder=encoder)
-        restarted(deployed, number)
+    restarted(deployed, 1)
+    restarted(deployed, 2)
+    deployed.start("h0", "caucus-party", "start", deployed.at(0))
     started = time.monotonic()
     deployed.run("slow", EXACT, "embedding=pretrained", f"embedding.name_or_path={encoder}")
-    measured("a hospital that computes for long", started)
+    measured("a hospital that embeds for long", started)
     requests = [line for line in deployed.audit(0) if line["run"] == read_run(deployed, "slow")]
     assert len(requests) == len(PHASES)
     settings.write_text(before)

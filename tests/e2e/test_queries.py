@@ -89,7 +89,7 @@ class World:
 
 
 def preferred(query, private):
-    mine = embed(private, LABELS, ENCODER)
+    mine = embed(private, ENCODER).for_plan(LABELS)
     if isinstance(query.spec, SeedChoiceSpec):
         cosines = np.where(mine.labels[:, None] == query.labels, mine.vectors @ query.vectors.T, -2)
         return sorted(cosines.argmax(axis=1))

@@ -69,7 +69,7 @@ def errors(way, records, features, draws, noises, *, from_plain=False):
     paired, mechanism = WAYS[way]
     spec = SketchSpec(labels=1, features=features, paired=paired, first=PHRASES, grid=GRID)
     vectors, held = data(records)
-    private = embed([Record(" ".join(TERMS[i] for i in own), "a") for own in held], ("a",), ENCODER)
+    private = embed([Record(" ".join(TERMS[i] for i in own), "a") for own in held], ENCODER).for_plan(("a",))
     of_terms = np.bincount(np.concatenate(held), minlength=len(TERMS)) / (PHRASES * records)
     asked_for = vectors[:50].astype(np.float64)
     exact = np.exp(-((asked_for[:, None] - vectors[None]) ** 2).sum(axis=2)) @ of_terms
@@ -162,7 +162,7 @@ def outcomes(folder, vocabulary, parties):
             query = closed_set.make_query(spec, arrays)
             answer = ours.ask(name, nth, query).values
             if isinstance(query, sketch.Sketch):
-                noises.append(answer - contribution(query, embed(ONE, LABELS, ENCODER)))
+                noises.append(answer - contribution(query, embed(ONE, ENCODER).for_plan(LABELS)))
             return answer / spec.grid
 
         specs = {query.name: query.spec for query in agreed.queries}

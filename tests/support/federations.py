@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from client.admission import Terms
 from client.app import relay
 from client.contributions.contribute import contribution
 from client.guard import Limits
@@ -118,16 +119,17 @@ def roster(parties):
     return Roster({party: IDENTITIES[party].public for party in range(parties)})
 
 
-def service(folder, party, private=None, limits=OPEN, known=None, *, writers=None):
+def service(folder, party, private=None, limits=OPEN, known=None, **changes):
     return PartyService(
-        party=party,
-        private=records(party) if private is None else private,
-        encoder=ENCODER,
-        limits=limits,
-        ledger=Ledger(folder / f"party-{party}.db"),
-        writers=writers,
-        identity=IDENTITIES[party] if known else None,
-        roster=known,
+        **{
+            "party": party,
+            "private": embed(records(party) if private is None else private, ENCODER),
+            "terms": lambda: Terms(limits=limits),
+            "ledger": Ledger(folder / f"party-{party}.db"),
+            "identity": IDENTITIES[party] if known else None,
+            "roster": known,
+        }
+        | changes
     )
 
 
@@ -146,4 +148,4 @@ def federation(folder, services, agreed, *, run="run", known=None, retries=0, **
 
 def true_counts(query, private):
     """What a party with these records contributes before noise."""
-    return contribution(query, embed(private, LABELS, ENCODER))
+    return contribution(query, embed(private, ENCODER).for_plan(LABELS))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from client.command import main
 from common.system.enrolment import PartyFile, RosterFile
@@ -29,3 +30,8 @@ def made(tmp_path, capsys):
     assert main(["roster", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()
     return folder
+
+
+def change(folder, **values):
+    path = folder / "client.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))

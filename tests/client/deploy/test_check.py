@@ -21,7 +21,7 @@ from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority, make_certificate
-from tests.client.deploy.test_commands import change
+from tests.client.deploy.conftest import change
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY
 

@@ -37,7 +37,7 @@ class Scripted:
 
 def held(texts=TEXTS):
     private = [Record(text, LABELS[place >= len(texts) // 2]) for place, text in enumerate(texts)]
-    return embed(private, LABELS, ENCODER)
+    return embed(private, ENCODER).for_plan(LABELS)
 
 
 def planned(texts=6, rounds=3):

@@ -70,7 +70,7 @@ def toy(monkeypatch):
 def _ask(toy, folder, *, epsilon):
     agreed = plan(3, queries=(PlannedQuery(name="toy", spec=toy.spec),), epsilon=epsilon)
     party = answer.Party(ledger=Ledger(folder / "l.db"), limits=OPEN, data_set="", encoder=ENCODER, writers={})
-    mine = embed(records(0), LABELS, ENCODER)
+    mine = embed(records(0), ENCODER).for_plan(LABELS)
     return agreed, answer.answer(toy, run="run", index=0, plan=agreed, records=mine, party=party)
 
 

@@ -3,14 +3,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from client.service import PartyService
+from client.records import embed
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
-from common.ledger.ledger import Ledger
 from server.app import composed
 from server.evaluation.remote_encoder import RemoteEncoder
 from tests.support.embedding_endpoint import remote_encoder
-from tests.support.federations import lenient
 
 
 @pytest.fixture
@@ -44,16 +42,10 @@ def test_what_is_not_one_vector_a_text_is_one_clear_error_without_texts(endpoint
     assert "zyxcanary" not in str(caught.value)
 
 
-def test_no_party_runs_it_and_no_plan_names_it(endpoint, tmp_path):
+def test_no_party_runs_it_and_no_plan_names_it(endpoint):
     encoder, sent = endpoint(lambda texts: ([[1.0]] * len(texts), 200))
     with pytest.raises(ConfigError, match="private text is never sent anywhere; got RemoteEncoder"):
-        PartyService(
-            party=0,
-            private=[Record("zyxcanary", "a")],
-            encoder=encoder,
-            limits=lenient(),
-            ledger=Ledger(tmp_path / "ledger.db"),
-        )
+        embed([Record("zyxcanary", "a")], encoder)
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
         _ = encoder.digest
     assert not sent

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from client.admission import Terms
 from client.contributions.votes import votes_of
+from client.records import embed
 from client.service import PartyService
 from common import messages as m
 from common import wire
@@ -70,9 +72,8 @@ class World:
         services = {
             party: PartyService(
                 party=party,
-                private=self.records[party],
-                encoder=Encoder(),
-                limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True),
+                private=embed(self.records[party], Encoder()),
+                terms=lambda: Terms(limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True)),
                 ledger=Ledger(folder / f"{party}.db"),
             )
             for party in range(parties)
@@ -202,7 +203,10 @@ def test_another_encoder_is_one_clear_line_on_both_sides(tmp_path, caplog):
     expected = "party 0 refused: ENCODER, not ffffffffffffffff: weights, prompt and pooling are compared, party 1"
     with pytest.raises(DropoutError, match=expected):
         world.coordinator()
-    assert "party 0 refuses (ENCODER): encoder: weights, tokenizer, prompt, pooling and longest text" in caplog.text
+    assert (
+        "party 0 refuses Open of run run (ENCODER): encoder: weights, tokenizer, prompt, pooling and longest text"
+        in caplog.text
+    )
     assert f"must be the coordinator's; expected '{'f' * 64}'; got e" in caplog.text
 
 

@@ -1,0 +1,128 @@
+"""Whether a plan may run here: decided at each opening and at each question, by what the hospital's file says then.
+
+1. The plan's encoder is this party's, and its parties are on this party's own roster.
+2. The limits allow it, on top of what other runs were charged.
+3. Each of its queries for texts has a writer here.
+4. It is approved, and the file of records is the one that its run began with (`client/approvals.py`).
+
+At a question 2 and 4 are looked at again: a limit that was lowered holds from the next question on, and so does a
+person's refusal. Encoder, roster and writers cannot change without a restart. A refusal charges nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from client.approvals import Approvals
+from client.guard import Limits
+from client.session import RefusalError
+from client.writers import base as writers
+from client.writers.base import PartyWriter
+from common.domain import PartyId
+from common.ledger.ledger import Ledger
+from common.messages import Reason
+from common.plan.plan import Plan
+from common.secagg.identity import Roster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the hospital's own file says at one moment.
+
+    Attributes:
+        limits: What may happen to the records.
+        approval: "manual" or "auto"; without effect in a simulation, which keeps no approvals.
+    """
+
+    limits: Limits
+    approval: str = "auto"
+
+
+class Admission:
+    """The rules of one party.
+
+    Args:
+        party: Its number in the roster.
+        encoder: Digest of its encoder.
+        terms: Reads the hospital's file; called at each opening and question. It raises RefusalError.
+        ledger: Its ledger.
+        data_set: The ledger's name of its records; empty where all data sets count together.
+        writers: Its writers of texts, by kind of query.
+        roster: See `PartyService`.
+        approvals: See `PartyService`.
+    """
+
+    def __init__(
+        self,
+        *,
+        party: PartyId,
+        encoder: str,
+        terms: Callable[[], Terms],
+        ledger: Ledger,
+        data_set: str,
+        writers: Mapping[str, PartyWriter],
+        roster: Roster | None,
+        approvals: Approvals | None,
+    ) -> None:
+        self._party = party
+        self._encoder = encoder
+        self._terms = terms
+        self._ledger = ledger
+        self._data_set = data_set
+        self._writers = writers
+        self._roster = roster
+        self._approvals = approvals
+
+    def at_opening(self, run: str, plan: Plan) -> Limits:
+        """Admit a run.
+
+        Returns:
+            The limits that the plan was checked with.
+
+        Raises:
+            RefusalError: With the reason.
+            CaucusError: A writer cannot do what is planned.
+        """
+        terms = self._terms()  # first: what was mended in a file holds after a restart, and says so
+        if plan.encoder != self._encoder:
+            what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
+            raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
+        check_parties(plan, self._party, self._roster)
+        terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
+        writers.check(plan, self._writers)
+        self._approved(run, plan, terms)
+        return terms.limits
+
+    def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
+        """Admit the next question of a run that was admitted with the limits `checked`; otherwise as `at_opening`."""
+        terms = self._terms()
+        if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
+            terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
+        self._approved(run, plan, terms)
+        return terms.limits
+
+    def data_set(self, plan: Plan) -> str:
+        """The ledger's name of the records' own budget; empty at user level: a user may be in any data set."""
+        return self._data_set if plan.unit == "sample" else ""
+
+    def _approved(self, run: str, plan: Plan, terms: Terms) -> None:
+        if self._approvals:
+            self._approvals.admit(run, plan, automatic=terms.approval == "auto")
+
+
+def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
+    """Refuse a plan whose parties are not those of this party's own roster.
+
+    Raises:
+        RefusalError: ROSTER.
+    """
+    if party >= plan.parties:
+        raise RefusalError(Reason.ROSTER, "parties", expected=f"above {party}, this party's number", got=plan.parties)
+    if roster and plan.parties > len(roster.keys):
+        # Parties that do not exist would add no noise, and this party's share of it would be smaller.
+        limit = f"at most {len(roster.keys)}, those of this party's roster"
+        raise RefusalError(Reason.ROSTER, "parties", expected=limit, got=plan.parties)
+    own = roster.digest.hex() if roster else "none"
+    if plan.malicious and plan.roster != own:
+        raise RefusalError(
+            Reason.ROSTER, "roster", expected=f"this party's own, {own[:32]}", got=repr(plan.roster[:32])
+        )

@@ -1,0 +1,219 @@
+"""What a person at the hospital needs to know of a plan in order to decide about it, from the hospital's own files."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from client.admission import check_parties
+from client.approvals import PlanApproval
+from client.deploy.settings import HospitalSettings
+from client.guard import Limits
+from client.session import RefusalError
+from common.domain import Record
+from common.ledger.ledger import Ledger
+from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
+from common.plan.plan import Plan
+from common.privacy.accountant import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The lifetime budget, as the limits count it.
+
+    Attributes:
+        limit: Largest epsilon of all runs; None for no limit.
+        delta: The delta of these figures.
+        before: Epsilon of all other runs.
+        after: Epsilon if this run is answered to its end as well.
+        apart: Whether the service counts only data sets that share a record with the present one, so that it may find
+            less than these figures, which are of all.
+    """
+
+    limit: float | None
+    delta: float
+    before: float
+    after: float
+    apart: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRecords:
+    """The hospital's own records under the plan's labels. For the hospital alone.
+
+    Attributes:
+        total: All of its records.
+        of_label: Label of the plan to the number of its records, those without any left out.
+        without: Labels of the plan that no record has.
+        unasked: Label that the plan does not ask for to the number of its records.
+    """
+
+    total: int
+    of_label: dict[str, int]
+    without: tuple[str, ...]
+    unasked: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFacts:
+    """Facts of one plan.
+
+    Attributes:
+        approval: The plan's entry among the hospital's decisions.
+        plan: The plan.
+        hospitals: Names on this hospital's roster of those that take part.
+        unknown: Number of parties that are not on this hospital's roster.
+        own: This hospital's name.
+        colluders: Other hospitals that are assumed to tell the coordinator what they know: the plan's number or this
+            hospital's, whichever is larger.
+        epsilon_released: See `common.plan.guarantee`.
+        epsilon_against: With those colluders.
+        epsilon_alone: Of this hospital's answers under its own share of the noise alone.
+        budget: The lifetime budget.
+        records: This hospital's records.
+        beyond: Why the plan is refused even when approved; empty if it is not.
+    """
+
+    approval: PlanApproval
+    plan: Plan
+    hospitals: tuple[str, ...]
+    unknown: int
+    own: str
+    colluders: int
+    epsilon_released: float
+    epsilon_against: float
+    epsilon_alone: float
+    budget: Budget
+    records: OwnRecords
+    beyond: str
+
+    @classmethod
+    def gather(cls, approval: PlanApproval, settings: HospitalSettings, private: Sequence[Record]) -> "PlanFacts":
+        """The facts of this plan, from the hospital's own files alone.
+
+        Raises:
+            ConfigError: The roster is missing or is not this hospital's.
+            LedgerError: The ledger cannot be read.
+        """
+        plan = Plan.from_dict(json.loads(approval.plan))
+        limits = settings.party.limits
+        names, roster = settings.roster_file().names, settings.roster()
+        number = settings.number(roster)
+        colluders = min(max(plan.colluders, limits.colluders), plan.parties - 1)
+        path = settings.private / "ledger.db"
+        charged = Ledger(path, read_only=True).charged("", but=approval.run) if path.exists() else ()
+        budget = _budget(plan, limits, charged)
+        try:
+            check_parties(plan, number, roster)
+            limits.check(plan, () if budget.apart else charged)
+            beyond = ""
+        except RefusalError as error:
+            beyond = str(error)
+        return cls(
+            approval=approval,
+            plan=plan,
+            hospitals=names[: plan.parties],
+            unknown=max(0, plan.parties - len(names)),
+            own=names[number],
+            colluders=colluders,
+            epsilon_released=epsilon_released(plan),
+            epsilon_against=epsilon_against(plan, colluders),
+            epsilon_alone=epsilon_alone(plan),
+            budget=budget,
+            records=_own_records(plan, private),
+            beyond=beyond,
+        )
+
+    @property
+    def unit(self) -> str:
+        """What the plan protects."""
+        if self.plan.unit == "sample":
+            return "each record"
+        records = sorted({query.spec.max_records for query in self.plan.queries})
+        most = " or ".join(map(str, records)) or "no"
+        return f"each user, of whom up to {most} records take part and the others do not"
+
+    @property
+    def trust(self) -> str:
+        """Under which condition the coordinator sees sums alone."""
+        plan = self.plan
+        if not plan.secure:
+            return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
+        sums = f"sees only sums over {plan.survivors} or more hospitals"
+        if plan.malicious:
+            colluding = f"while at most {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
+            return f"need not be trusted: whatever it does, it {sums}, {colluding}"
+        colluding = f"even if up to {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
+        return f"MUST be trusted: it {sums} if it follows the protocol, {colluding}"
+
+    def plain(self) -> dict[str, object]:
+        """The facts as values for JSON; an infinite epsilon is the string "inf"."""
+        plan, budget, records = self.plan, self.budget, self.records
+        left = None if budget.limit is None else max(0.0, budget.limit - budget.after)
+        return {
+            "run": self.approval.run,
+            "plan_digest": self.approval.plan_digest,
+            "decision": self.approval.decision,
+            "by": self.approval.by,
+            "first_seen": self.approval.first_seen,
+            "purpose": plan.purpose,
+            "recipient": plan.recipient,
+            "method": plan.method,
+            "hospitals": list(self.hospitals),
+            "hospitals_not_on_the_roster": self.unknown,
+            "masks": "none" if not plan.secure else "malicious" if plan.malicious else "semi-honest",
+            "coordinator": self.trust,
+            "colluders_against_masks": plan.largest_coalition if plan.secure else None,
+            "threshold": plan.threshold,
+            "survivors": plan.survivors,
+            "colluders": self.colluders,
+            "attempts": plan.max_attempts,
+            "unit": plan.unit,
+            "max_records": max((query.spec.max_records for query in plan.queries), default=1),
+            "delta": plan.delta,
+            "epsilon": _finite(plan.epsilon),
+            "epsilon_released": _finite(self.epsilon_released),
+            "epsilon_against": _finite(self.epsilon_against),
+            "epsilon_alone": _finite(self.epsilon_alone),
+            "queries": plan.to_dict()["queries"],
+            "lifetime": {
+                "limit": budget.limit,
+                "delta": budget.delta,
+                "before": _finite(budget.before),
+                "after": _finite(budget.after),
+                "left": left,
+                "data_sets_apart": budget.apart,
+            },
+            "records": {
+                "total": records.total,
+                "of_label": records.of_label,
+                "labels_without_records": list(records.without),
+                "not_asked_for": records.unasked,
+            },
+            "beyond_limits": self.beyond,
+        }
+
+
+def _budget(plan: Plan, limits: Limits, charged: Sequence[Release]) -> Budget:
+    return Budget(
+        limit=limits.lifetime_epsilon,
+        delta=limits.lifetime_delta,
+        before=limits.spent(charged),
+        after=limits.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
+        apart=limits.separate_data_sets and plan.unit == "sample",
+    )
+
+
+def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
+    counts = Counter(record.label for record in private)
+    return OwnRecords(
+        total=len(private),
+        of_label={label: counts[label] for label in plan.labels if counts[label]},
+        without=tuple(label for label in plan.labels if not counts[label]),
+        unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},
+    )
+
+
+def _finite(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"

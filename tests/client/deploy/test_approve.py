@@ -1,0 +1,271 @@
+"""What `caucus-party approve` tells the person who decides, and what comes of the decision."""
+
+import json
+import math
+import sys
+
+import pytest
+
+from client.approvals import Approvals, approvals
+from client.command import main
+from client.deploy.approve import down, up
+from client.deploy.settings import HospitalSettings
+from client.session import RefusalError
+from common.ledger.ledger import Ledger
+from common.plan.guarantee import epsilon_alone
+from common.plan.planned import PlannedQuery
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.texts import AbstractedSeedsSpec
+from common.queries.votes import VotesSpec
+from common.secagg.identity import Roster
+from common.system.enrolment import RosterFile
+from tests.client.deploy.conftest import change
+from tests.support.federations import plan
+
+RUN = "pilot-1a2b3c4d"
+TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
+
+
+@pytest.fixture
+def made(made):
+    """A hospital that trusts the coordinator to follow the protocol."""
+    change(made, limits=TRUSTING)
+    return made
+
+
+def opened(folder, agreed, run=RUN):
+    """What the service stores of a plan that was opened and waits."""
+    records = HospitalSettings.load(folder).records
+    with pytest.raises(RefusalError):
+        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
+
+
+def approve(capsys, folder, *arguments, code=0):
+    assert main(["approve", str(folder), *arguments]) == code
+    said = capsys.readouterr()
+    return said.out if code == 0 else said.err
+
+
+def facts(capsys, folder):
+    """Lines by the fact's name; those without a name belong to the one before."""
+    found, name = {}, ""
+    for line in approve(capsys, folder, "--list").splitlines():
+        if line.startswith("    "):
+            name = line[4:21].strip() or name
+            found.setdefault(name, []).append(line[21:])
+    return found
+
+
+def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(made, capsys):
+    agreed = plan(2, max_attempts=2, purpose="triage", recipient="University Hospital")
+    opened(made, agreed)
+    assert approve(capsys, made, "--list").startswith(f"run {RUN}: awaiting\n")
+    told = facts(capsys, made)
+    assert (told["purpose"], told["recipient"]) == (["triage"], ["University Hospital"])
+    assert told["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
+    assert told["threshold"] == ["2 of the 2 hospitals together can lift another's mask"]
+    assert told["colluders"] == ["0 other hospitals are assumed to tell the coordinator their noise"]
+    assert told["attempts"] == ["2 at each answer, each of them counted"]
+    assert told["protects"] == ["each record"]
+    whole, texts, coordinator, alone = told["epsilon"]
+    assert whole == "4.000 of all that the run releases"
+    assert texts.endswith("of the synthetic texts, for those who read them")
+    assert coordinator.endswith("of this hospital's answers, for the coordinator and 0 colluders")
+    assert alone.endswith("of this hospital's answers, for the coordinator once every mask is lifted")
+    assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
+    assert epsilon_alone(agreed) > 4
+    assert told["limits"] == ["within this hospital's limits"]
+
+
+COLLUDING = "{} of the 2 hospitals collude with it"
+SUMS = "sees only sums over 2 or more hospitals"
+
+
+@pytest.mark.parametrize(
+    ("changes", "trust"),
+    [
+        (
+            {},
+            f"MUST be trusted: it {SUMS} if it follows the protocol, {COLLUDING.format('even if up to 1')}",
+        ),
+        (
+            {"roster": "own"},
+            f"need not be trusted: whatever it does, it {SUMS}, {COLLUDING.format('while at most 0')}",
+        ),
+        (
+            {"secure": False, "threshold": 1},
+            "sees each noised answer of this hospital: NO masks, it need not do anything for that",
+        ),
+    ],
+    ids=["semi-honest", "malicious", "no masks"],
+)
+def test_a_person_is_told_whether_the_coordinator_must_be_trusted(changes, trust, made, capsys):
+    if "roster" in changes:
+        identities = RosterFile.load(made / "roster.json").identities
+        changes = changes | {"roster": Roster(identities).digest.hex()}
+    opened(made, plan(2, **changes))
+    assert facts(capsys, made)["coordinator"] == [trust]
+
+
+def test_the_hospitals_own_assumption_of_colluders_is_in_the_figure(made, capsys):
+    change(made, limits=TRUSTING | {"colluders": 1})
+    opened(made, plan(2))
+    assert facts(capsys, made)["colluders"][0].startswith("1 other")
+
+
+def test_a_user_is_protected_up_to_m_records(made, capsys):
+    opened(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)))
+    assert facts(capsys, made)["protects"] == ["each user, of whom up to 3 records take part and the others do not"]
+
+
+@pytest.mark.parametrize(
+    ("agreed", "line"),
+    [
+        (plan(3), "parties; expected at most 2, those of this party's roster; got 3"),
+        (plan(2, roster="ab" * 32), "roster; expected this party's own, "),
+        (plan(2, epsilon=9.0), "plan's epsilon; expected at most 8.0; got 9.0"),
+    ],
+)
+def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys):
+    opened(made, agreed)
+    assert facts(capsys, made)["limits"][0].startswith(
+        f"BEYOND this hospital's limits, refused even when approved: {line}"
+    )
+    if agreed.parties == 3:
+        assert "1 NOT on this hospital's roster" in facts(capsys, made)["hospitals"][0]
+
+
+def charge(folder, agreed, run):
+    ledger = Ledger(folder / "private" / "ledger.db")
+    release = agreed.answer_release(0)
+    ledger.reserve(run=run, index=0, plan_digest=agreed.digest(), query_digest=bytes(32), release=release)
+
+
+def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys):
+    agreed = plan(2)
+    opened(made, agreed)
+    (unspent, left) = facts(capsys, made)["lifetime budget"]
+    assert unspent.startswith("epsilon 0.000 by other runs, up to 3.")
+    assert left.endswith("of 10.0 is left afterwards")
+    charge(made, agreed, RUN)  # this run's own charge is in its plan
+    assert facts(capsys, made)["lifetime budget"] == [unspent, left]
+    for other in range(30):
+        charge(made, agreed, f"other {other}")
+    (spent, not_enough) = facts(capsys, made)["lifetime budget"]
+    assert not spent.startswith("epsilon 0.000")
+    assert not_enough == "NOT enough: the limit is 10.0"
+    assert "epsilon of all runs; expected at most 10.0" in facts(capsys, made)["limits"][0]
+    change(made, limits=TRUSTING | {"lifetime_epsilon": 10.0, "separate_data_sets": True})
+    *_, apart = facts(capsys, made)["lifetime budget"]
+    assert apart == "of all data sets; the service counts those alone that share a record with the present one"
+    assert facts(capsys, made)["limits"] == ["within this hospital's limits"]
+    change(made, limits=TRUSTING | {"lifetime_epsilon": None})
+    assert facts(capsys, made)["lifetime budget"][1] == "NO limit on all runs together"
+
+
+def test_the_hospitals_own_records_are_counted_for_it_alone(made, capsys):
+    HospitalSettings.load(made).records.write_text("text,label\none,a\ntwo,b\nthree,b\nfour,c\n")
+    opened(made, plan(2, labels=("a", "b", "flu")))
+    assert facts(capsys, made)["records"] == [
+        *("3 of 4 have one of the plan's labels (known here alone)", "a: 1", "b: 2"),
+        *("none has: flu", "not asked for, they take no part: c (1)"),
+    ]
+
+
+def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_over_it(made, capsys):
+    forged = "flu\n    epsilon          0.010 of all that the run releases\x1b[8m"
+    queries = (
+        PlannedQuery(name="choices", spec=SeedChoiceSpec(choices=4), mechanism="permute and flip", scale=1.0),
+        PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=4), mechanism="gaussian max", scale=2.0**20),
+        PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=2.0),
+    )
+    opened(made, plan(2, labels=("a", forged), queries=queries, epsilon=math.inf), run="r\x1b[2J")
+    assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
+    told = facts(capsys, made)
+    assert told["epsilon"][0] == "inf of all that the run releases"
+    choices, seeds, sizes = told["query"]
+    assert "NO masks" in choices
+    assert "NO proof" not in choices
+    assert "NO masks" in seeds
+    assert "NO proof" in seeds
+    assert "NO" not in sizes
+    (asked,) = json.loads(approve(capsys, made, "--json"))
+    assert asked["epsilon"] == asked["epsilon_alone"] == "inf"
+
+
+def test_as_json_for_other_programs(made, capsys):
+    opened(made, plan(2, purpose="triage"))
+    (asked,) = json.loads(approve(capsys, made, "--json"))
+    expected = {
+        "run": RUN, "decision": "awaiting", "by": "", "purpose": "triage", "recipient": "not stated",
+        "hospitals": ["St. Luke", "St. Mary: #1"], "masks": "semi-honest", "threshold": 2, "colluders": 0,
+        "colluders_against_masks": 1, "attempts": 1, "unit": "sample", "max_records": 1, "epsilon": 4.0,
+        "beyond_limits": "",
+    }  # fmt: skip
+    assert expected.items() <= asked.items()
+    assert asked["epsilon_alone"] > 4 > asked["epsilon_against"] > 3.99
+    assert asked["lifetime"]["left"] == 10.0 - asked["lifetime"]["after"]
+    assert asked["records"] == {
+        "total": 2, "of_label": {"a": 1, "b": 1}, "labels_without_records": [], "not_asked_for": {}
+    }  # fmt: skip
+    (kept,) = approvals(made / "private")
+    assert kept.decision == "awaiting"
+    assert json.loads(approve(capsys, made, "--json", "--refused")) == []
+
+
+@pytest.mark.parametrize(
+    ("replies", "decision"),
+    [("y", "approved"), ("YES", "approved"), ("n", "refused"), ("no", "refused"), ("", "awaiting"),
+     ("maybe ok y", "approved"), ("yep n", "refused"), (None, "awaiting")],
+)  # fmt: skip
+def test_a_person_decides_or_leaves_it_for_later(replies, decision, made, capsys, monkeypatch):
+    opened(made, plan(2))
+    left = [""] if replies == "" else (replies or "").split()
+
+    def reply(prompt):
+        assert prompt == "take part? [y/n, Enter: decide later] "
+        if not left:
+            raise EOFError
+        return left.pop(0)
+
+    monkeypatch.setattr("builtins.input", reply)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert approve(capsys, made).endswith(f"\n{decision}: run {RUN}\n")
+    assert not left
+    (kept,) = approvals(made / "private")
+    assert kept.decision == decision
+
+
+def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
+    opened(made, plan(2))
+    opened(made, plan(2), run="other")
+    assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
+    assert RUN not in approve(capsys, made, "--list")
+    assert f"run {RUN}: refused by " in approve(capsys, made, "--refused", "--list")
+    assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
+    assert approve(capsys, made, "--refused") == "no plan was refused\n"
+    assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
+    assert "run; expected one that the coordinator has opened here; got none" in approve(
+        capsys, made, "--run", "none", "--yes", code=2
+    )
+    assert [each.decision for each in approvals(made / "private") if each.run == "other"] == ["awaiting"]
+
+
+def test_without_a_terminal_a_person_has_to_say_so(made, capsys, monkeypatch):
+    opened(made, plan(2))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    assert "decision; expected a terminal, --yes or --no" in approve(capsys, made, code=2)
+
+
+def test_a_loss_is_rounded_up_and_what_is_left_down():
+    assert [up(value) for value in (4.0, 1.1, 1.0001, 1.9999, 0.0, math.inf)] == [
+        "4.000", "1.100", "1.001", "2.000", "0.000", "inf"
+    ]  # fmt: skip
+    assert [down(value) for value in (4.0, 1.1, 1.0009, 1.9999, 0.0004)] == [
+        "4.000",
+        "1.100",
+        "1.000",
+        "1.999",
+        "0.000",
+    ]

@@ -1,0 +1,152 @@
+"""The deployed service: its terms are the file's, everything else is as it was at its start."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import yaml
+
+from client.deploy import host
+from client.deploy.host import InForce, Starting
+from client.deploy.settings import HospitalSettings
+from client.session import RefusalError
+from common import messages as m
+from common import wire
+from common.errors import ConfigError
+from common.messages import Reason
+from common.models.encoder import Encoder
+from common.system.enrolment import RosterFile
+from tests.client.deploy.conftest import change
+from tests.client.test_service import send
+from tests.support.federations import CANARY, plan, query, service
+
+NUMBER = 1
+
+
+def in_force(folder):
+    settings = HospitalSettings.load(folder)
+    return InForce(settings, settings.roster_file())
+
+
+def refused(terms):
+    with pytest.raises(RefusalError) as caught:
+        terms()
+    assert caught.value.reason is Reason.SETTINGS
+    return str(caught.value)
+
+
+def limits(folder, **values):
+    path = folder / "client.yaml"
+    content = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(content | {"limits": content["limits"] | values}))
+
+
+def test_limits_and_approval_are_those_of_the_file_now(made):
+    terms = in_force(made)
+    assert (terms().approval, terms().limits.max_epsilon) == ("manual", 8.0)
+    change(made, approval="auto")
+    limits(made, max_epsilon=2.0)
+    assert (terms().approval, terms().limits.max_epsilon) == ("auto", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({"records": "other.csv"}, "records"),
+        ({"encoder": "model", "name": "St. Anne"}, "encoder, name"),
+        ({"coordinator": "elsewhere:1"}, "coordinator"),
+        ({"fine_tuning": {"max_steps": 5}}, "fine_tuning"),
+        ({"limits": {"separate_data_sets": True}}, "limits.separate_data_sets"),
+    ],
+)
+def test_what_a_running_service_cannot_change_is_refused_and_named(values, names, made):
+    terms, before = in_force(made), (made / "client.yaml").read_text()
+    change(made, **values)
+    said = refused(terms)
+    assert said.startswith("settings changed: restart; ")
+    assert said.endswith(f"got {names}")
+    (made / "client.yaml").write_text(before)
+    assert terms().approval == "manual"
+
+
+def test_so_is_another_roster(made):
+    terms, path = in_force(made), made / "roster.json"
+    parties = RosterFile.load(path).parties
+    path.write_text(RosterFile(parties=parties[::-1]).to_json())
+    assert refused(terms).endswith("got roster.json")
+    path.unlink()
+    assert "expected roster.json, from the coordinator" in refused(terms)
+
+
+@pytest.mark.parametrize("content", ["limits: {max_epsilom: 1}", "limits: [", "approval: perhaps", "\udcff", None])
+def test_a_file_that_is_wrong_or_gone_is_refused(content, made):
+    terms, path = in_force(made), made / "client.yaml"
+    before = path.read_bytes()
+    if content is None:
+        path.unlink()
+    elif content.startswith("approval"):
+        path.write_bytes(before + content.encode() + b"\n")
+    else:
+        path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    assert refused(terms).startswith("client.yaml or roster.json cannot be read")
+    path.write_bytes(before)
+    path.chmod(0o600)
+    assert terms().approval == "manual"
+
+
+def test_at_the_start_approval_must_be_known(made):
+    change(made, approval="always")
+    with pytest.raises(ConfigError, match="approval"):
+        host.service(HospitalSettings.load(made))
+
+
+def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made, caplog):
+    change(made, approval="auto")
+    party = host.service(HospitalSettings.load(made))
+    agreed = plan(2, encoder=Encoder.hashed_ngrams().digest, secure=False, threshold=1)
+    limits(made, min_survivors=1, malicious_coordinator=False)
+    asked = {"agreed": agreed, "party": NUMBER, "run": "pilot-1a2b3c4d"}
+    assert isinstance(send(party, m.Open(agreed.to_json()), **asked), m.Opened)
+    limits(made, lifetime_epsilon=1.0)
+    assert send(party, m.Ask(query()), **asked) == m.Refusal(Reason.OVER_LIMIT)
+    change(made, name="St. Anne")
+    assert send(party, m.Ask(query()), **asked) == m.Refusal(Reason.SETTINGS)
+    assert party._ledger.entries() == ()
+    over, settings = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
+    assert over.startswith("St. Mary: #1 refuses Ask of run pilot-1a2b3c4d (OVER_LIMIT): epsilon of all runs; ")
+    assert "(SETTINGS): settings changed: restart; " in settings
+
+
+def test_records_are_embedded_before_the_service_is_there(made, monkeypatch):
+    texts, encode = [], Encoder.encode
+    monkeypatch.setattr(Encoder, "encode", lambda self, batch: texts.extend(batch) or encode(self, batch))
+    host.service(HospitalSettings.load(made))
+    assert texts == [CANARY, "another"]
+
+
+def test_the_key_of_the_records_digest_has_no_other_purpose(made):
+    path = made / "private" / "records.key"
+    digest = host.service(HospitalSettings.load(made))._admission._approvals.digest()
+    assert path.read_bytes() != (made / "private" / "identity.key").read_bytes()
+    (made / "private" / "identity.key").touch()
+    path.unlink()
+    made_anew = host.service(HospitalSettings.load(made))._admission._approvals.digest()
+    assert path.stat().st_mode & 0o077 == 0
+    assert len(path.read_bytes()) == host.KEY_BYTES
+    assert made_anew != digest
+    assert host.service(HospitalSettings.load(made))._admission._approvals.digest() == made_anew
+    path.write_bytes(b"short")
+    with pytest.raises(ConfigError, match="records key; expected 32 bytes; got 5 bytes"):
+        host.service(HospitalSettings.load(made))
+    path.chmod(0o644)
+    with pytest.raises(ConfigError, match="expected mode 0600; got 0644"):
+        host.service(HospitalSettings.load(made))
+
+
+def test_messages_wait_for_a_service_that_starts(tmp_path):
+    starting, agreed = Starting(), plan(3, secure=False, threshold=1)
+    opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=agreed.digest(), body=m.Open(agreed.to_json())))
+    with ThreadPoolExecutor(1) as relay:
+        reply = relay.submit(starting.handle, opening)
+        assert not reply.done()
+        starting.built.set_result(service(tmp_path, 0))
+        assert isinstance(wire.unpack(reply.result(timeout=30)).body, m.Opened)
