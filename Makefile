@@ -3,6 +3,7 @@
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
+# make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
 # make audit     the noise of the whole pipeline: structure, variance, Laplace, canaries (minutes)
 # make mutations break the sources in one place at a time: which test notices (minutes)
@@ -21,7 +22,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow test-browser test-deployment test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
+.PHONY: demo test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -42,6 +43,9 @@ test-browser: $(INSTALLED)
 
 test-deployment: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -s -p no:cacheprovider
+
+test-containers: $(INSTALLED)
+	$(BIN)/pytest -m containers -s -p no:cacheprovider
 
 test-live: $(INSTALLED)
 	$(BIN)/pytest -m live

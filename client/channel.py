@@ -14,6 +14,8 @@ from common import messages as m
 from common import wire
 from common.errors import ConfigError, ProtocolError
 
+SOCKET = "unix:run/party.sock"
+"""Of a deployed service, relative to the hospital's folder: a Unix socket's path may have 107 characters."""
 PATIENCE = 60.0
 """Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
 _RECONNECT = [("grpc.max_reconnect_backoff_ms", 2000)]
@@ -58,6 +60,16 @@ class Channel:
         except (grpc.RpcError, grpc.FutureTimeoutError):
             raise ProtocolError("party service", expected="an answer", got="none") from None
         return wire.unpack_parcel(reply)[0]
+
+
+def answers(address: str, patience: float) -> bool:
+    """Whether a party service answers on this socket (`unix:PATH`) within so many seconds."""
+    try:
+        with grpc.insecure_channel(address) as channel:
+            grpc.channel_ready_future(channel).result(timeout=patience)
+    except grpc.FutureTimeoutError:
+        return False
+    return True
 
 
 def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, shared: bool = False) -> grpc.Server:

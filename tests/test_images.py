@@ -1,14 +1,21 @@
-"""What the compose file and the units promise, as far as it can be read from them; no container runs here."""
+"""What the image, the compose file and the units promise, as far as it can be read there; no container runs here."""
 
 import configparser
+import importlib.util
 import re
-from pathlib import Path
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
 
-FOLDER = Path(__file__).parents[1] / "configs" / "deployment"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "configs" / "deployment"
 SERVICES = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+UNITS = ("caucus-coordinator", "caucus-party")
 
 
 def half(name):
@@ -26,13 +33,26 @@ def test_each_container_is_closed(name):
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert not service["user"].startswith("0")
+    assert service["mem_limit"].endswith("g")
     assert ("ports" in service) == (name == "coordinator")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_health_check_is_a_module_of_ours_on_a_folder_that_is_mounted(name):
+    words = SERVICES[name]["healthcheck"]["test"]
+    assert words[:3] == ["CMD", "python", "-m"]
+    assert importlib.util.find_spec(words[3])
+    assert words[4] in {str(PurePosixPath(volume.split(":")[1])) for volume in SERVICES[name]["volumes"]} | {
+        "/hospital"
+    }
+    assert words[5:] == ([] if name == "coordinator" else [name.partition("-")[2]])
 
 
 def test_what_holds_records_has_no_network_and_what_has_a_network_holds_none():
     for service in half("service"):
         assert service["network_mode"] == "none"
         assert "networks" not in service
+        assert service["memswap_limit"] == service["mem_limit"]
     for relay in half("relay"):
         inside = {volume.split(":")[1] for volume in relay["volumes"]}
         assert inside == {"/hospital/client.yaml", "/hospital/node", "/hospital/run", "/hospital/logs"}
@@ -40,16 +60,69 @@ def test_what_holds_records_has_no_network_and_what_has_a_network_holds_none():
     assert len(folders) == len(set(folders))
 
 
-def test_the_image_ends_as_an_ordinary_user_and_holds_no_data():
-    last = re.findall(r"^USER (.*)$", (FOLDER / "Dockerfile").read_text(), re.MULTILINE)[-1]
-    assert last == "10001:10001"
+def test_the_image_has_an_exact_base_and_ends_as_an_ordinary_user():
+    dockerfile = (FOLDER / "Dockerfile").read_text()
+    (base,) = re.findall(r"^ARG BASE=(.*)$", dockerfile, re.MULTILINE)
+    assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-\w+", base)
+    assert set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)) == {"${BASE}"}
+    assert re.findall(r"^USER (.*)$", dockerfile, re.MULTILINE)[-1] == "10001:10001"
 
 
-@pytest.mark.parametrize("name", ["caucus-coordinator", "caucus-party"])
-def test_each_unit_is_closed(name):
+def test_the_image_s_context_has_the_packages_and_no_more():
+    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    allowed = {rule[1:] for rule in rules if rule.startswith("!")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
+    assert allowed == packages | {"pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
+    assert [rule for rule in rules if rule[0] != "!"] == ["*", "configs/deployment", "**/__pycache__"]
+
+
+def unit_of(name):
     unit = configparser.RawConfigParser(strict=False)
     unit.optionxform = str
     unit.read(FOLDER / f"{name}.service")
-    assert unit["Service"]["ProtectSystem"] == "strict"
-    assert unit["Service"]["NoNewPrivileges"] == "yes"
-    assert unit["Service"]["ExecStart"].startswith(f"/opt/caucus/bin/{name} ")
+    return unit["Service"]
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_each_unit_is_closed(name):
+    unit = unit_of(name)
+    for closed in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces"):
+        assert unit[closed] == "yes"
+    assert unit["ProtectSystem"] == "strict"
+    assert unit["SystemCallFilter"] == "@system-service"
+    assert unit["RestartPreventExitStatus"] == "2"  # common/system/commands.py: a wrong setting
+    assert ("EnvironmentFile" in unit) == (name == "caucus-coordinator")
+
+
+HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp", "/dev")
+"""What ProtectHome, PrivateTmp and PrivateDevices take away or replace."""
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_unit_sees_every_path_that_it_names_and_can_write_to_its_folder(name):
+    unit, text = unit_of(name), (FOLDER / f"{name}.service").read_text()
+    program, _, folder = shlex.split(unit["ExecStart"])
+    assert program == f"/opt/caucus/bin/{name}"
+    assert unit["ReadWritePaths"] == folder
+    commands = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#   ")]
+    named = re.findall(r"(?<![\w.])/[\w./-]+", "\n".join([*commands, *unit.values()]))
+    assert len(named) >= 5
+    assert not [path for path in named if any(PurePosixPath(path).is_relative_to(hidden) for hidden in HIDDEN)]
+    assert folder in "\n".join(commands)  # what `init` makes is what is started
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize(
+    "asked",
+    [("verify", "--man=no"), ("security", "--offline=true", "--threshold=30", "--no-pager")],
+    ids=lambda it: it[0],
+)
+def test_systemd_takes_each_unit(name, asked, tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / f"{name}.service"
+    text = (FOLDER / unit.name).read_text()
+    unit.write_text(text.replace(f"/opt/caucus/bin/{name}", "/bin/true"))  # verify wants a program that exists
+    ended = subprocess.run(["systemd-analyze", *asked, unit], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -21,8 +21,8 @@ from client import records
 from client.admission import Terms
 from client.approvals import MODES, Approvals
 from client.audit_log import AuditLog
-from client.channel import serve
-from client.deploy.settings import SOCKET, HospitalSettings
+from client.channel import SOCKET, serve
+from client.deploy.settings import HospitalSettings
 from client.service import PartyService
 from client.session import RefusalError
 from common import validate

@@ -25,9 +25,6 @@ from common.secagg.identity import Identity, Roster
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
 
-SOCKET = "unix:run/party.sock"
-"""Relative to the folder: a Unix socket's path may have 107 characters."""
-
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port")
 """What a deployment's file has besides the sections of `client/settings.py`."""

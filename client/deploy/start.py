@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
+from client.channel import SOCKET
 from client.deploy.loopback import CERTIFICATE, HOST, KEY
-from client.deploy.settings import SOCKET, HospitalSettings
+from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system import locks, processes
 from common.system.commands import add_command

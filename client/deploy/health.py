@@ -1,0 +1,46 @@
+"""Whether one half of a hospital works, for the health check of its container.
+
+    python -m client.deploy.health FOLDER HALF
+
+HALF is `service` or `relay`. The exit code is 0 if all processes of that half run and, for the service, if it answers
+on its socket; 1 otherwise, with the reason in one line. Whether the coordinator can be reached is no question here:
+starting a container again would not help. It loads neither torch nor anything that reads records.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from client.channel import SOCKET, answers
+from common.system.processes import status
+
+PATIENCE = 5.0
+"""Seconds in which the service must answer."""
+
+
+def fault(folder: Path, half: str) -> str | None:
+    """What does not work in this half; None if all does."""
+    supervisor = status(folder, half)
+    if supervisor is None:
+        return f"{half} is not started"
+    waiting = [name for name, child in supervisor["children"].items() if not child["process"]]
+    if waiting:
+        return f"{waiting[0]} has ended and waits to start again"
+    if half == "service":
+        os.chdir(folder)
+        if not answers(SOCKET, PATIENCE):
+            return f"the party service does not answer within {PATIENCE:g} s"
+    return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    folder, half = sys.argv[1:] if arguments is None else arguments
+    found = fault(Path(folder), half)
+    print(found or "works")  # noqa: T201 the engine keeps it
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

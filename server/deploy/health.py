@@ -1,0 +1,51 @@
+"""Whether a coordinator works, for the health check of its container.
+
+    python -m server.deploy.health FOLDER
+
+It asks as a hospital does, with the authority's certificate: TLS, front door and SuperLink behind it must work. The
+exit code is 0 if they do; 1 otherwise, with the reason in one line.
+"""
+
+import ssl
+import sys
+from collections.abc import Sequence
+from http.client import HTTPException, HTTPSConnection
+from pathlib import Path
+
+from server.deploy.settings import CoordinatorSettings
+
+PATIENCE = 5.0
+"""Seconds in which the front door must answer."""
+EVERYWHERE = "0.0.0.0"  # noqa: S104 a setting to compare with
+
+
+def fault(folder: Path) -> str | None:
+    """What does not work; None if all does.
+
+    Raises:
+        ConfigError: The folder is not a coordinator's.
+    """
+    settings = CoordinatorSettings.load(folder)
+    context = ssl.create_default_context(cafile=str(settings.folder / "ca.crt"))
+    here = "localhost" if settings.listen == EVERYWHERE else settings.listen
+    door = HTTPSConnection(here, settings.port, timeout=PATIENCE, context=context)
+    try:
+        door.request("GET", "/health")
+        code = door.getresponse().status
+    except (OSError, HTTPException) as error:
+        return f"the front door does not answer: {getattr(error, 'strerror', None) or type(error).__name__}"
+    finally:
+        door.close()
+    return None if code == 200 else f"SuperLink does not answer the front door: code {code}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    (folder,) = sys.argv[1:] if arguments is None else arguments
+    found = fault(Path(folder))
+    print(found or "works")  # noqa: T201 the engine keeps it
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""The image and the containers of `configs/deployment`, built with buildah and started with podman from compose.yaml.
+
+Images, containers and folders belong to one folder and end with it. Registries of images may be out of reach, so the
+base is a Debian that debootstrap makes, with the same Python as the Dockerfile's; and packages come as wheels that this
+machine's own pip brings before. The Dockerfile is the users', with no other change.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support import hosts
+
+ROOT = Path(__file__).parents[2]
+DEPLOYMENT = ROOT / "configs" / "deployment"
+SERVICES = yaml.safe_load((DEPLOYMENT / "compose.yaml").read_text())["services"]
+TOOLS = ("buildah", "podman", "runc", "debootstrap")
+PATIENCE = 1800.0
+BASE = "localhost/base"
+SUBNET, COORDINATOR = "10.211.55.0/24", "10.211.55.2"
+"""compose gives a service's name as its address; here the relays are told it."""
+OPTIONS = {
+    "cap_drop": "cap-drop",
+    "environment": "env",
+    "mem_limit": "memory",
+    "memswap_limit": "memory-swap",
+    "network_mode": "network",
+    "networks": "network",
+    "pids_limit": "pids-limit",
+    "ports": "publish",
+    "read_only": "read-only",
+    "restart": "restart",
+    "security_opt": "security-opt",
+    "tmpfs": "tmpfs",
+    "user": "user",
+    "volumes": "volume",
+}
+"""compose's keys, and podman's options for them."""
+LASTING = {"ports", "restart"}
+
+
+def missing():
+    """Why no containers can be started here, or an empty string."""
+    if os.geteuid() != 0:
+        return "only root builds images and starts containers here"
+    absent = [tool for tool in TOOLS if shutil.which(tool) is None]
+    return f"not installed: {', '.join(absent)}" if absent else hosts.missing()
+
+
+def memory(limit):
+    """Bytes of a limit such as 4g."""
+    assert limit.endswith("g")
+    return int(limit[:-1]) * 2**30
+
+
+class Containers:
+    """An engine with storage of its own, and the compose file's folders.
+
+    Args:
+        folder: A new one, for all of it: several gigabytes.
+    """
+
+    def __init__(self, folder):
+        self.folder, self.here = folder, folder / "deployment"
+        self.here.mkdir()
+        for name in ("compose.yaml", "lay_out.sh"):
+            shutil.copy(DEPLOYMENT / name, self.here)
+        settings = {
+            "storage.conf": f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/images"\nrunroot = "{folder}/run"\n',
+            # The limits of an engine's default are more than a closed machine may grant.
+            "containers.conf": f'[containers]\ndefault_ulimits = ["nofile=1024:4096", "nproc=4096:4096"]\n'
+            f'[network]\nnetwork_config_dir = "{folder}/networks"\n',
+            "pip.conf": "[global]\nno-index = true\nfind-links = /wheels\n",
+        }
+        for name, content in settings.items():
+            (folder / name).write_text(content)
+        (folder / "networks").mkdir()
+        self._environment = os.environ | {
+            "ENGINE": "podman",
+            "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+            "CONTAINERS_CONF": str(folder / "containers.conf"),
+        }
+
+    def call(self, *words, code=0, given=None):
+        """Run one command to its end; its output and its errors."""
+        ended = subprocess.run(
+            list(map(str, words)),
+            env=self._environment,
+            cwd=self.here,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        assert code is None or ended.returncode == code, f"{ended.returncode}: {ended.stdout}{ended.stderr}"
+        return ended
+
+    def podman(self, *words, **how):
+        return self.call("podman", *words, **how)
+
+    def lay_out(self, *words, **how):
+        return self.call("./lay_out.sh", *words, **how)
+
+    def make_base(self):
+        """A Debian with Python; skips where its packages cannot be reached."""
+        packages = "--include=python3,python3-venv,python-is-python3,ca-certificates"
+        self._or_skip("debootstrap", "--variant=minbase", packages, "bookworm", self.folder / "base")
+        self.call("tar", "-C", self.folder / "base", "-cf", self.folder / "base.tar", ".")
+        self.podman("import", self.folder / "base.tar", BASE)
+
+    def make_wheels(self):
+        """All that our package needs; skips where it cannot be reached."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+        wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--constraint", ROOT / "constraints.txt")
+        self._or_skip(*pip, "--wheel-dir", self.folder / "wheels", *wanted)
+
+    def _or_skip(self, *words):
+        ended = self.call(*words, code=None)
+        if ended.returncode:
+            pytest.skip(f"{words[0]}: {(ended.stdout + ended.stderr).strip().splitlines()[-1]}")
+
+    def build(self, context, dockerfile, image):
+        """What `docker build` does, with our base and our wheels."""
+        mounts = ("-v", f"{self.folder}/wheels:/wheels:ro", "-v", f"{self.folder}/pip.conf:/etc/pip.conf:ro")
+        what = ("--build-arg", f"BASE={BASE}", "--file", dockerfile, "--tag", image, context)
+        self.call("buildah", "build", "--isolation", "chroot", *mounts, *what)
+
+    def size(self, image):
+        return int(self.podman("image", "inspect", "--format", "{{.Size}}", image).stdout)
+
+    def flags(self, name, *, once=False):
+        """podman's words for a service; for a container that runs one command, without what lasts."""
+        service = {key: value for key, value in SERVICES[name].items() if key not in {"image", "command"}}
+        health = service.pop("healthcheck")
+        assert set(health) == {"test", "start_period"}
+        words = ["--read-only-tmpfs=false"]  # docker mounts none of its own
+        if not once:
+            words += ["--health-cmd", shlex.join(health["test"][1:]), "--health-start-period", health["start_period"]]
+        if "networks" in service:
+            words += ["--ip", COORDINATOR] if name == "coordinator" else ["--add-host", f"coordinator:{COORDINATOR}"]
+        for key, value in service.items():
+            if once and key in LASTING:
+                continue
+            assert key in OPTIONS, f"{key} of {name} in compose.yaml is not tested"
+            for each in value if isinstance(value, list) else [value]:
+                words.append(f"--{OPTIONS[key]}={str(each).replace('./', f'{self.here}/', 1)}")
+        return words
+
+    def step(self, line, *more, code=0):
+        """Do a line that lay_out.sh printed, as `docker compose` would; what is said."""
+        words = shlex.split(line)
+        given = next(((self.here / word[1:]).read_text() for word in words if word.startswith("<")), None)
+        taken = next((self.here / word[1:] for word in words if word.startswith(">")), None)
+        engine, compose, verb, *rest = [word for word in words if word[0] not in "<>"]
+        assert (engine, compose) == ("podman", "compose")
+        name, *command = [word for word in rest if word not in {"-T", "--rm", "-d"}]
+        if verb == "up":
+            for each in (name, *command):
+                self.podman("run", "--detach", "--name", each, *self.flags(each), "caucus", *SERVICES[each]["command"])
+            return ""
+        start = {"exec": ("exec", "-i", name), "run": ("run", "--rm", "-i", *self.flags(name, once=True), "caucus")}
+        ended = self.podman(*start[verb], *command, *more, given=given, code=code)
+        if taken:
+            taken.write_text(ended.stdout)
+        return ended.stdout + ended.stderr
+
+    def inside(self, name, *words, **how):
+        """What a command in a running container says."""
+        return self.podman("exec", name, *words, **how).stdout
+
+    def state(self, name):
+        return json.loads(self.podman("inspect", name).stdout)[0]
+
+    def healthy(self, name):
+        """Whether compose's health check is passed, asked now."""
+        return self.podman("healthcheck", "run", name, code=None).returncode == 0
+
+    def ended(self):
+        self.podman("rm", "--all", "--force", "--time", "10", code=None)
+        self.podman("network", "rm", "--force", "federation", code=None)
+        shutil.rmtree(self.folder, ignore_errors=True)
