@@ -18,11 +18,14 @@
     ├── RefusedError           a party's own guard refuses; carries a coarse reason and nothing else
     │   └── FullError          no room is left for what was asked
     ├── DropoutError           too few parties left for the planned noise
+    │   └── AwaitingError      parties have yet to approve the plan; nothing has failed
     └── InternalError          our bug
 
 No message holds private text, private counts or key material: messages travel to logs and, as coarse codes, to other
 parties. Each says what was expected, what came instead, where, and what to do.
 """
+
+from collections.abc import Collection
 
 
 class CaucusError(Exception):
@@ -117,6 +120,18 @@ class FullError(RefusedError):
 
 class DropoutError(CaucusError):
     """Too few parties are left."""
+
+
+class AwaitingError(DropoutError):
+    """Parties have yet to approve the plan; nothing has failed.
+
+    Args:
+        parties: Their numbers.
+    """
+
+    def __init__(self, parties: Collection[int]) -> None:
+        self.parties = tuple(sorted(parties))
+        super().__init__(f"the plan awaits approval by {' and '.join(f'party {party}' for party in self.parties)}")
 
 
 class InternalError(CaucusError):

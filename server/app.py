@@ -7,23 +7,19 @@ run configuration; `flwr run` alone gives Hydra overrides instead, and a new fol
 import contextlib
 import functools
 import shlex
-import uuid
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
-from hydra import compose, initialize_config_module
-from hydra.core.global_hydra import GlobalHydra
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from common import validate
-from common.errors import CheckpointError, ConfigError
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.secagg.identity import Roster
-from common.system.files import write_atomic
+from server import configuration
 from server.domain import Membership, PrivacyTarget
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
@@ -43,40 +39,26 @@ app = ServerApp()
 build = functools.partial(instantiate, _convert_="all")
 """Build an object from its configuration."""
 
-SETTINGS = {
-    "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
-    "federation": {
-        "parties",
-        "max_dropouts",
-        "max_attempts",
-        "colluders",
-        "timeout",
-        "retries",
-        "records",
-        "partition",
-        "alpha",
-        "canaries",
-    },
-    "llm": providers.SETTINGS,
-}
-"""Names of the settings that decide about privacy or money (the last four of `federation`: simulations alone)."""
-
-RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
-"""Settings that may change when a run is resumed."""
-
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Run the configuration of the run folder."""
     folder = context.run_config.get("run-folder")
     if folder:
-        config = load(Path(str(folder)))
+        config = configuration.load(Path(str(folder)))
     else:
-        config = composed(shlex.split(str(context.run_config.get("overrides", ""))))
+        config = configuration.composed(shlex.split(str(context.run_config.get("overrides", ""))))
         folder = Path("runs") / config.run
-        store(config, folder)
-    with contextlib.nullcontext() if "engine" in config else logging_to(Path(str(folder))):
-        coordinate(config, FlowerNetwork(grid, timeout=config.federation.timeout), Path(str(folder)))
+        configuration.store(config, folder)
+    hospitals = config.federation.get("hospitals") or []
+    names = [hospital.name for hospital in hospitals]
+    network = FlowerNetwork(
+        grid,
+        timeout=configuration.number("federation.timeout", config.federation.timeout),
+        enrolled={hospital.node: number for number, hospital in enumerate(hospitals)},
+    )
+    with contextlib.nullcontext() if "engine" in config else logging_to(Path(str(folder)), names):
+        coordinate(config, network, Path(str(folder)))
 
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
@@ -99,9 +81,10 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         config: A resolved configuration.
         folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
     """
-    _check_names(config)
-    validate.integers(0, retries=config.federation.retries)
-    validate.at_least(0, timeout=config.federation.timeout)
+    configuration.check_names(config)
+    validate.integers(0, section="federation", retries=config.federation.retries)
+    timeout = configuration.number("federation.timeout", config.federation.timeout)
+    validate.at_least(0, section="federation", timeout=timeout)
     tensorboard.check(config.get("tracking"))
     roster = _roster(config.secagg.roster)
     (folder or Path()).mkdir(parents=True, exist_ok=True)
@@ -114,8 +97,8 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         task=source.task(),
         encoder=encoder.digest,
         target=PrivacyTarget(
-            epsilon=_number("privacy.epsilon", config.privacy.epsilon),
-            delta=_number("privacy.delta", config.privacy.delta),
+            epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
+            delta=configuration.number("privacy.delta", config.privacy.delta),
             unit=config.privacy.unit,
             max_records=config.privacy.max_records,
             calibration=config.privacy.calibration,
@@ -160,65 +143,6 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     )
 
 
-def composed(overrides: list[str], config_name: str = "simulation") -> DictConfig:
-    """Compose the configuration with overrides, and give the run an identity."""
-    if GlobalHydra.instance().is_initialized():
-        config = compose(config_name, overrides)
-    else:
-        with initialize_config_module("configs", version_base="1.3"):
-            config = compose(config_name, overrides)
-    return identified(config)
-
-
-def identified(config: DictConfig) -> DictConfig:
-    """Resolve the configuration, and give the run an identity unless it has one."""
-    resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    resolved["run"] = resolved.get("run") or uuid.uuid4().hex
-    identified_config = OmegaConf.create(resolved)
-    assert isinstance(identified_config, DictConfig)
-    return identified_config
-
-
-def store(config: DictConfig, folder: Path) -> None:
-    """Write `config.yaml`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / "config.yaml", OmegaConf.to_yaml(config).encode())
-
-
-def load(folder: Path) -> DictConfig:
-    """Read `config.yaml`."""
-    config = OmegaConf.load(folder / "config.yaml")
-    assert isinstance(config, DictConfig)
-    return config
-
-
-def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
-    """Read `config.yaml` of a run to resume, with new caps on spending.
-
-    Raises:
-        CheckpointError: There is no such file, or an override names another setting than a cap.
-    """
-    if not (folder / "config.yaml").is_file():
-        raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
-    config = load(folder)
-    for override in overrides:
-        name, sign, value = override.partition("=")
-        if name not in RAISED_LATER or not sign:
-            caps = f"no overrides but {' and '.join(RAISED_LATER)}"
-            raise CheckpointError("--resume", expected=caps, got=override)
-        number = None if value == "null" else _number(name, value)
-        OmegaConf.update(config, name, number)
-    return config
-
-
-def _check_names(config: DictConfig) -> None:
-    """Refuse a misspelt setting of privacy or money: Hydra's `+` would add it, and no code would read it."""
-    for group, names in SETTINGS.items():
-        for name in set(config[group]) - names:
-            expected = f"one of {', '.join(sorted(names))}"
-            raise ConfigError(f"{group}.{name}", expected=expected, got="a setting that there is not")
-
-
 def _method(config: DictConfig) -> Method[Any]:
     if "_target_" not in config:
         raise ConfigError(
@@ -240,10 +164,3 @@ def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:
     # Without a roster yet, any digest gives the same figures of the plan.
     digest = roster.digest.hex() if roster else "0" * 64
     return Secagg(**settings | {"roster": digest if settings["mode"] == "malicious" else ""})
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        return float(str(value).replace(".inf", "inf"))
-    except ValueError as error:
-        raise ConfigError(name, expected="a number, or inf", got=repr(value)) from error

@@ -8,7 +8,9 @@ caucus-coordinator plan [OVERRIDE ...]                 queries, noise, ε and fo
                                                        is touched
 caucus-coordinator check [--json] [OVERRIDE ...]       parts of a run, with digests, and what is missing
 caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
-caucus-coordinator resume FOLDER NAME                  resume after a crash or an approval
+caucus-coordinator resume FOLDER NAME                  resume after a crash, an approval or `cancel`
+caucus-coordinator follow FOLDER NAME                  print the log of a run until it ends
+caucus-coordinator cancel FOLDER NAME                  stop one run
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
 caucus-coordinator report RUN                          rewrite a run's report
@@ -30,7 +32,7 @@ MODULES = {
     "server.deploy.enrolment": ("enrol", "remove"),
     "server.deploy.plan": ("plan",),
     "server.deploy.check": ("check",),
-    "server.deploy.runs": ("run", "resume"),
+    "server.deploy.runs": ("run", "resume", "follow", "cancel"),
     "server.deploy.status": ("status",),
     "server.deploy.results": ("evaluate", "report"),
 }

@@ -1,27 +1,41 @@
-"""Failures of a run: errors of settings, one-line summaries, and the log, error file and lock of a run folder.
+"""How runs end: errors of settings, one-line summaries, and the log, lock and last words of a run folder.
 
-This module imports little, so that commands which only read a run folder start fast.
+The protocol knows hospitals by number, as "party 2". In the log and the last words of a deployed run, their names stand
+in place of the numbers. This module imports little, so that commands which only read a run folder start fast.
 """
 
 import contextlib
 import fcntl
 import logging
+import os
+import re
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from common.errors import CaucusError, CheckpointError
-from common.system.files import write_atomic
+from common.errors import AwaitingError, CaucusError, CheckpointError
+from common.system.files import SECRET, write_atomic
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
 """Errors that Hydra raises for wrong settings. A missing part is a CaucusError; any other error is a bug."""
 
 FAILURE = "error.txt"
 """File in the folder of a deployed run that failed: the reason in one line."""
+AWAITING = "awaiting.txt"
+"""File in the folder of a deployed run that stopped for approvals: the names of the hospitals, one a line."""
+CANCELLED = "cancelled.txt"
+"""File in the folder of a deployed run that was cancelled: when."""
+TRACEBACK = "state/traceback.txt"
+"""File in the folder of a deployed run that a library's error ended: its text, which can quote what it was given."""
+LOCK = "lock"
+"""File that a run's process locks; it holds the process's number."""
+PATIENCE = 2.0
+"""Seconds to try for the lock: `at_work` holds it for a moment."""
 
 
 def summary(error: BaseException) -> str:
@@ -30,53 +44,121 @@ def summary(error: BaseException) -> str:
     return " ".join(str(error.__cause__ if wrapped else error).split())
 
 
+def named(text: str, names: Sequence[str]) -> str:
+    """The text with the hospitals' names in place of "party 0" and so on."""
+
+    def name(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return names[number] if number < len(names) else found[0]
+
+    return re.sub(r"\bparty (\d+)\b", name, text)
+
+
 @contextlib.contextmanager
-def logging_to(folder: Path) -> Iterator[None]:
-    """Log into the folder's `run.log` under its lock; on an error write `error.txt` and raise again.
+def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
+    """Log into the folder's `run.log` under its lock, and leave a file there if the run does not end well.
+
+    A run that awaits approvals has not failed: `awaiting.txt` names the hospitals, and nothing is raised. After any
+    error `error.txt` has the reason, and the error is raised again.
+
+    Args:
+        folder: The run folder.
+        names: Of the hospitals, by number; empty: they stay "party 0" and so on.
 
     Raises:
         CheckpointError: Another process works in the folder.
     """
     logger = logging.getLogger("caucus")
-    lock = lock_folder(folder)
+    lock = lock_folder(folder, patience=PATIENCE)
     if lock is None:
         raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
     handler = logging.FileHandler(folder / "run.log")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_Named(names))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
+        lock.truncate(0)
+        lock.write(str(os.getpid()).encode())
+        lock.flush()
         yield
+    except AwaitingError as pause:
+        logger.info("%s", pause)
+        waiting = [named(f"party {party}", names) for party in pause.parties]
+        write_atomic(folder / AWAITING, "\n".join(waiting).encode())
+    except (KeyboardInterrupt, SystemExit):
+        _last_words(folder, "Flower ended the run: it was stopped, or SuperLink had no news of it for too long")
+        raise
     except Exception as error:
-        line = _for_folder(error)
-        logger.error("%s", line)  # noqa: TRY400 the traceback is in the executor's log
-        write_atomic(folder / FAILURE, line.encode())
-        raise  # Flower writes the traceback into the executor's log
+        _last_words(folder, named(_for_folder(error, folder), names))
+        raise
     finally:
         logger.removeHandler(handler)
         handler.close()
         lock.close()
 
 
-def _for_folder(error: Exception) -> str:
+def _last_words(folder: Path, line: str) -> None:
+    logging.getLogger("caucus").error("%s", line)
+    write_atomic(folder / FAILURE, line.encode())
+
+
+class _Named(logging.Formatter):
+    """Lines of `run.log`."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._names = names
+
+    def format(self, record: logging.LogRecord) -> str:
+        return named(super().format(record), self._names)
+
+
+def _for_folder(error: Exception, folder: Path) -> str:
     """Reason of a failure in one line that may be passed on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
-    model, so only the type of its error and the line of our code are given.
+    model, so only the type of its error and the line of our code are given; the rest is in a file that others of this
+    machine cannot read.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
         return summary(error)
+    with contextlib.suppress(OSError):  # on a full disk the reason matters more
+        (folder / TRACEBACK).parent.mkdir(exist_ok=True)
+        write_atomic(folder / TRACEBACK, "".join(traceback.format_exception(error)).encode(), mode=SECRET)
     places = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
     module, line = [place for place in places if place[0].split(".")[0] in {"common", "server"}][-1]
-    return f"{type(error).__name__} in {module}, line {line}; the executor's log has its text and the traceback"
+    return f"{type(error).__name__} in {module}, line {line}; {TRACEBACK} in the run folder has its text"
 
 
-def lock_folder(folder: Path) -> BinaryIO | None:
-    """Lock a folder until the returned file is closed or this process ends; None if another process has the lock."""
-    lock = (folder / "lock").open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        return None
+def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
+    """Lock a folder until the returned file is closed or this process ends; None if another process has the lock.
+
+    Args:
+        folder: The run folder.
+        patience: Seconds to try.
+    """
+    lock = (folder / LOCK).open("ab")
+    deadline = time.monotonic() + patience
+    while not _locked(lock, fcntl.LOCK_EX):
+        if time.monotonic() >= deadline:
+            lock.close()
+            return None
+        time.sleep(0.05)
     return lock
+
+
+def at_work(folder: Path) -> bool:
+    """Whether a process works in the folder."""
+    path = folder / LOCK
+    if not path.exists():
+        return False
+    with path.open("rb") as lock:
+        return not _locked(lock, fcntl.LOCK_SH)
+
+
+def _locked(lock: BinaryIO, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.errors import CheckpointError
-from server.app import load
+from server.configuration import load
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from client.channel import serve
-from server.app import composed, load, store
-from simulations.parties import parties, with_absolute_paths, with_identities, with_labels
+from server.configuration import composed, load, store, with_absolute_paths
+from simulations.parties import parties, with_identities, with_labels
 
 
 def main() -> None:

@@ -25,16 +25,6 @@ from simulations.private_evaluation import canaries
 
 log = logging.getLogger("caucus.simulation")
 
-_PATHS = (
-    "task.train",
-    "task.test",
-    "task.public_text",
-    "method.vocabulary",
-    "method.few_shot",
-    "evaluation.target",
-    "evaluation.vocabulary",
-)
-
 
 def with_labels(config: DictConfig) -> DictConfig:
     """Take missing labels from the training file. Simulations only: elsewhere, labels are public knowledge."""
@@ -43,15 +33,6 @@ def with_labels(config: DictConfig) -> DictConfig:
         config.task.labels = dict.fromkeys(labels)
         log.warning("%d labels taken from the private training file: simulation only", len(labels))
         OmegaConf.update(config, "labels_from_records", value=True, force_add=True)
-    return config
-
-
-def with_absolute_paths(config: DictConfig) -> DictConfig:
-    """Make paths absolute, so that a run can be resumed from any folder."""
-    for place in _PATHS:
-        part, name = place.split(".")
-        if config[part].get(name):
-            config[part][name] = str(Path(config[part][name]).resolve())
     return config
 
 

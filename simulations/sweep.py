@@ -23,7 +23,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.app import composed, load, store
+from server.configuration import composed, load, store
 from server.report import metric_groups
 from server.report.facts import unprotected
 from server.report.reading import read_lines

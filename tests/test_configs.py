@@ -15,7 +15,8 @@ from client.writers.abstracted_seeds import Seeds
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
-from server.app import SETTINGS, build_parts, composed
+from server.app import build_parts
+from server.configuration import SETTINGS, composed
 from server.methods.wasp import Wasp
 from simulations.parties import party_settings
 from simulations.sweep import in_row

@@ -31,7 +31,8 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.votes import Votes, VotesSpec
-from server.app import build_parts, load, store
+from server.app import build_parts
+from server.configuration import load, store
 from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate

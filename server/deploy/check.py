@@ -18,18 +18,11 @@ from typing import Any
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
-from server.app import build, build_parts, composed
+from server.app import build, build_parts
+from server.configuration import FILES, asked, given_paths
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.spending import Spending
-
-FILES = {
-    "task": ("test", "public_text"),
-    "method": ("vocabulary", "few_shot"),
-    "evaluation": ("target", "vocabulary"),
-    "secagg": ("roster",),
-}
-"""Settings that name a file."""
 
 Look = Callable[[], tuple[str, str]]
 """Builds one part and returns its digest (or an empty text) and a description."""
@@ -74,7 +67,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
-    config = composed(list(chosen.overrides))
+    config = asked(list(chosen.overrides))
     findings = preflight(config, build, lambda: build_parts(config).plan.digest().hex(), _why)
     if chosen.json:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
@@ -105,7 +98,7 @@ def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], w
     parts = _Parts(config, build)
     looks: list[tuple[str, str, Look]] = [
         ("task", str(config.task.get("name", "demo_notes")), parts.task),
-        *((setting, path, partial(_file, path)) for setting, path in _files(config)),
+        *((setting, path, partial(_file, path)) for setting, path in given_paths(config, FILES)),
         ("encoder", _named(config.embedding), parts.encoder),
         ("method", config.method.name, partial(parts.other, "method")),
         ("evaluation", config.evaluation.model, partial(parts.other, "evaluation")),
@@ -135,13 +128,6 @@ def table(findings: list[Finding]) -> Iterator[str]:
 def for_json(findings: list[Finding]) -> dict[str, object]:
     """The findings for `--json`."""
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
-
-
-def _files(config: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
-    for section, names in FILES.items():
-        for name in names:
-            if path := config[section].get(name):
-                yield f"{section}.{name}", str(path)
 
 
 def _finding(part: str, name: str, look: Look, why: Why) -> Finding:

@@ -28,6 +28,28 @@ class Enrolled:
     node: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attending:
+    """Whether a hospital's node is connected.
+
+    Attributes:
+        number: Its number on the roster.
+        name: Its name.
+        online: Whether its node is connected.
+        since: Since when, as far as Flower knows; else empty.
+    """
+
+    number: int
+    name: str
+    online: bool
+    since: str
+
+    def __str__(self) -> str:
+        """In plain words."""
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.name} is {'online' if self.online else 'offline'}{since}"
+
+
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `enrol` and `remove`."""
     enrol = add_command(
@@ -57,6 +79,19 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
     path = settings.folder / "parties.json"
     rows = json.loads(path.read_bytes()) if path.exists() else []
     return [Enrolled(party=PartyFile(**row["party"]), node=row["node"]) for row in rows]
+
+
+def attendance(settings: CoordinatorSettings) -> list[Attending]:
+    """All enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
+    nodes = {str(node["node-id"]): node for node in flwr(settings, "supernode", "list")["nodes"]}
+    found = []
+    for number, entry in enumerate(enrolled(settings)):
+        node = nodes.get(entry.node, {})
+        online = node.get("status") == "online"
+        since = str(node.get("online-at" if online else "offline-at", "N/A"))
+        known = since if since != "N/A" else ""
+        found.append(Attending(number=number, name=entry.party.name, online=online, since=known))
+    return found
 
 
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.system.commands import add_command
-from server.app import build_parts, composed
+from server.configuration import asked
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
-from server.planning.forecast import forecast
-from server.planning.guarantee_facts import describe
-from server.run_folder import for_json
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -31,7 +28,13 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     overrides = list(chosen.overrides)
-    config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
+    config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else asked(overrides)
+
+    from server.app import build_parts  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.planning.forecast import forecast  # noqa: PLC0415
+    from server.planning.guarantee_facts import describe  # noqa: PLC0415
+    from server.run_folder import for_json  # noqa: PLC0415
+
     parts = build_parts(config)
     privacy = describe(parts.plan)
     del privacy["spent"]

@@ -1,72 +1,112 @@
-"""`caucus-coordinator run` and `resume`: runs of a deployment, each a folder under `runs/`.
+"""`caucus-coordinator run`, `resume`, `follow` and `cancel`: runs of a deployment, each a folder under `runs/`.
 
-`run` writes the configuration into the folder and lets Flower start the ServerApp. From then on this process only
-prints the run's log. The status of a run is that of its folder (`run.json`), not Flower's.
+`run` checks first what is quick to check, then builds the run's parts, and only then writes the configuration into the
+folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`progress.py`).
 """
 
 import argparse
 import contextlib
-import json
+import os
+import secrets
 import shutil
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError, CheckpointError, ConfigError
-from common.messages import Reason
 from common.system.commands import add_command
-from common.system.files import text_of, write_atomic
-from server.app import build_parts, composed, load, store
-from server.deploy.enrolment import enrolled
+from common.system.enrolment import LONGEST_NAME
+from common.system.files import write_atomic
+from server.configuration import asked, check_files, load, number, store
+from server.deploy.enrolment import attendance, enrolled
 from server.deploy.flower import flwr
+from server.deploy.progress import (
+    POLL_SECONDS,
+    Status,
+    command,
+    ended,
+    followed,
+    last,
+    listed,
+    progress,
+    submit,
+)
 from server.deploy.settings import CoordinatorSettings
-from server.failure import FAILURE, lock_folder
+from server.failure import CANCELLED, at_work
 
-POLL_SECONDS = 1.0
-ASK_FLOWER_EVERY = 10.0
-"""Seconds between two questions to Flower; one of its commands takes two."""
 ENDING_SECONDS = 60.0
-"""Seconds to wait for the process of a failed or killed run to end: two must not work in one folder."""
-LEAST_ROOM = 2**16
-"""Free bytes below which the disk of a run folder counts as full."""
-ENDED = ("finished:", "finished", "stopped")
+"""Seconds to wait for the process of a failed, killed or cancelled run to end: two must not work in one folder."""
+LONGEST_FILE_NAME = 255
+"""Bytes."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `run` and `resume`."""
+    """Add `run`, `resume`, `follow` and `cancel`."""
     run = add_command(
         commands,
         "run",
         _run,
         summary="run a federation with the enrolled hospitals",
-        description="Write the configuration into FOLDER/runs/NAME, start the run, and print its log until it ends.",
+        description="Check settings and hospitals, write the configuration into FOLDER/runs/NAME, start the run, and "
+        "print its log until it ends. Ctrl-C leaves the run at work.",
         example="caucus-coordinator run coordinator first method=wasp privacy.epsilon=4",
     )
     resume = add_command(
         commands,
         "resume",
         _resume,
-        summary="resume a run that was interrupted or awaits approval",
+        summary="resume a run that was interrupted or cancelled, or awaited approval",
         description="Resume after the last whole step; answers that were paid for are not asked for again.",
         example="caucus-coordinator resume coordinator first",
     )
-    for parser in (run, resume):
+    follow = add_command(
+        commands,
+        "follow",
+        _follow,
+        summary="print the log of a run until it ends",
+        description="Print the whole log of a run, and new lines until the run ends. Ctrl-C leaves the run at work.",
+        example="caucus-coordinator follow coordinator first",
+    )
+    cancel = add_command(
+        commands,
+        "cancel",
+        _cancel,
+        summary="stop one run; it can be resumed",
+        description="Stop one run. What the hospitals were asked stays charged, and they keep their answers, so that a "
+        "resumed run pays nothing twice.",
+        example="caucus-coordinator cancel coordinator first",
+    )
+    for parser in (run, resume, follow, cancel):
         parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
         parser.add_argument("name", metavar="NAME", help="name of the run")
+    for parser in (run, resume):
+        parser.add_argument(
+            "--wait",
+            action="store_true",
+            help="start even if too few hospitals are online, and wait for them up to federation.timeout seconds",
+        )
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
-def settled(settings: CoordinatorSettings, overrides: list[str]) -> Any:  # noqa: ANN401 Hydra's configuration
-    """The configuration of a run with all enrolled hospitals and their roster.
+def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Any:  # noqa: ANN401 Hydra's
+    """The checked configuration of a run with all enrolled hospitals and their roster.
+
+    Args:
+        settings: The coordinator's.
+        overrides: As the operator typed them; relative paths count from here.
+        name: Of the run; its identity adds eight random digits.
 
     Raises:
-        ConfigError: Nobody is enrolled.
+        ConfigError: Nobody is enrolled, or a setting is wrong.
     """
-    count = len(enrolled(settings))
-    if not count:
+    parties = enrolled(settings)
+    if not parties:
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
-    config = composed([f"federation.parties={count}", *overrides], "server")
+    config = asked([f"federation.parties={len(parties)}", *overrides], "server")
+    config.run = f"{name}-{secrets.token_hex(4)}"
+    config.federation.hospitals = [{"name": entry.party.name, "node": int(entry.node)} for entry in parties]
     if config.secagg.mode == "malicious" and not config.secagg.roster:
         config.secagg.roster = str(settings.folder / "identities.json")
     return config
@@ -76,110 +116,125 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     folder = _folder(settings, chosen.name)
     if folder.exists():
+        status = progress(folder).status
+        resume = f"{command(settings, 'resume', chosen.name)} goes on with it; or choose"
         raise CheckpointError(
-            "run folder", expected="a new name", got="a run of that name", where=folder, do="caucus-coordinator resume"
+            "name of the run",
+            expected="a new one",
+            got=f"that of a run which is {status}",
+            do=f"{'Choose' if status is Status.COMPLETE else resume} another name",
         )
-    config = settled(settings, chosen.overrides)
+    config = settled(settings, chosen.overrides, chosen.name)
+    check_files(config)
+    yield from _called(settings, config, wait=chosen.wait)
+
+    from server.app import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
+
     parts = build_parts(config)  # a wrong setting fails here and not in Flower's process
     yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.plan.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
     store(config, folder)
-    yield from _started(settings, folder, chosen)
+    try:
+        submit(settings, folder)
+    except BaseException:
+        shutil.rmtree(folder)  # nothing has begun
+        raise
+    yield from followed(settings, folder)
 
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:
+    settings, folder = _begun(chosen)
+    if progress(folder).status is Status.COMPLETE:
+        yield f"done: {folder / 'report.html'}"
+        return
+    # The lock shows whether a process is at work; Flower reports a killed one as running for a while.
+    if not _ended(folder):
+        follow = f"{command(settings, 'follow', chosen.name)} shows its log"
+        raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder, do=follow)
+    config = load(folder)
+    yield from _called(settings, config, wait=chosen.wait)
+    _stop(settings, folder)
+    log = folder / "run.log"
+    at = log.stat().st_size if log.exists() else 0
+    submit(settings, folder)
+    yield from followed(settings, folder, at=at)
+
+
+def _follow(chosen: argparse.Namespace) -> Iterator[str]:
+    yield from followed(*_begun(chosen))
+
+
+def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
+    settings, folder = _begun(chosen)
+    if progress(folder).status is Status.COMPLETE:
+        raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
+    write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
+    try:
+        _stop(settings, folder)
+    except CaucusError:
+        if at_work(folder):
+            (folder / CANCELLED).unlink()
+            raise
+    yield f"{chosen.name} is cancelled; {command(settings, 'resume', chosen.name)} goes on where it stopped"
+    yield "until then the hospitals keep their answers, so that none is paid for twice"
+    if not _ended(folder):
+        yield "its process is still at work, and ends after its present step"
+
+
+def _begun(chosen: argparse.Namespace) -> tuple[CoordinatorSettings, Path]:
     settings = CoordinatorSettings.load(chosen.folder)
     folder = _folder(settings, chosen.name)
     if not (folder / "config.yaml").exists():
-        raise CheckpointError("run folder", expected="a run that was started", got="none", where=folder)
-    # The lock shows whether a process is at work; Flower reports a killed one as running for a while.
-    deadline = time.monotonic() + ENDING_SECONDS
-    while (lock := lock_folder(folder)) is None and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    if lock is None:
-        raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder)
-    lock.close()
-    before = _last(settings, folder)
-    if before and not _ended(before):
-        with contextlib.suppress(CaucusError):  # it may have ended just now
-            flwr(settings, "stop", before["run-id"])
-    load(folder)
-    yield from _started(settings, folder, chosen)
-
-
-def _started(settings: CoordinatorSettings, folder: Path, chosen: argparse.Namespace) -> Iterator[str]:
-    (folder / FAILURE).unlink(missing_ok=True)
-    log = folder / "run.log"
-    at = log.stat().st_size if log.exists() else 0
-    write_atomic(folder / "flower.json", json.dumps({"run-id": _submit(settings, folder)}).encode())
-    go_on = f"caucus-coordinator resume {chosen.folder} {chosen.name} goes on"
-    asked, ended = time.monotonic(), None
-    while not _complete(folder):
-        failed = text_of(folder / FAILURE)
-        if failed:
-            raise CaucusError(_advised(failed), do=go_on)
-        if ended:
-            where = settings.folder / "logs" / "executor.log"
-            raise CaucusError("run", expected="its end", got=_and_the_disk(ended, folder), where=where, do=go_on)
-        if time.monotonic() - asked > ASK_FLOWER_EVERY:
-            asked, flower = time.monotonic(), _last(settings, folder)
-            # Read the folder once more before this counts: it is written before Flower knows.
-            ended = flower["status"] if flower and _ended(flower) else None
-        else:
-            time.sleep(POLL_SECONDS)
-        lines, at = _new_lines(log, at)
-        yield from lines
-    yield f"done: {folder / 'report.html'}"
-
-
-def _submit(settings: CoordinatorSettings, folder: Path) -> str:
-    answer = flwr(settings, "run", "--run-config", f'run-folder="{folder}"', str(settings.folder / "bundle"))
-    return str(answer["run-id"])
-
-
-def _advised(failed: str) -> str:
-    if Reason.AWAITING.name in failed:
-        return f"{failed} The hospitals named AWAITING have yet to approve the plan (caucus-party approve)"
-    return failed
-
-
-def _and_the_disk(ended: str, folder: Path) -> str:
-    """Add a full disk as the cause: the run could not even write its error."""
-    return f"{ended}, and a full disk" if shutil.disk_usage(folder).free < LEAST_ROOM else ended
-
-
-def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
-    if not log.exists():
-        return [], at
-    with log.open("rb") as file:
-        file.seek(at)
-        data = file.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    return whole.decode(errors="replace").splitlines(), at + len(whole)
-
-
-def _complete(folder: Path) -> bool:
-    text = text_of(folder / "run.json")
-    return bool(text) and json.loads(text)["status"] == "complete" and (folder / "report.html").exists()
-
-
-def _last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """Flower's record of the folder's last run, or None."""
-    text = text_of(folder / "flower.json")
-    if not text:
-        return None
-    try:
-        (run,) = flwr(settings, "list", "--run-id", json.loads(text)["run-id"])["runs"]
-    except (CaucusError, ValueError):
-        return None
-    return dict(run)
-
-
-def _ended(run: dict[str, Any]) -> bool:
-    return str(run["status"]).startswith(ENDED)
+        names = sorted(path.name for path in (settings.folder / "runs").iterdir())
+        expected = f"one of {', '.join(names)}" if names else "a run that was started"
+        raise CheckpointError("run", expected=expected, got=repr(chosen.name))
+    return settings, folder
 
 
 def _folder(settings: CoordinatorSettings, name: str) -> Path:
-    if not name or name != Path(name).name or name.startswith("."):
-        raise ConfigError("name of the run", expected="a file name", got=name)
+    fits = 0 < len(name) <= LONGEST_NAME and name.isprintable() and len(os.fsencode(name)) <= LONGEST_FILE_NAME
+    if not fits or name != Path(name).name or name.startswith("."):
+        expected = f"a file name of at most {LONGEST_NAME} printable characters"
+        raise ConfigError("name of the run", expected=expected, got=repr(name))
     return settings.folder / "runs" / name
+
+
+def _called(settings: CoordinatorSettings, config: Any, *, wait: bool) -> Iterator[str]:  # noqa: ANN401
+    """Say which hospitals are offline.
+
+    Raises:
+        CaucusError: So many that the run could only wait, and it was not told to.
+    """
+    hospitals = attendance(settings)
+    offline = [str(hospital) for hospital in hospitals if not hospital.online]
+    if not offline:
+        return
+    online, needed = len(hospitals) - len(offline), config.federation.parties - config.federation.max_dropouts
+    timeout = number("federation.timeout", config.federation.timeout)
+    waits = f"waits for them up to federation.timeout={timeout:g} seconds"
+    if online < needed and not wait:
+        raise CaucusError(
+            "hospitals online",
+            expected=f"at least {needed}",
+            got=f"{online}; {listed(offline)}",
+            do=f"Ask them to start, or add --wait: the run then {waits}",
+        )
+    yield f"{listed(offline)}; the run {waits}" + (" and goes on without them" if online >= needed else "")
+
+
+def _stop(settings: CoordinatorSettings, folder: Path) -> None:
+    """Let Flower stop the folder's run, if it has not ended."""
+    before = last(settings, folder)
+    if before and not ended(before):
+        with contextlib.suppress(CaucusError):  # it may have ended just now
+            flwr(settings, "stop", before["run-id"])
+
+
+def _ended(folder: Path) -> bool:
+    """Wait for the process that works in a folder; False if it does not end."""
+    deadline = time.monotonic() + ENDING_SECONDS
+    while at_work(folder):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True

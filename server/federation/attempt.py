@@ -69,8 +69,12 @@ class Attempt:
         if self.named is not None and survivors != self.named:
             raise DropoutError(
                 "parties of the interrupted round",
-                expected=f"the same {sorted(self.named)}",
-                got=sorted(survivors),
+                expected=f"the same {_listed(self.named)}",
+                got=_listed(survivors),
                 where=f"query {self.index}",
                 do="Bring them back and resume; sums over different parties would give too much away",
             )
+
+
+def _listed(parties: frozenset[PartyId]) -> str:
+    return ", ".join(f"party {party}" for party in sorted(parties))

@@ -3,6 +3,8 @@
 Each message is put into an envelope that names its place in the run. A reply counts only if it comes back in the same
 place and is of the expected kind. A party that sends anything else, or nothing, is left out of the exchange. The reason
 is logged and is part of the error if too few parties remain.
+
+Parties are numbers here; where people read, a deployment puts the hospitals' names in their place (`failure.py`).
 """
 
 import logging
@@ -12,17 +14,23 @@ from typing import TypeVar
 from common import messages as m
 from common import wire
 from common.domain import PartyId
-from common.errors import DropoutError, ProtocolError
+from common.errors import AwaitingError, DropoutError, ProtocolError
 from common.plan.plan import Plan
 from server.federation.network import Network
 
 log = logging.getLogger("caucus.ask")
 
-_SILENT = "did not answer"
-_RESTARTED = {_SILENT, f"refused: {m.Reason.OUT_OF_ORDER.name}"}
-"""Reasons seen while a party restarts (silent) and after it has restarted (it knows no run)."""
-
 Body = TypeVar("Body")
+
+
+def _refused(reason: m.Reason, compared: str = "") -> str:
+    return f"refused: {reason.name}, {compared or m.WORDS[reason]}"
+
+
+_SILENT = "did not answer"
+_AWAITING = _refused(m.Reason.AWAITING)
+_RESTARTED = {_SILENT, _refused(m.Reason.OUT_OF_ORDER)}
+"""Reasons seen while a party restarts (silent) and after it has restarted (it knows no run)."""
 
 
 class Parties:
@@ -70,6 +78,7 @@ class Parties:
             Party to its reply.
 
         Raises:
+            AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.
             DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
         """
         replies = self._network.join(wire.pack(self._envelope(0, request, index=index)), self._plan.parties)
@@ -117,15 +126,19 @@ class Parties:
             place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
             match reply.body:
                 case m.Refusal(reason):
-                    self._reasons[party] = f"refused: {reason.name}{self._compared(reason)}"
+                    self._reasons[party] = _refused(reason, self._compared(reason))
                 case kind() if place == (self._run, party, self._plan.digest(), index, self.attempt):
                     bodies[party] = reply.body
+                case _ if reply.party != party:
+                    self._reasons[party] = f"answered as number {reply.party}: it has another roster.json"
                 case _:
                     self._reasons[party] = f"out of place: {type(reply.body).__name__}"
         for party, why in self._reasons.items():
             log.warning("party %d %s", party, why)
         if len(bodies) < needed:
-            reasons = ", ".join(f"party {party} {why}" for party, why in sorted(self._reasons.items()))
+            if set(self._reasons.values()) == {_AWAITING}:
+                raise AwaitingError(self._reasons)
+            reasons = "; ".join(f"party {party} {why}" for party, why in sorted(self._reasons.items()))
             raise DropoutError(
                 "too few parties take part",
                 expected=f"at least {needed} of {self._plan.parties}",
@@ -139,8 +152,8 @@ class Parties:
         """The coordinator's side of the comparison that led to a refusal, as far as it is known here."""
         match reason:
             case m.Reason.ENCODER:
-                return f", not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
+                return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
             case m.Reason.ROSTER if self._plan.malicious:
-                return f", not {self._plan.roster[:16]}: rosters are compared"
+                return f"not {self._plan.roster[:16]}: rosters are compared"
             case _:
                 return ""

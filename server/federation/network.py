@@ -40,11 +40,14 @@ class FlowerNetwork:
     Args:
         grid: Flower's Grid.
         timeout: Seconds to wait for the replies of one exchange, and for nodes to appear.
+        enrolled: Node to party, as the coordinator enrolled them; empty in a simulation. Any other node is the party
+            that it says it is.
     """
 
-    def __init__(self, grid: Grid, *, timeout: float) -> None:
+    def __init__(self, grid: Grid, *, timeout: float, enrolled: Mapping[int, PartyId] | None = None) -> None:
         self._grid = grid
         self._timeout = timeout
+        self._enrolled = dict(enrolled or {})
         self._nodes: dict[PartyId, int] = {}
 
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
@@ -53,14 +56,16 @@ class FlowerNetwork:
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
                 logged = len(nodes)
-                log.info("%d of %d nodes connected; waiting up to %g s for the others", logged, parties, self._timeout)
+                missing = [f"party {p}" for node, p in self._enrolled.items() if node not in nodes and p < parties]
+                awaited = " and ".join(missing) or "the others"
+                log.info("%d of %d nodes connected; waiting up to %g s for %s", logged, parties, self._timeout, awaited)
             time.sleep(POLL_SECONDS)
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
         joined = {}
         for node, reply in self._send(dict.fromkeys(nodes, parcel)).items():
             try:
-                party = wire.sender(reply)
+                party = self._enrolled[node] if node in self._enrolled else wire.sender(reply)
             except ProtocolError as error:
                 log.warning("node %d: unreadable reply: %s", node, error.what)
                 continue
@@ -98,15 +103,20 @@ class FlowerNetwork:
                 message_id = reply.metadata.reply_to_message_id
                 waiting.discard(message_id)
                 if reply.has_error():
-                    log.warning("node %d: error %d", node_of[message_id], reply.error.code)
+                    log.warning("%s: error %d", self._sender(node_of[message_id]), reply.error.code)
                     continue
                 replies[node_of[message_id]] = _parcel(reply.content)
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(POLL_SECONDS)
         for message_id in waiting:
-            log.warning("node %d: no reply within %g s", node_of[message_id], self._timeout)
+            log.warning("%s: no reply within %g s", self._sender(node_of[message_id]), self._timeout)
         return replies
+
+    def _sender(self, node: int) -> str:
+        """A node in a log line: the party, if it is known."""
+        known = self._enrolled | {node: party for party, node in self._nodes.items()}
+        return f"party {known[node]}" if node in known else f"node {node}"
 
 
 def _parcel(content: RecordDict) -> Parcel:

@@ -125,7 +125,7 @@ def test_two_hospitals_reach_a_joint_data_set(engine, federation):
     started = time.monotonic()
     caucus = "podman compose exec -T coordinator caucus-coordinator"
     said = engine.step(f"{caucus} run /coordinator first", *SMALL, code=1)
-    assert "AWAITING" in said.splitlines()[-1]
+    assert "is awaiting approval of " in said.splitlines()[-1]
     for approve in federation:
         engine.step(approve, "--yes")
     said = engine.step(f"{caucus} resume /coordinator first")

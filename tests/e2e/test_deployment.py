@@ -186,8 +186,9 @@ def test_secrets_are_closed_and_in_no_argument_or_log(deployed):
 def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
     deployed.set(1, approval="manual")  # the running service reads it
     said = deployed.run("waits", "privacy.epsilon=.inf", code=1)
-    assert "AWAITING" in said
-    assert "caucus-party approve" in said
+    line = said.splitlines()[-1]
+    assert "waits is awaiting approval of Hospital 1. They decide with caucus-party approve; after that" in line
+    assert "run waits: awaiting approval of Hospital 1\n" in coordinator("status", deployed.here)
     assert deployed.audit(1)[-1]["reason"] == "AWAITING"
     (asked,) = json.loads(party("approve", deployed.at(1), "--json"))
     assert (asked["method"], asked["hospitals"]) == ("wasp", ["Hospital 0", "Hospital 1", "Hospital 2"])

@@ -84,6 +84,50 @@ def test_another_bundle(deployed):
     restarted(deployed, 2)
 
 
+def test_a_run_s_process_that_is_killed(deployed, undisturbed):
+    folder = deployed.here / "runs" / "oom"
+    deployed.begin("oom", EXACT)
+    asked(deployed, 0, "oom", "AskShares")
+    os.kill(int(text(folder / "lock")), signal.SIGKILL)  # as the kernel does where memory is short
+    killed = time.monotonic()
+    code, said = finished(deployed, "oom")
+    line = said.splitlines()[-1]
+    measured("the run's process killed: noticed", killed, line)
+    assert code == 1
+    cause = "it was killed, perhaps for lack of memory; if so, dmesg says it"
+    assert f"ended without an error of its own: {cause}; at {folder / 'run.log'}" in line
+    assert cause in text(folder / "run.log").splitlines()[-1]
+    assert "run oom: failed: the process of the run ended" in coordinator("status", deployed.here)
+    deployed.resume("oom")
+    measured("the run's process killed: whole again", killed)
+    whole(deployed, "oom", undisturbed)
+
+
+def test_a_run_that_is_cancelled_and_resumed(deployed, undisturbed):
+    deployed.begin("cancelled", EXACT)
+    asked(deployed, 1, "cancelled", "AskShares")
+    cancelled = time.monotonic()
+    said = deployed.coordinator("cancel", deployed.here, "cancelled")
+    measured("cancel", cancelled, said)
+    assert "cancelled is cancelled; caucus-coordinator resume" in said
+    code, said = finished(deployed, "cancelled")
+    assert code == 1
+    assert "cancelled is cancelled at 20" in said.splitlines()[-1]
+    assert "run cancelled: cancelled at 20" in coordinator("status", deployed.here)
+    deployed.resume("cancelled")
+    measured("cancel: resumed and whole", cancelled)
+    whole(deployed, "cancelled", undisturbed)
+
+
+def test_a_run_with_a_hospital_offline_is_refused_before_it_begins(deployed):
+    deployed.down("h2")
+    wait(lambda: deployed.online() == 2, "the node is away")
+    line = deployed.run("early", EXACT, code=1).splitlines()[-1]
+    assert "hospitals online; expected at least 3; got 2; Hospital 2 is offline since 20" in line
+    assert not (deployed.here / "runs" / "early").exists()
+    deployed.up(2)
+
+
 def test_records_that_change_between_rounds(deployed):
     deployed.begin("changed", EXACT, "federation.timeout=60")
     asked(deployed, 1, "changed", "AskUnmask")
@@ -91,7 +135,7 @@ def test_records_that_change_between_rounds(deployed):
         file.write("one more,asthma\n")
     code, said = finished(deployed, "changed")
     assert code == 1
-    assert "party 1 refused: RECORDS" in said.splitlines()[-1]
+    assert "Hospital 1 refused: RECORDS" in said.splitlines()[-1]
     assert "file of records; expected as it was when this service started" in text(
         deployed.at(1) / "logs" / "service.log"
     )

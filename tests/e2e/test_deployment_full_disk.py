@@ -97,7 +97,7 @@ def whole_again(deployed, run, filler, undisturbed):
 def test_a_hospitals_private_folder(after, charges, deployed, undisturbed):
     name = f"hospital-{after}"
     filler, line = filled(deployed, name, 2, after, deployed.at(2) / "private")
-    assert "party 2 refused: INTERNAL" in line
+    assert "Hospital 2 refused: INTERNAL" in line
     assert "the ledger cannot be written: the disk is full" in text(deployed.at(2) / "logs" / "service.log")
     audit = [each for each in deployed.audit(2) if each["run"] == read_run(deployed, name)]
     answered = [each["request"] for each in audit if each["decision"] == "answered"]

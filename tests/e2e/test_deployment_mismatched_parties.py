@@ -53,7 +53,7 @@ def test_another_version(deployed, undisturbed):
     deployed.path["h2"] = (other,)
     restarted(deployed, 2)
     line = refused(deployed, "version")
-    assert f"party 2 unreadable reply: protocol version; expected {VERSION}; got {VERSION + 1}" in line
+    assert f"Hospital 2 unreadable reply: protocol version; expected {VERSION}; got {VERSION + 1}" in line
     assert f"protocol version; expected {VERSION + 1}; got {VERSION}. Install the same" in log_of(deployed, 2)
     nobody_paid(deployed, "version")
     del deployed.path["h2"]
@@ -65,7 +65,9 @@ def test_another_encoder(deployed, undisturbed):
     deployed.set(2, encoder=model)
     restarted(deployed, 2)
     line = refused(deployed, "encoder")
-    assert f"party 2 refused: ENCODER, not {Encoder.hashed_ngrams().digest[:16]}: weights, prompt and pooling" in line
+    assert (
+        f"Hospital 2 refused: ENCODER, not {Encoder.hashed_ngrams().digest[:16]}: weights, prompt and pooling" in line
+    )
     assert f"got {Encoder.pretrained(model).digest}" in log_of(deployed, 2)
     nobody_paid(deployed, "encoder")
     deployed.set(2, encoder="hashed_ngrams")
@@ -81,7 +83,7 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
     restarted(deployed, 2)
     line = refused(deployed, "roster")
     digest = Roster(RosterFile(parties=parties).identities).digest.hex()
-    assert f"party 2 refused: ROSTER, not {digest[:16]}: rosters are compared" in line
+    assert f"Hospital 2 refused: ROSTER, not {digest[:16]}: rosters are compared" in line
     assert "(ROSTER): roster; expected this party's own, " in log_of(deployed, 2)
     nobody_paid(deployed, "roster")
     for number in range(3):
@@ -92,7 +94,7 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
         deployed.set(number, malicious_coordinator="true")
     path.write_text(honest)
     said = deployed.resume("roster", code=1).splitlines()[-1]
-    assert "party 2 refused: SETTINGS" in said
+    assert "Hospital 2 refused: SETTINGS" in said
     assert "(SETTINGS): settings changed: restart; " in log_of(deployed, 2)
     mended(deployed, "roster", undisturbed)
 

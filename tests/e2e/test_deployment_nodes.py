@@ -40,8 +40,8 @@ def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(
     code, said = finished(deployed, "needed")
     assert code == 1
     line = said.splitlines()[-1]
-    assert "too few parties take part; expected at least 3 of 3; got 2 (party 2 did not answer)" in line
-    assert "2 of 3 nodes connected; waiting up to 60 s for the others" in said
+    assert "too few parties take part; expected at least 3 of 3; got 2 (Hospital 2 did not answer)" in line
+    assert "2 of 3 nodes connected; waiting up to 60 s for Hospital 2" in said
     measured("hospital gone for good, the plan needs all", gone, line)
 
     started = time.monotonic()
@@ -106,7 +106,7 @@ def test_a_hospital_fine_tunes_where_its_own_file_says_so_and_not_elsewhere(depl
         deployed.set(number, fine_tuning="{}")
         restarted(deployed, number)
     said = deployed.coordinator("run", deployed.here, "tuned", *dp_sgd, code=1)
-    assert "party 2 refused: OVER_LIMIT" in said.splitlines()[-1]
+    assert "Hospital 2 refused: OVER_LIMIT" in said.splitlines()[-1]
     assert "expected fine_tuning in this party's client.yaml" in text(deployed.at(2) / "logs" / "service.log")
     deployed.set(2, fine_tuning="{}")
     restarted(deployed, 2)

@@ -1,10 +1,13 @@
 import pytest
+from flwr.app import Context, RecordDict
 
 from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
-from server import app, failure
-from server.app import build_parts, composed
+from server import app, configuration, failure
+from server.app import build_parts
+from server.configuration import composed
 from server.vector_cache import Remembered
+from simulations.local_grid import LocalGrid
 
 
 def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_path):
@@ -34,10 +37,27 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
     assert told(tmp_path, RuntimeError("Error in call to target"), ConfigError("top", got=0)) == "top; got 0"
     said = told(tmp_path, RuntimeError("401 for key sk-ant-abc and the prompt about Ann"))
     assert said.startswith("RuntimeError in server.failure, line ")
-    assert said.endswith("the executor's log has its text and the traceback")
+    assert said.endswith("state/traceback.txt in the run folder has its text")
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")
     with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.logging_to(tmp_path):
-        app.load(tmp_path)
+        configuration.load(tmp_path)
     line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "load") + 1
-    assert f"in server.app, line {line};" in (tmp_path / failure.FAILURE).read_text()
+    assert f"in server.configuration, line {line};" in (tmp_path / failure.FAILURE).read_text()
     assert "sk-ant" not in (tmp_path / "run.log").read_text() + (tmp_path / failure.FAILURE).read_text()
+
+
+def test_a_deployed_run_knows_the_hospitals_by_name_and_node(tmp_path, monkeypatch):
+    config = composed(["federation.parties=2"], "server")
+    config.federation.hospitals = [{"name": "St. Mary", "node": 70}, {"name": "St. Luke", "node": 2**64 - 1}]
+    configuration.store(config, tmp_path)
+
+    def coordinate(_, network, folder):
+        assert folder == tmp_path
+        assert network._enrolled == {70: 0, 2**64 - 1: 1}
+        raise DropoutError("too few", got="party 1 did not answer")
+
+    monkeypatch.setattr(app, "coordinate", coordinate)
+    context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config={"run-folder": str(tmp_path)})
+    with pytest.raises(DropoutError):
+        app.app(LocalGrid(None, 0), context)
+    assert (tmp_path / "error.txt").read_text() == "too few; got St. Luke did not answer"

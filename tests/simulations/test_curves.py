@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError
-from server.app import store
+from server.configuration import store
 from simulations.curves import as_markdown, curves, main
 
 

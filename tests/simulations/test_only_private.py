@@ -2,8 +2,9 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
-from server.app import build_parts, composed
+from server.app import build_parts
 from server.command import main
+from server.configuration import composed
 from simulations import only_private
 from tests.support.runs import lines, read, tiny
 

@@ -1,4 +1,4 @@
-from server.app import composed
+from server.configuration import composed
 from simulations.parties import deal, with_labels
 
 

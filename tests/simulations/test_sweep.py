@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.app import composed
+from server.configuration import composed
 from simulations.sweep import as_markdown, as_text, failed, in_row, read_table, write_table
 from tests.support.runs import command, read
 

@@ -9,6 +9,8 @@ import sys
 import time
 from datetime import datetime
 
+import yaml
+
 from common.ledger.ledger import Ledger
 from tests.support.deployed import text, wait
 from tests.support.runs import texts
@@ -31,9 +33,7 @@ def asked(deployed, number, run, request):
 
 def read_run(deployed, run):
     config = deployed.here / "runs" / run / "config.yaml"
-    return wait(
-        lambda: next((line.split()[1] for line in text(config).splitlines() if line.startswith("run:")), None), "a run"
-    )
+    return yaml.safe_load(wait(lambda: text(config), "a run"))["run"]
 
 
 def whole(deployed, run, undisturbed):

@@ -11,7 +11,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from server.app import composed, load
+from server.configuration import composed, load
 from simulations.run import main, simulate
 
 WASP = ("method.top=3", "method.shots=4")

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from common.system import locks, processes
 from common.system.enrolment import RosterFile
 from server.command import main
-from server.deploy import authority, create, enrolment, serve, status
+from server.deploy import authority, create, enrolment, serve
 from server.deploy.flower import TOKEN, write_connection
 from server.deploy.settings import CoordinatorSettings
 from tests.common.system.test_enrolment import GOOD, openssh
@@ -142,7 +142,7 @@ def test_each_start_draws_a_token_that_flowers_commands_send(folder):
 def test_a_run_without_hospitals_a_bad_name_and_a_run_that_is_none(folder, capsys):
     assert "hospitals; expected at least one; got none" in said(capsys, "run", folder, "first")
     assert "name of the run; expected a file name" in said(capsys, "resume", folder, "../x")
-    assert "run folder; expected a run that was started; got none" in said(capsys, "resume", folder, "first")
+    assert "run; expected a run that was started; got 'first'" in said(capsys, "resume", folder, "first")
 
 
 def test_a_folder_that_is_none(tmp_path, capsys):
@@ -188,7 +188,7 @@ def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, cap
 
 
 def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypatch, capsys):
-    monkeypatch.setattr(status, "flwr", lambda *_: {"nodes": []})
+    monkeypatch.setattr(enrolment, "flwr", lambda *_: {"nodes": []})
     assert main(["status", str(folder)]) == 0
     assert "front door: localhost:9443; its certificate ends in 364 days\n" in capsys.readouterr().out
     authority.make_certificate(folder, "localhost", valid=timedelta(days=20, hours=1))

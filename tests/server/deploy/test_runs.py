@@ -1,98 +1,398 @@
-"""How `run` reads a run's folder aloud and what it makes of its end; Flower is a stand-in that writes the folder."""
+"""How runs are begun, followed, cancelled and resumed, and what is said of their ends; Flower is a stand-in."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
+import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
 
+from common.errors import CaucusError
+from common.system import processes
 from server.command import main
-from server.deploy import create, enrolment, runs, status
+from server.deploy import create, enrolment, progress, runs
+from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
-from tests.common.system.test_enrolment import GOOD
+from tests.common.system.test_enrolment import GOOD, openssh
+
+OTHER = {"name": "St. Luke", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+SMALL = ("secagg=none", "method=fusegen")
+DONE = {"run.json": '{"status": "complete"}', "report.html": "page", "run.log": "round 1 of 1\n"}
+SERVE = {"children": {"superlink": {"process": 5}, "executor": {"process": 6}, "front_door": {"process": 7}}}
+
+
+class Flower:
+    """Flower with two nodes; a submitted run leaves files in its folder as its process would.
+
+    Args:
+        folder: The coordinator's.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.leaves, self.says, self.online, self.fails = DONE, "finished:failed", {"7", "8"}, set()
+        self.asked, self.given, self.serve = [], [], SERVE
+
+    def __call__(self, _, *arguments):
+        verb = arguments[0] if arguments[0] != "supernode" else f"supernode {arguments[1]}"
+        self.asked.append(verb)
+        if verb in self.fails:
+            raise CaucusError("Flower", got="a stand-in", where=verb)
+        match verb:
+            case "supernode register":
+                return {"node-id": 7 + self.asked.count(verb) - 1}
+            case "supernode list":
+                return {"nodes": [self.node(node) for node in ("7", "8")]}
+            case "run":
+                self.given = arguments
+                folder = Path(arguments[arguments.index("--run-config") + 1]).parent
+                for name, content in self.leaves.items():
+                    (folder / name).write_text(content)
+                return {"run-id": "17"}
+            case "list":
+                return {"runs": [{"run-id": "17", "status": self.says, "status-details": "No heartbeat"}]}
+        return {}
+
+    def node(self, node):
+        online = node in self.online
+        times = {"online-at": "2026-01-02 10:00:00Z", "offline-at": "N/A" if online else "2026-01-02 11:00:00Z"}
+        return {"node-id": node, "status": "online" if online else "offline"} | times
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, capsys):
-    """A coordinator with one hospital."""
+def flower(tmp_path, monkeypatch, capsys):
+    """A coordinator with two hospitals, by its Flower."""
+    flower = Flower(tmp_path / "coordinator")
     monkeypatch.setattr(create, "write_bundle", lambda *_: "ab" * 32)
-    monkeypatch.setattr(enrolment, "flwr", lambda *_: {"node-id": 7})
+    for module in (enrolment, progress, runs):
+        monkeypatch.setattr(module, "flwr", flower)
+    monkeypatch.setattr(processes, "status", lambda *_: flower.serve)
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(runs, "POLL_SECONDS", 0.01)
-    (tmp_path / "party.json").write_text(json.dumps(GOOD))
-    folder = tmp_path / "coordinator"
-    assert main(["init", str(folder), "--address", "localhost:9443"]) == 0
-    assert main(["enrol", str(folder), str(tmp_path / "party.json")]) == 0
+    monkeypatch.setattr(progress, "ASK_FLOWER_EVERY", 0.0)
+    assert main(["init", str(flower.folder), "--address", "localhost:9443"]) == 0
+    for name, party in (("a", GOOD), ("b", OTHER)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(party))
+        assert main(["enrol", str(flower.folder), str(tmp_path / f"{name}.json")]) == 0
     capsys.readouterr()
-    return folder
+    flower.asked.clear()
+    return flower
 
 
-def flower(monkeypatch, folder, *, leaves, says="finished:failed"):
-    """Flower, which leaves these files in the run's folder when a run is submitted."""
-    run = folder / "runs" / "first"
-
-    def flwr(_, *arguments):
-        if arguments[0] == "run":
-            for name, content in leaves.items():
-                (run / name).write_text(content)
-            return {"run-id": "17"}
-        return {"runs": [{"run-id": "17", "status": says}], "nodes": [{"node-id": 7, "status": "online"}]}
-
-    for module in (runs, status):
-        monkeypatch.setattr(module, "flwr", flwr)
+def start(flower, *more, name="first"):
+    return main(["run", str(flower.folder), name, *SMALL, *more])
 
 
-def start(folder, command="run"):
-    return main([command, str(folder), "first", *(["secagg=none", "method=fusegen"] if command == "run" else [])])
+def again(flower, verb="resume", *more):
+    return main([verb, str(flower.folder), "first", *more])
 
 
-DONE = {"run.json": '{"status": "complete"}', "report.html": "page", "run.log": "round 1 of 1\n"}
+def read(flower, name):
+    return (flower.folder / "runs" / "first" / name).read_text()
 
 
-def test_a_run_that_ends_well(folder, monkeypatch, capsys):
-    flower(monkeypatch, folder, leaves=DONE)
-    assert start(folder) == 0
+def status(flower, capsys):
+    """The line and the JSON of the only run."""
+    capsys.readouterr()
+    assert main(["status", str(flower.folder)]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    assert main(["status", str(flower.folder), "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    return line, run
+
+
+def test_a_run_that_ends_well(flower, capsys):
+    assert start(flower) == 0
     out = capsys.readouterr().out.splitlines()
-    assert "with 1 hospitals" in out[0]
-    assert out[-1] == f"done: {folder / 'runs' / 'first' / 'report.html'}"
-    config = (folder / "runs" / "first" / "config.yaml").read_text()
-    assert "parties: 1" in config
+    assert "with 2 hospitals" in out[0]
+    assert out[-1] == f"done: {flower.folder / 'runs' / 'first' / 'report.html'}"
+    config = yaml.safe_load(read(flower, "config.yaml"))
+    assert config["run"].startswith("first-")
+    assert len(bytes.fromhex(config["run"].removeprefix("first-"))) == 4
+    assert config["federation"]["parties"] == 2
+    assert config["federation"]["hospitals"] == [{"name": "St. Mary", "node": 7}, {"name": "St. Luke", "node": 8}]
     assert "engine" not in config
-    assert start(folder) == 2
-    assert "expected a new name; got a run of that name" in capsys.readouterr().err
-    assert main(["status", str(folder), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["parties"] == [{"number": 0, "name": "St. Mary", "node": "online"}]
-    assert facts["runs"][0]["status"] == "complete"
+    line, run = status(flower, capsys)
+    assert line == "run first: complete"
+    assert (run["name"], run["status"]) == ("first", "complete")
+    assert again(flower) == 0  # nothing is left to do
+    assert flower.asked.count("run") == 1
 
 
-def test_a_run_that_fails_says_why_and_how_to_go_on(folder, monkeypatch, capsys):
-    flower(monkeypatch, folder, leaves={"error.txt": "too few parties take part (party 0 refused: AWAITING)."})
-    assert start(folder) == 1
+def test_status_says_who_is_online_and_since_when(flower, capsys):
+    flower.online = {"8"}
+    assert main(["status", str(flower.folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == [
+        "St. Mary is offline since 2026-01-02 11:00:00Z",
+        "St. Luke is online since 2026-01-02 10:00:00Z",
+    ]
+    assert main(["status", str(flower.folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parties"][0] == {
+        "number": 0,
+        "name": "St. Mary",
+        "node": "offline",
+        "since": "2026-01-02 11:00:00Z",
+    }
+
+
+def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):
+    flower.leaves = {"error.txt": "too few parties take part (St. Mary refused: DECLINED)."}
+    assert start(flower) == 1
     error = capsys.readouterr().err
-    assert "yet to approve the plan (caucus-party approve)" in error
-    assert f"caucus-coordinator resume {folder} first goes on" in error
-    flower(monkeypatch, folder, leaves=DONE)
-    assert start(folder, "resume") == 0
-    assert not (folder / "runs" / "first" / "error.txt").exists()
+    assert "St. Mary refused: DECLINED" in error
+    assert f"caucus-coordinator resume {flower.folder} first goes on" in error
+    assert status(flower, capsys)[0] == "run first: failed: too few parties take part (St. Mary refused: DECLINED)."
+    flower.leaves = DONE
+    assert again(flower) == 0
+    assert not (flower.folder / "runs" / "first" / "error.txt").exists()
 
 
-def test_a_run_whose_process_died_without_a_word(folder, monkeypatch, capsys):
-    monkeypatch.setattr(runs, "ASK_FLOWER_EVERY", 0.0)
-    flower(monkeypatch, folder, leaves={})
-    assert start(folder) == 1
-    assert "run; expected its end; got finished:failed; at " in capsys.readouterr().err
-    room = shutil.disk_usage(folder)._replace(free=0)
+def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys):
+    flower.leaves = {"awaiting.txt": "St. Mary\nSt. Luke"}
+    assert start(flower) == 1
+    error = capsys.readouterr().err
+    assert error == (
+        "caucus-coordinator: first is awaiting approval of St. Mary and St. Luke. They decide with caucus-party "
+        f"approve; after that caucus-coordinator resume {flower.folder} first goes on\n"
+    )
+    line, run = status(flower, capsys)
+    assert line == "run first: awaiting approval of St. Mary and St. Luke"
+    assert (run["status"], run["hospitals"]) == ("awaiting approval", ["St. Mary", "St. Luke"])
+    flower.leaves = DONE
+    assert again(flower) == 0
+
+
+@pytest.mark.parametrize(
+    ("serve", "cause"),
+    [
+        (SERVE, "it was killed, perhaps for lack of memory"),
+        (None, "caucus-coordinator serve was stopped"),
+        ({"children": {"superlink": {"process": 5}, "executor": {"process": 9}}}, "was started again"),
+    ],
+)
+def test_a_run_whose_process_was_killed_says_the_cause_where_it_points(serve, cause, flower, capsys, monkeypatch):
+    flower.leaves = {"lock": "4711", "run.log": "at work\n"}  # and no process has the lock
+    monkeypatch.setattr(progress, "command", lambda *_: setattr(flower, "serve", serve) or "COMMAND")
+    assert start(flower) == 1
+    error = capsys.readouterr().err
+    assert "the process of the run ended without an error of its own: " in error
+    assert cause in error
+    log = flower.folder / "runs" / "first" / "run.log"
+    assert f"at {log}. COMMAND goes on" in error
+    assert cause in log.read_text().splitlines()[-1]
+    assert cause in read(flower, "error.txt")
+    assert cause in status(flower, capsys)[0]
+    assert "list" not in flower.asked  # its process shows it
+
+
+def test_a_run_whose_process_did_not_begin(flower, capsys, monkeypatch):
+    flower.leaves = {}
+    assert start(flower) == 1
+    assert "the process of the run did not begin: No heartbeat" in capsys.readouterr().err
+    room = shutil.disk_usage(flower.folder)._replace(free=0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
-    assert start(folder, "resume") == 1
-    assert "got finished:failed, and a full disk; at " in capsys.readouterr().err
+    assert again(flower) == 1
+    assert "did not begin: No heartbeat, and a full disk; at " in capsys.readouterr().err
 
 
-def test_what_still_runs_is_not_resumed_and_what_was_killed_is(folder, monkeypatch, capsys):
-    flower(monkeypatch, folder, leaves=DONE, says="running")  # as Flower says for a while of a killed one, too
-    assert start(folder) == 0
-    capsys.readouterr()
+def test_a_full_disk_is_a_cause(flower, capsys, monkeypatch):
+    flower.leaves = {"lock": "4711"}
+    room = shutil.disk_usage(flower.folder)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
+    assert start(flower) == 1
+    assert "without an error of its own: a full disk; at " in capsys.readouterr().err
+
+
+def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypatch, capsys):
+    flower.leaves = {"lock": "4711"}
+    flower.says = "running"  # as Flower says for a while of a killed one, too
+    assert start(flower) == 1
     monkeypatch.setattr(runs, "ENDING_SECONDS", 0.1)
-    lock = lock_folder(folder / "runs" / "first")
-    assert start(folder, "resume") == 1
-    assert "run; expected one that has ended; got a process at work" in capsys.readouterr().err
+    lock = lock_folder(flower.folder / "runs" / "first")
+    (flower.folder / "runs" / "first" / "error.txt").unlink()
+    assert status(flower, capsys)[0] == "run first: running, whole rounds so far: 0"
+    assert again(flower) == 1
+    error = capsys.readouterr().err
+    assert "run; expected one that has ended; got a process at work" in error
+    assert f"caucus-coordinator follow {flower.folder} first shows its log" in error
     lock.close()
-    assert start(folder, "resume") == 0
+    flower.leaves = DONE
+    assert again(flower) == 0
+    assert flower.asked.count("stop") == 1
+
+
+def test_follow_prints_the_whole_log(flower, capsys):
+    assert start(flower) == 0
+    capsys.readouterr()
+    assert again(flower, "follow") == 0
+    assert capsys.readouterr().out.splitlines()[0] == "round 1 of 1"
+
+
+def test_ctrl_c_leaves_the_run_at_work_and_says_so(flower, capsys, monkeypatch):
+    flower.leaves = {}
+
+    def pressed(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", pressed)
+    flower.says = "running"
+    assert start(flower) == 1
+    error = capsys.readouterr().err
+    assert "first goes on by itself" in error
+    assert f"caucus-coordinator follow {flower.folder} first shows its log" in error
+    assert f"caucus-coordinator cancel {flower.folder} first stops it" in error
+
+
+def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
+    flower.leaves = {"error.txt": "interrupted"}
+    flower.says = "running"
+    assert start(flower) == 1
+    capsys.readouterr()
+    assert again(flower, "cancel") == 0
+    said = capsys.readouterr().out
+    assert "first is cancelled; caucus-coordinator resume" in said
+    assert "hospitals keep their answers" in said
+    assert "stop" in flower.asked
+    line, run = status(flower, capsys)
+    assert line.startswith("run first: cancelled at 20")
+    assert run["status"] == "cancelled"
+    flower.leaves = DONE
+    assert again(flower) == 0
+    assert status(flower, capsys)[0] == "run first: complete"
+    assert again(flower, "cancel") == 2
+    assert "expected one that is not complete" in capsys.readouterr().err
+
+
+def test_a_run_that_is_no_run(flower, capsys):
+    for verb in ("resume", "follow", "cancel"):
+        assert again(flower, verb) == 2
+        assert "run; expected a run that was started; got 'first'" in capsys.readouterr().err
+    assert start(flower, name="second") == 0
+    assert again(flower, "cancel") == 2
+    assert "run; expected one of second; got 'first'" in capsys.readouterr().err
+
+
+def test_a_name_that_is_taken_offers_what_there_is_to_do(flower, capsys):
+    flower.leaves = {"error.txt": "why"}
+    assert start(flower) == 1
+    capsys.readouterr()
+    assert start(flower) == 2
+    error = capsys.readouterr().err
+    assert "name of the run; expected a new one; got that of a run which is failed" in error
+    assert f"caucus-coordinator resume {flower.folder} first goes on with it; or choose another name" in error
+    flower.leaves = DONE
+    assert again(flower) == 0
+    assert start(flower) == 2
+    assert "got that of a run which is complete. Choose another name" in capsys.readouterr().err
+
+
+def test_offline_hospitals_are_named_before_anything_begins(flower, capsys):
+    flower.online = {"7"}
+    assert start(flower) == 1
+    error = capsys.readouterr().err
+    assert "hospitals online; expected at least 2; got 1; St. Luke is offline since 2026-01-02 11:00:00Z" in error
+    assert "add --wait: the run then waits for them up to federation.timeout=600 seconds" in error
+    assert not list((flower.folder / "runs").iterdir())
+    assert start(flower, "--wait") == 0
+    told = "St. Luke is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds"
+    assert told in capsys.readouterr().out.splitlines()
+    assert start(flower, "federation.max_dropouts=1", name="second") == 0
+    assert f"{told} and goes on without them" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("fails", ["run", "supernode list"])
+def test_where_flower_fails_no_folder_is_left(fails, flower, capsys):
+    flower.fails = {fails}
+    assert start(flower) == 1
+    assert f"Flower; got a stand-in; at {fails}" in capsys.readouterr().err
+    assert not list((flower.folder / "runs").iterdir())
+
+
+def test_relative_paths_are_those_of_the_operator(flower, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public.txt").write_text("A public text.\nAnother public text.\n")
+    (tmp_path / "test.csv").write_text("text,label\na,flu\nb,cold\n")
+    (tmp_path / "model").mkdir()
+    more = ("evaluation.checkpoint=model", "embedding_cache=vectors.db", "task.test=test.csv")
+    labels = ("task=csv", "task.labels={flu: influenza, cold: a common cold}")
+    assert start(flower, *labels, "task.public_text=public.txt", *more) == 0
+    config = yaml.safe_load(read(flower, "config.yaml"))
+    assert config["task"]["public_text"] == str(tmp_path / "public.txt")
+    assert config["task"]["test"] == str(tmp_path / "test.csv")
+    assert config["evaluation"]["checkpoint"] == str(tmp_path / "model")
+    assert config["embedding_cache"] == str(tmp_path / "vectors.db")
+
+
+EARLY = [
+    (["../x"], "name of the run; expected a file name of at most 100 printable characters; got '../x'"),
+    (["n" * 101], "name of the run; expected a file name of at most 100 printable characters"),
+    (["a\nb"], "name of the run; expected a file name of at most 100 printable characters"),
+    (["taken"], "name of the run; expected a new one; got that of a run which is not started"),
+    (["first", "no.such=1"], "Could not override 'no.such'"),
+    (["first", "method=none"], "Could not find 'method/none'"),
+    (["first", "+privacy.epsilom=1"], "privacy.epsilom; expected one of"),
+    (["first", "federation.timeout=null"], "federation.timeout; expected a number, or inf; got null"),
+    (["first", "federation.parties=abc"], "federation.parties; expected a whole number; got 'abc'"),
+    (["first", "method.rounds=2.5"], "method.rounds; expected a whole number; got 2.5"),
+    (["first", "method.weighting=3"], "method.weighting; expected true or false; got 3"),
+    (["first", "purpose=2026"], "purpose; expected text; got 2026"),
+    (["first", "evaluation.metrics=privacy"], "evaluation.metrics; expected a list, such as [a,b]; got 'privacy'"),
+    (["first", "llm.models=3"], "llm.models; expected a mapping, such as {a: b}; got 3"),
+    (["first", "llm.max_cost=much"], "llm.max_cost; expected a number, or inf; got 'much'"),
+    (["first", "task=csv", "task.public_text=absent.txt"], "task.public_text; expected a file that can be read"),
+]
+
+ALONE = """
+import sys
+from server.command import main
+code = main(sys.argv[1:])
+heavy = {"torch", "sklearn", "transformers", "flwr", "server.app"} & set(sys.modules)
+sys.exit(f"imported: {heavy}" if heavy else code)
+"""
+
+
+@pytest.mark.parametrize(("words", "said"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, said, flower):
+    (flower.folder / "runs" / "taken").mkdir()
+    root = str(Path(__file__).parents[3])
+    ended = subprocess.run(
+        [sys.executable, "-c", ALONE, "run", str(flower.folder), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": root},
+    )
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.returncode == 2
+    assert [path.name for path in (flower.folder / "runs").iterdir()] == ["taken"]
+
+
+def test_nobody_enrolled_is_said_first(flower, capsys):
+    for name in ("St. Mary", "St. Luke"):
+        assert main(["remove", str(flower.folder), name]) == 0
+    assert start(flower) == 2
+    assert "hospitals; expected at least one; got none" in capsys.readouterr().err
+
+
+def test_a_longest_name_in_any_script_makes_a_run(flower):
+    name = "é" * 100
+    assert start(flower, name=name) == 0
+    config = yaml.safe_load((flower.folder / "runs" / name / "config.yaml").read_text())
+    assert len(config["run"]) == 109
+
+
+def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
+    name = 'the "first" year\'s'
+    assert start(flower, name=name) == 0
+    given = Path(flower.given[flower.given.index("--run-config") + 1])
+    from flwr.common.config import parse_config_args
+
+    assert parse_config_args([str(given)]) == {"run-folder": str(flower.folder / "runs" / name)}
+    assert CoordinatorSettings.load(flower.folder).folder == flower.folder

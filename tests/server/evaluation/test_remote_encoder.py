@@ -6,7 +6,7 @@ import pytest
 from client.records import embed
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
-from server.app import composed
+from server.configuration import composed
 from server.evaluation.remote_encoder import RemoteEncoder
 from tests.support.embedding_endpoint import remote_encoder
 

@@ -12,7 +12,7 @@ from client.service import PartyService
 from common import messages as m
 from common import wire
 from common.domain import Record
-from common.errors import DropoutError, ProtocolError
+from common.errors import AwaitingError, DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
@@ -193,14 +193,34 @@ def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
 
 def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
     world = World(tmp_path, limits=lenient(max_epsilon=1.0))
-    with pytest.raises(DropoutError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, party 1"):
+    with pytest.raises(
+        DropoutError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, the plan or the question is beyond"
+    ):
         world.coordinator()
+
+
+def test_parties_that_await_a_person_alone_are_no_failure(tmp_path):
+    def awaiting(party, parcel):
+        return wire.pack(replace(wire.unpack(parcel), body=m.Refusal(m.Reason.AWAITING))) if party in away else parcel
+
+    world = World(tmp_path)
+    world.network.change = awaiting
+    away = {0, 2}
+    with pytest.raises(AwaitingError, match="the plan awaits approval by party 0 and party 2") as caught:
+        world.coordinator()
+    assert caught.value.parties == (0, 2)
+    world.network.change = lambda party, parcel: None if party == 1 else awaiting(party, parcel)
+    with pytest.raises(
+        DropoutError, match=r"party 0 refused: AWAITING, somebody there .*; party 1 did not answer"
+    ) as caught:
+        world.coordinator()
+    assert not isinstance(caught.value, AwaitingError)
 
 
 def test_another_encoder_is_one_clear_line_on_both_sides(tmp_path, caplog):
     world = World(tmp_path)
     world.plan = replace(world.plan, encoder="f" * 64)
-    expected = "party 0 refused: ENCODER, not ffffffffffffffff: weights, prompt and pooling are compared, party 1"
+    expected = "party 0 refused: ENCODER, not ffffffffffffffff: weights, prompt and pooling are compared; party 1"
     with pytest.raises(DropoutError, match=expected):
         world.coordinator()
     assert (
@@ -214,7 +234,6 @@ def test_another_encoder_is_one_clear_line_on_both_sides(tmp_path, caplog):
     "change",
     [
         lambda envelope: replace(envelope, run="other"),
-        lambda envelope: replace(envelope, party=2),
         lambda envelope: replace(envelope, attempt=envelope.attempt + 1),
         lambda envelope: replace(envelope, index=1),
         lambda envelope: replace(envelope, plan_digest=bytes(32)),
@@ -226,6 +245,15 @@ def test_a_reply_that_is_out_of_place_is_no_reply(change, tmp_path):
     coordinator = world.coordinator()
     world.network.change = lambda party, parcel: wire.pack(change(wire.unpack(parcel))) if party == 1 else parcel
     with pytest.raises(DropoutError, match="party 1 out of place"):
+        coordinator.ask(VOTES, 0, world.query)
+
+
+def test_a_party_that_thinks_it_is_another_has_another_roster(tmp_path):
+    world = World(tmp_path)
+    coordinator = world.coordinator()
+    other = lambda parcel: wire.pack(replace(wire.unpack(parcel), party=2))  # noqa: E731
+    world.network.change = lambda party, parcel: other(parcel) if party == 1 else parcel
+    with pytest.raises(DropoutError, match="party 1 answered as number 2: it has another roster"):
         coordinator.ask(VOTES, 0, world.query)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
-from server.app import composed
+from server.configuration import composed
 from server.domain import Candidate
 from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation

@@ -1,0 +1,224 @@
+"""The configuration of a run: composed from an operator's overrides, checked, and kept in the run's folder.
+
+This module imports Hydra and nothing heavy, so that a misspelt setting is named in less than a second.
+"""
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from common.errors import CheckpointError, ConfigError
+from common.system.files import write_atomic
+from server.llm import providers
+
+SETTINGS = {
+    "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
+    "federation": {
+        "parties",
+        "hospitals",
+        "max_dropouts",
+        "max_attempts",
+        "colluders",
+        "timeout",
+        "retries",
+        "records",
+        "partition",
+        "alpha",
+        "canaries",
+    },
+    "llm": providers.SETTINGS,
+}
+"""Names of the settings that decide about privacy or money (the last four of `federation`: simulations alone)."""
+
+RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
+"""Settings that may change when a run is resumed: numbers, or null."""
+
+FILES = (
+    "task.test",
+    "task.public_text",
+    "method.vocabulary",
+    "method.few_shot",
+    "evaluation.target",
+    "evaluation.vocabulary",
+    "secagg.roster",
+)
+"""Settings that name a file which a run reads."""
+PATHS = ("task.train", "embedding_cache", *FILES)
+"""Settings that name a file; that of private records is a simulation's alone."""
+PATHS_OR_NAMES = (
+    "embedding.name_or_path",
+    "evaluation.checkpoint",
+    "evaluation.language_model.start",
+    "llm.models.local.model",
+)
+"""Settings that name a file or a folder if there is one, and something else if not."""
+
+
+def composed(overrides: list[str], config_name: str = "simulation") -> DictConfig:
+    """Compose the configuration with overrides, and give the run an identity."""
+    return identified(_compose(overrides, config_name))
+
+
+def asked(overrides: list[str], config_name: str = "simulation") -> DictConfig:
+    """`composed`, for what an operator typed: overrides are checked, and relative paths are made absolute.
+
+    Raises:
+        ConfigError: A setting is misspelt, or a value is of another kind than its default.
+    """
+    config = composed(overrides, config_name)
+    check_names(config)
+    check_kinds(config, overrides, config_name)
+    return with_absolute_paths(config)
+
+
+def identified(config: DictConfig) -> DictConfig:
+    """Resolve the configuration, and give the run an identity unless it has one."""
+    resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    resolved["run"] = resolved.get("run") or uuid.uuid4().hex
+    identified_config = OmegaConf.create(resolved)
+    assert isinstance(identified_config, DictConfig)
+    return identified_config
+
+
+def check_names(config: DictConfig) -> None:
+    """Refuse a misspelt setting of privacy or money: Hydra's `+` would add it, and no code would read it."""
+    for group, names in SETTINGS.items():
+        for name in set(config[group]) - names:
+            expected = f"one of {', '.join(sorted(names))}"
+            raise ConfigError(f"{group}.{name}", expected=expected, got="a setting that there is not")
+
+
+def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str = "simulation") -> None:
+    """Refuse a value of another kind than the default of its setting.
+
+    A default of null admits every kind. Null may replace a list or a mapping, but no number, text or truth value.
+
+    Args:
+        config: Composed with the overrides.
+        overrides: As they were typed.
+        config_name: Of the primary configuration.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    choices = [each for each in parsed if (files("configs") / each.key_or_group.partition("@")[0]).is_dir()]
+    names = [each.key_or_group for each in parsed if each not in choices and not each.is_delete()]
+    if not names:
+        return
+    defaults = _compose([str(each.input_line) for each in choices], config_name)
+    for name in names:
+        value, default = OmegaConf.select(config, name), OmegaConf.select(defaults, name)
+        if name in RAISED_LATER:
+            number_or_null(name, value)
+        elif isinstance(default, bool):
+            _check(name, isinstance(value, bool), "true or false", value)
+        elif isinstance(default, int):
+            _check(name, type(value) is int, "a whole number", value)
+        elif isinstance(default, float):
+            number(name, value)
+        elif isinstance(default, str):
+            _check(name, isinstance(value, str), "text", value)
+        elif isinstance(default, ListConfig):
+            _check(name, value is None or isinstance(value, ListConfig), "a list, such as [a,b]", value)
+        elif isinstance(default, DictConfig):
+            _check(name, value is None or isinstance(value, DictConfig), "a mapping, such as {a: b}", value)
+
+
+def with_absolute_paths(config: DictConfig) -> DictConfig:
+    """Make relative paths absolute: a run works, and is resumed, in another folder than this one."""
+    for name, value in [*given_paths(config, PATHS), *given_paths(config, PATHS_OR_NAMES)]:
+        in_the_run_folder = (name, value) == ("embedding_cache", "run")
+        if Path(value).exists() or (name in PATHS and not in_the_run_folder):
+            OmegaConf.update(config, name, str(Path(value).resolve()))
+    return config
+
+
+def given_paths(config: DictConfig, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The settings among these that are set, and their values."""
+    for name in names:
+        if value := OmegaConf.select(config, name):
+            yield name, str(value)
+
+
+def check_files(config: DictConfig) -> None:
+    """Refuse a setting that names a file which cannot be read.
+
+    Raises:
+        ConfigError: Naming the setting and the file.
+    """
+    for name, value in given_paths(config, FILES):
+        if not (Path(value).is_file() and os.access(value, os.R_OK)):
+            raise ConfigError(name, expected="a file that can be read", got="none", where=value)
+
+
+def store(config: DictConfig, folder: Path) -> None:
+    """Write `config.yaml`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / "config.yaml", OmegaConf.to_yaml(config).encode())
+
+
+def load(folder: Path) -> DictConfig:
+    """Read `config.yaml`."""
+    config = OmegaConf.load(folder / "config.yaml")
+    assert isinstance(config, DictConfig)
+    return config
+
+
+def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
+    """Read `config.yaml` of a run to resume, with new caps on spending.
+
+    Raises:
+        CheckpointError: There is no such file, or an override names another setting than a cap.
+    """
+    if not (folder / "config.yaml").is_file():
+        raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
+    config = load(folder)
+    for override in overrides:
+        name, sign, value = override.partition("=")
+        if name not in RAISED_LATER or not sign:
+            caps = f"no overrides but {' and '.join(RAISED_LATER)}"
+            raise CheckpointError("--resume", expected=caps, got=override)
+        OmegaConf.update(config, name, number_or_null(name, None if value == "null" else value))
+    return config
+
+
+def number(name: str, value: object) -> float:
+    """A number, or inf in any spelling.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    try:
+        return float(str(value).replace(".inf", "inf"))
+    except ValueError:
+        raise ConfigError(name, expected="a number, or inf", got=_shown(value)) from None
+
+
+def number_or_null(name: str, value: object) -> float | None:
+    """The same, or null."""
+    return None if value is None else number(name, value)
+
+
+def _compose(overrides: list[str], config_name: str) -> DictConfig:
+    if GlobalHydra.instance().is_initialized():
+        return compose(config_name, overrides)
+    with initialize_config_module("configs", version_base="1.3"):
+        return compose(config_name, overrides)
+
+
+def _check(name: str, holds: bool, expected: str, value: object) -> None:
+    if not holds:
+        raise ConfigError(name, expected=expected, got=_shown(value))
+
+
+def _shown(value: object) -> str:
+    return "null" if value is None else repr(value)

@@ -1,0 +1,233 @@
+"""What a run folder says of its run, and following the run there until it ends.
+
+A run is the work of a process of its own, which Flower starts. It locks the folder while it works, and before it ends
+it leaves a complete result there, or a file with its last words (`server/failure.py`). A folder that is not locked and
+has neither is that of a process that was killed. Flower is asked only about a run whose process has not begun.
+"""
+
+import contextlib
+import json
+import shlex
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from common.errors import CaucusError
+from common.system import processes
+from common.system.files import text_of, write_atomic
+from server.deploy.flower import flwr
+from server.deploy.serve import LOCKS
+from server.deploy.settings import CoordinatorSettings
+from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
+
+POLL_SECONDS = 1.0
+ASK_FLOWER_EVERY = 10.0
+"""Seconds between two questions to Flower; one of its commands takes two."""
+LEAST_ROOM = 2**16
+"""Free bytes below which the disk of a run folder counts as full."""
+FLOWER = "flower.json"
+"""File in the folder of a deployed run: its number at Flower, and the processes of `serve` at that time."""
+
+DIED = "the process of the run ended without an error of its own"
+
+
+class Status(StrEnum):
+    """States of a run."""
+
+    NEW = "not started"
+    STARTING = "starting"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    AWAITING = "awaiting approval"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The state of a run.
+
+    Attributes:
+        name: Of its folder.
+        status: Its state.
+        rounds: Number of whole rounds so far.
+        reason: Why it failed, or when it was cancelled; else empty.
+        hospitals: Those whose approval it awaits.
+    """
+
+    name: str
+    status: Status
+    rounds: int = 0
+    reason: str = ""
+    hospitals: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """In plain words."""
+        words = {
+            Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
+            Status.AWAITING: f"awaiting approval of {listed(self.hospitals)}",
+            Status.FAILED: f"failed: {self.reason}",
+            Status.CANCELLED: f"cancelled at {self.reason}",
+        }
+        return words.get(self.status, self.status.value)
+
+
+def progress(folder: Path) -> Progress:
+    """Read the state of a run from its folder."""
+    working = at_work(folder)  # asked first: a process that ends after this question leaves its last words first
+    found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / "rounds.jsonl").count("\n"))
+    if _complete(folder):
+        return replace(found, status=Status.COMPLETE)
+    if when := text_of(folder / CANCELLED):
+        return replace(found, status=Status.CANCELLED, reason=when)
+    if names := text_of(folder / AWAITING):
+        return replace(found, status=Status.AWAITING, hospitals=tuple(names.splitlines()))
+    if reason := text_of(folder / FAILURE):
+        return replace(found, status=Status.FAILED, reason=reason)
+    if text_of(folder / LOCK) and not working:
+        return replace(found, status=Status.FAILED, reason=DIED)
+    begun = Status.STARTING if (folder / FLOWER).exists() else Status.NEW
+    return replace(found, status=Status.RUNNING if working else begun)
+
+
+def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
+    """The same; if the run's process has not begun, by Flower's word whether it still may."""
+    flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
+    found = progress(folder)  # read again: the folder is written before Flower knows
+    if found.status is not Status.STARTING or not flower or not ended(flower):
+        return found
+    why = " ".join(str(flower.get("status-details") or flower["status"]).split())
+    reason = f"the process of the run did not begin: {why}{_full_disk(folder)}"
+    return replace(found, status=Status.FAILED, reason=reason)
+
+
+def submit(settings: CoordinatorSettings, folder: Path) -> None:
+    """Let Flower start the run of this folder."""
+    for name in (FAILURE, AWAITING, CANCELLED):
+        (folder / name).unlink(missing_ok=True)
+    (folder / LOCK).write_bytes(b"")
+    write_atomic(folder / "run.toml", f"run-folder = {json.dumps(str(folder), ensure_ascii=False)}\n".encode())
+    answer = flwr(settings, "run", "--run-config", str(folder / "run.toml"), str(settings.folder / "bundle"))
+    note = {"run-id": str(answer["run-id"]), "processes": _processes(settings)}
+    write_atomic(folder / FLOWER, json.dumps(note).encode())
+
+
+def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Iterator[str]:
+    """Print the run's log until the run ends.
+
+    Args:
+        settings: The coordinator's.
+        folder: The run folder.
+        at: Bytes of the log that are not printed.
+
+    Raises:
+        CaucusError: It has ended and is not complete; or the operator pressed Ctrl-C.
+    """
+    try:
+        yield from _followed(settings, folder, at)
+    except KeyboardInterrupt:
+        follow, cancel = (command(settings, verb, folder.name) for verb in ("follow", "cancel"))
+        raise CaucusError(f"{folder.name} goes on by itself", do=f"{follow} shows its log, {cancel} stops it") from None
+
+
+def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[str]:
+    log, asked = folder / "run.log", time.monotonic()
+    resume = f"{command(settings, 'resume', folder.name)} goes on"
+    while True:
+        found = progress(folder)
+        if found.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
+            found, asked = checked(settings, folder), time.monotonic()
+        if found.status is Status.FAILED and not (folder / FAILURE).exists():
+            found = _with_last_words(settings, folder, found)
+        lines, at = _new_lines(log, at)
+        yield from lines
+        match found.status:
+            case Status.COMPLETE:
+                yield f"done: {folder / 'report.html'}"
+                return
+            case Status.AWAITING:
+                do = f"They decide with caucus-party approve; after that {resume}"
+                raise CaucusError(f"{found.name} is {found}", do=do)
+            case Status.CANCELLED:
+                raise CaucusError(f"{found.name} is {found}", do=resume)
+            case Status.FAILED:
+                raise CaucusError(found.reason, where=log, do=resume)
+        time.sleep(POLL_SECONDS)
+
+
+def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
+    """A command about a run, to be typed."""
+    return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
+
+
+def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
+    """Flower's record of the folder's last run, or None."""
+    text = text_of(folder / FLOWER)
+    if not text:
+        return None
+    try:
+        (run,) = flwr(settings, "list", "--run-id", json.loads(text)["run-id"])["runs"]
+    except (CaucusError, ValueError):
+        return None
+    return dict(run)
+
+
+def ended(run: dict[str, Any]) -> bool:
+    """Whether Flower counts a run as over."""
+    return str(run["status"]).startswith(("finished", "stopped"))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _with_last_words(settings: CoordinatorSettings, folder: Path, found: Progress) -> Progress:
+    """Leave the last words of a process that could not: it was killed, or never began."""
+    reason = f"{DIED}: {_cause(settings, folder)}" if found.reason == DIED else found.reason
+    with contextlib.suppress(OSError):  # on a full disk they are printed alone
+        with (folder / "run.log").open("a", encoding="utf-8") as log:
+            log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 ERROR caucus.run: {reason}\n")
+        write_atomic(folder / FAILURE, reason.encode())
+    return replace(found, reason=reason)
+
+
+def _cause(settings: CoordinatorSettings, folder: Path) -> str:
+    if full := _full_disk(folder):
+        return full.removeprefix(", and ")
+    before, now = json.loads(text_of(folder / FLOWER)).get("processes"), _processes(settings)
+    if not now:
+        return "caucus-coordinator serve was stopped"
+    if now != before:
+        return "caucus-coordinator serve or one of its processes ended and was started again"
+    return "it was killed, perhaps for lack of memory; if so, dmesg says it"
+
+
+def _full_disk(folder: Path) -> str:
+    """A cause to add: the run could not even write its error."""
+    return ", and a full disk" if shutil.disk_usage(folder).free < LEAST_ROOM else ""
+
+
+def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
+    """The processes that a run depends on."""
+    children = (processes.status(settings.folder, LOCKS[0]) or {}).get("children", {})
+    return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
+
+
+def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
+    if not log.exists():
+        return [], at
+    with log.open("rb") as file:
+        file.seek(at)
+        data = file.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    return whole.decode(errors="replace").splitlines(), at + len(whole)
+
+
+def _complete(folder: Path) -> bool:
+    text = text_of(folder / "run.json")
+    return bool(text) and json.loads(text)["status"] == "complete" and (folder / "report.html").exists()

@@ -1,0 +1,92 @@
+"""Which party a node is, whom a run waits for, and what is said of those who do not answer; the Grid is a stand-in."""
+
+import logging
+
+import pytest
+from flwr.app import Message
+from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.supercore.task_identity import TaskIdentity
+
+from common import messages as m
+from common import wire
+from common.errors import DropoutError, ProtocolError
+from server.federation import network
+from server.federation.network import FlowerNetwork
+
+PARCEL = m.Parcel(b"a request")
+
+
+def reply(party):
+    body = m.Envelope(run="r", party=party, plan_digest=bytes(32), body=m.Closed())
+    return wire.pack(body)
+
+
+class Grid:
+    """Nodes that answer at once, each with its own reply; None: it is silent."""
+
+    def __init__(self, replies, connected=None):
+        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID  # sender of messages
+        self.replies, self.waiting = replies, {}
+        self.connected = connected or [list(replies)]
+
+    def get_node_ids(self):
+        return self.connected.pop(0) if len(self.connected) > 1 else self.connected[0]
+
+    def push_messages(self, messages):
+        identities = []
+        for message in messages:
+            identity = f"m{message.metadata.dst_node_id}"
+            message.metadata.__dict__["_message_id"] = identity
+            self.waiting[identity] = message
+            identities.append(identity)
+        return identities
+
+    def pull_messages(self, identities):
+        found = []
+        for identity in identities:
+            message = self.waiting.get(identity)
+            parcel = message and self.replies[message.metadata.dst_node_id]
+            if parcel is None:
+                continue
+            del self.waiting[identity]
+            content = message.content.copy()
+            content.config_records["envelope"]["bytes"] = parcel.envelope
+            found.append(Message(content, reply_to=message))
+        return found
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, caplog):
+    monkeypatch.setattr(network, "POLL_SECONDS", 0.01)
+    caplog.set_level(logging.INFO)
+
+
+def test_a_node_that_was_enrolled_is_the_party_of_its_enrolment_whatever_it_says():
+    grid = Grid({70: reply(1), 80: reply(0)})
+    joined = FlowerNetwork(grid, timeout=5, enrolled={70: 0, 80: 1}).join(PARCEL, 2)
+    assert {party: wire.sender(parcel) for party, parcel in joined.items()} == {0: 1, 1: 0}
+
+
+def test_a_node_that_was_not_enrolled_is_the_party_that_it_says_it_is(caplog):
+    joined = FlowerNetwork(Grid({1: reply(1), 2: reply(0), 3: m.Parcel(b"\xff")}), timeout=5).join(PARCEL, 3)
+    assert sorted(joined) == [0, 1]
+    assert "node 3: unreadable reply" in caplog.text
+    with pytest.raises(ProtocolError, match="expected one node for each; got two for party 1"):
+        FlowerNetwork(Grid({1: reply(1), 2: reply(1)}), timeout=5).join(PARCEL, 2)
+
+
+def test_a_run_waits_for_parties_that_it_can_name(caplog):
+    grid = Grid({70: reply(0), 80: reply(1), 90: reply(2)}, [[80], [80, 90], [70, 80, 90]])
+    joined = FlowerNetwork(grid, timeout=600, enrolled={70: 0, 80: 1, 90: 2}).join(PARCEL, 3)
+    assert sorted(joined) == [0, 1, 2]
+    assert "1 of 3 nodes connected; waiting up to 600 s for party 0 and party 2" in caplog.text
+    assert "2 of 3 nodes connected; waiting up to 600 s for party 0" in caplog.text
+    FlowerNetwork(Grid({1: reply(0)}), timeout=0.05).join(PARCEL, 2)
+    assert "1 of 2 nodes connected; waiting up to 0.05 s for the others" in caplog.text
+
+
+def test_nobody_there_and_nobody_who_answers(caplog):
+    with pytest.raises(DropoutError, match="nodes; expected 2; got 0"):
+        FlowerNetwork(Grid({}, [[]]), timeout=0).join(PARCEL, 2)
+    assert FlowerNetwork(Grid({70: None}), timeout=0, enrolled={70: 1}).join(PARCEL, 1) == {}
+    assert "party 1: no reply within 0 s" in caplog.text

@@ -1,0 +1,61 @@
+"""What an operator typed, checked before any part is built. The command's own tests have more cases."""
+
+import pytest
+
+from common.errors import ConfigError
+from server.configuration import asked, check_files, composed, with_absolute_paths
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("experiment_seed=x", "experiment_seed; expected a whole number; got 'x'"),
+        ("experiment_seed=true", "experiment_seed; expected a whole number; got True"),
+        ("privacy.delta=abc", "privacy.delta; expected a number, or inf; got 'abc'"),
+        ("privacy.delta=null", "privacy.delta; expected a number, or inf; got null"),
+        ("privacy.unit=3", "privacy.unit; expected text; got 3"),
+        ("method.contrast=yes please", "method.contrast; expected true or false; got 'yes please'"),
+        ("evaluation.metrics=privacy", "evaluation.metrics; expected a list"),
+        ("llm.models=builtin", "llm.models; expected a mapping"),
+        ("llm.max_tokens=x", "llm.max_tokens; expected a number, or inf"),
+        ("++llm.max_price=3", "llm.max_price; expected one of"),
+    ],
+)
+def test_a_value_of_another_kind_names_its_setting(override, said):
+    with pytest.raises(ConfigError) as caught:
+        asked([override], "server")
+    assert said in str(caught.value)
+
+
+def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_where_it_may_be():
+    config = asked(
+        [
+            *("method=aug_pe", "method.rounds=3", "privacy.epsilon=.inf", "privacy.delta=1e-6", "secagg=none"),
+            *("llm.models=null", "llm.use=[broad]", "llm.max_cost=null", "purpose='2026'", "evaluation.metrics=[]"),
+            *("+more=1", "~experiment_seed"),
+        ],
+        "server",
+    )
+    assert (config.method.rounds, config.more, config.purpose) == (3, 1, "2026")
+
+
+def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own-model").mkdir()
+    given = ["embedding=pretrained", "task=csv", "task.train=a.csv", "evaluation.target=/b.txt"]
+    config = composed([*given, "embedding.name_or_path=own-model", "evaluation.checkpoint=bert-base-uncased"])
+    config = with_absolute_paths(config)
+    assert config.task.train == str(tmp_path / "a.csv")
+    assert config.evaluation.target == "/b.txt"
+    assert config.embedding.name_or_path == str(tmp_path / "own-model")
+    assert config.evaluation.checkpoint == "bert-base-uncased"
+    assert with_absolute_paths(composed(["embedding_cache=run"])).embedding_cache == "run"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "public.txt").write_text("x")
+    config = composed(["task=csv", f"task.public_text={tmp_path}/public.txt", f"task.train={tmp_path}/private.csv"])
+    check_files(config)  # of private records a coordinator needs none
+    config.task.test = str(tmp_path)
+    with pytest.raises(ConfigError, match=f"task.test; expected a file that can be read; got none; at {tmp_path}"):
+        check_files(config)

@@ -1,0 +1,88 @@
+"""What a deployed run leaves in its folder, by the hospitals' names."""
+
+import logging
+import os
+import stat
+import sys
+import threading
+
+import pytest
+
+from common.errors import AwaitingError, CheckpointError, DropoutError
+from server import failure
+from server.failure import at_work, lock_folder, logging_to, named
+
+NAMES = ("St. Mary", "party 0", "St. Luke")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("party 2 refused: DECLINED, party 0 did not answer", "St. Luke refused: DECLINED, St. Mary did not answer"),
+        ("party 1, mask", "party 0, mask"),
+        ("party 3 and 3 parties", "party 3 and 3 parties"),
+    ],
+)
+def test_names_stand_for_the_numbers_that_there_are(text, read):
+    assert named(text, NAMES) == read
+    assert named(text, ()) == text
+
+
+def test_log_and_last_words_have_the_names(tmp_path):
+    def work():
+        assert (tmp_path / "lock").read_text() == str(os.getpid())
+        logging.getLogger("caucus.network").warning("%s: no reply", "party 2")
+        raise DropoutError("too few parties take part", got="2 (party 0 did not answer)")
+
+    with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
+        work()
+    assert (tmp_path / "error.txt").read_text() == "too few parties take part; got 2 (St. Mary did not answer)"
+    log = (tmp_path / "run.log").read_text()
+    assert "St. Luke: no reply" in log
+    assert "got 2 (St. Mary did not answer)" in log
+
+
+def test_a_run_that_awaits_approval_has_not_failed(tmp_path):
+    with logging_to(tmp_path, NAMES):
+        raise AwaitingError({2, 0})
+    assert (tmp_path / "awaiting.txt").read_text().splitlines() == ["St. Mary", "St. Luke"]
+    assert not (tmp_path / "error.txt").exists()
+    log = (tmp_path / "run.log").read_text()
+    assert "INFO caucus: the plan awaits approval by St. Mary and St. Luke" in log
+    assert "ERROR" not in log
+
+
+def test_a_run_that_flower_ends_says_so(tmp_path):
+    with pytest.raises(SystemExit), logging_to(tmp_path):
+        sys.exit(1)  # as Flower does on a signal
+    assert "Flower ended the run: it was stopped" in (tmp_path / "error.txt").read_text()
+
+
+def test_the_text_of_a_library_s_error_is_kept_from_others(tmp_path):
+    with pytest.raises(RuntimeError), logging_to(tmp_path):
+        raise RuntimeError("401 for key sk-ant-abc")
+    kept = tmp_path / failure.TRACEBACK
+    assert "401 for key sk-ant-abc" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_one_process_at_a_time_works_in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(failure, "PATIENCE", 0.0)
+    assert not at_work(tmp_path)
+    with logging_to(tmp_path):
+        assert at_work(tmp_path)
+        with (
+            pytest.raises(CheckpointError, match="expected one process at work in it; got another"),
+            logging_to(tmp_path),
+        ):
+            pass
+    assert not at_work(tmp_path)
+
+
+def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path):
+    held = lock_folder(tmp_path)
+    assert lock_folder(tmp_path) is None
+    threading.Timer(0.1, held.close).start()
+    lock = lock_folder(tmp_path, patience=30.0)
+    assert lock is not None
+    lock.close()
