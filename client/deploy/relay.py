@@ -1,6 +1,6 @@
 """The relay: takes messages from this hospital's SuperNode and hands them to the party service, by our own code alone.
 
-    python -m client.deploy.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE
+    python -m client.deploy.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE
 
 Flower's executor would unpack the bundle that the coordinator pushed and run it. This takes that executor's place
 (SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never unpacked,
@@ -41,16 +41,18 @@ POLL_SECONDS = 0.25
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
-def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app) -> None:
+def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_app: ClientApp = app) -> None:
     """Answer every message of this SuperNode, one after another, for ever.
 
     Args:
         address: host:port of the SuperNode's Runtime API, on this machine.
         bundle: SHA-256 of the only bundle whose messages are passed on, hexadecimal.
         secret: Shared secret by which the SuperNode authenticates this process.
+        certificate: By which this process authenticates the SuperNode.
         client_app: The hospital's own app.
     """
-    client = _client(address, SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE}))
+    executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
+    client = _client(address, certificate, executor)
 
     def acquire() -> str:
         return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
@@ -60,7 +62,8 @@ def serve(address: str, bundle: str, secret: bytes, client_app: ClientApp = app)
         try:
             token, following = following or acquire(), ""
             if token:
-                following = answer(_client(address, RuntimeTokenHttpInterceptor(token)), bundle, client_app, acquire)
+                task = _client(address, certificate, RuntimeTokenHttpInterceptor(token))
+                following = answer(task, bundle, client_app, acquire)
                 continue
             away = False
         except httpx.HTTPError as error:
@@ -134,11 +137,11 @@ def _reply(message: Message, context: Context, pushed: str, bundle: str, client_
         return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION), reply_to=message)
 
 
-def _client(address: str, interceptor: ProtobufClientInterceptor) -> RuntimeHttpClient:
+def _client(address: str, certificate: bytes, interceptor: ProtobufClientInterceptor) -> RuntimeHttpClient:
     return RuntimeHttpClient.from_server_address(
         server_address=address,
-        insecure=True,  # on this machine, and the only secret that passes is the one that it holds
-        root_certificates=None,
+        insecure=False,
+        root_certificates=certificate,
         interceptors=[RuntimeVersionHttpInterceptor(component_name="flwr-clientapp"), interceptor],
     )
 
@@ -147,8 +150,10 @@ def main() -> int:
     """Serve until a signal to stop."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    address, bundle, secret = sys.argv[1:]
-    serve(address, bundle, Path(secret).read_bytes())
+    address, bundle, secret, certificate = sys.argv[1:]
+    while not Path(certificate).exists():  # SuperNode makes it when it starts for the first time
+        time.sleep(POLL_SECONDS)
+    serve(address, bundle, Path(secret).read_bytes(), Path(certificate).read_bytes())
     return 0
 
 

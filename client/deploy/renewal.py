@@ -16,7 +16,7 @@ from client.deploy.create import new_keys
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
 from common.errors import ConfigError
-from common.system import processes
+from common.system import locks
 from common.system.commands import add_command
 from common.system.enrolment import Invitation
 from common.system.files import PUBLIC, SECRET, write_atomic
@@ -48,8 +48,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    for role in SIDES:
-        if (process := processes.running(settings.folder, role)) is not None:
+    for half in SIDES["both"]:
+        if (process := locks.holder(settings.folder, half)) is not None:
             do = f"caucus-party stop {chosen.folder}"
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
     public, keys = new_keys(settings.name)

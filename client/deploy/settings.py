@@ -2,7 +2,8 @@
 
 FOLDER/client.yaml        0600  this file
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/: the service's
-FOLDER/node/              0700  node.key, ca.crt, superexec.secret: the relay's, which holds nothing private
+FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key: the relay's, which holds
+                                nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator

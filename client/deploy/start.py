@@ -19,13 +19,16 @@ from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
 from client.channel import SOCKET
+from client.deploy.loopback import CERTIFICATE, HOST, KEY
 from client.deploy.settings import HospitalSettings
-from common.system import processes
+from common.errors import ConfigError
+from common.system import locks, processes
 from common.system.commands import add_command
 from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
-SIDES = ("both", "service", "relay")
+SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
+"""What `--only` can say, and the halves that are started: each has a lock, so that it runs once."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -38,7 +41,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Run the hospital's three processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
         example="caucus-party start hospital",
     )
-    start.add_argument("--only", choices=SIDES, default="both", help="one half, for a unit or container of its own")
+    start.add_argument("--only", choices=[*SIDES], default="both", help="one half, for a unit or container of its own")
     stop = add_command(
         commands,
         "stop",
@@ -53,43 +56,47 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    children = []
-    if chosen.only in {"both", "service"}:
-        check_records(settings.records)
-        settings.number(settings.roster())
-        command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
-        environment = processes.environment(settings.private)
-        children.append(Child(name="service", command=command, environment=environment))
-        if settings.metrics_port is not None:
-            metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
-            children.append(Child(name="metrics", command=metrics, environment=environment))
-    if chosen.only in {"both", "relay"}:
-        if settings.relay_user is None and os.geteuid() == 0:
-            yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
-        for secret in ("node.key", "superexec.secret"):
-            check_secret(settings.node / secret)
-        children += _relay(settings, _free_port())
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
-    yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
-    processes.supervise(children, folder=settings.folder, role=chosen.only)
+    halves = SIDES[chosen.only]
+    with locks.held(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
+        children = []
+        if "service" in halves:
+            check_records(settings.records)
+            settings.number(settings.roster())
+            command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
+            environment = processes.environment(settings.private)
+            children.append(Child(name="service", command=command, environment=environment))
+            if settings.metrics_port is not None:
+                metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
+                children.append(Child(name="metrics", command=metrics, environment=environment))
+        if "relay" in halves:
+            if settings.relay_user is None and os.geteuid() == 0:
+                yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
+            for secret in ("node.key", "superexec.secret"):
+                check_secret(settings.node / secret)
+            children += _relay(settings, _free_port())
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+        yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
+        processes.supervise(children, folder=settings.folder, names=halves)
 
 
 def _relay(settings: HospitalSettings, port: int) -> list[Child]:
     environment = processes.environment(settings.node)
     node = ("--root-certificates", "node/ca.crt", "--auth-supernode-private-key", "node/node.key")
     secret = "node/superexec.secret"  # noqa: S105 a path
+    certificate, key = f"node/{CERTIFICATE}", f"node/{KEY}"
     supernode = Child(
         name="supernode",
         command=(
-            *(sys.executable, "-m", "client.deploy.supernode", "--superlink", settings.coordinator, *node),
-            *("--isolation", "process", "--superexec-auth-secret-file", secret, "--port", str(port)),
+            *(sys.executable, "-m", "client.deploy.supernode", "node", "--superlink", settings.coordinator, *node),
+            *("--isolation", "process", "--superexec-auth-secret-file", secret, "--host", HOST, "--port", str(port)),
+            *("--ssl-ca-certfile", certificate, "--ssl-certfile", certificate, "--ssl-keyfile", key),
         ),
         environment=environment,
         user=settings.relay_user,
     )
     relay = Child(
         name="relay",
-        command=(sys.executable, "-m", "client.deploy.relay", f"127.0.0.1:{port}", settings.bundle, secret),
+        command=(sys.executable, "-m", "client.deploy.relay", f"{HOST}:{port}", settings.bundle, secret, certificate),
         environment=environment | {SOCKET_NAME: SOCKET},
         user=settings.relay_user,
     )
@@ -98,10 +105,11 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
-    ended = [processes.stop(chosen.folder.resolve(), role) for role in SIDES]
-    yield "stopped" if any(ended) else "nothing was running"
+    if not (chosen.folder / "client.yaml").is_file():  # it need not be valid: what runs must end
+        raise ConfigError("party's folder", expected="client.yaml", got="none", where=chosen.folder)
+    yield "stopped" if processes.stop(chosen.folder.resolve(), SIDES["both"]) else "nothing was running"

@@ -97,11 +97,12 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
         ConfigError: The note of its head is none.
         OSError: A file cannot be read.
     """
-    statuses = [processes.status(settings.folder, role) or {"children": {}} for role in SIDES]
+    statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
     limits = settings.party.limits
     spending = _spending(settings)
     left = None if limits.lifetime_epsilon is None else max(0.0, limits.lifetime_epsilon - spending.epsilon)
     return Status(
+        # One supervisor of both halves is found twice, with the same children.
         processes={name: child for status in statuses for name, child in status["children"].items()},
         node=_node_says(settings),
         awaiting=len(awaiting(settings.private)),

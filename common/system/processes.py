@@ -22,6 +22,7 @@ from threading import Event
 from typing import Any
 
 from common.errors import ConfigError
+from common.system import locks
 from common.system.files import PUBLIC, SECRET, write_atomic
 
 log = logging.getLogger("caucus.start")
@@ -84,63 +85,73 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def supervise(children: Sequence[Child], *, folder: Path, role: str = "both") -> None:
+def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> None:
     """Keep all children running until SIGTERM or SIGINT.
 
-    `folder` is their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`, and
-    `run/ROLE.json` has their state. A second supervisor of one folder and role is refused.
-
-    Raises:
-        ConfigError: A supervisor runs already.
+    Args:
+        children: What to run.
+        folder: Their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`.
+        names: The locks that this process has (`common/system/locks.py`); `run/NAME.json` of each has its state.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
-    if (before := running(folder, role)) is not None:
-        raise ConfigError("processes of this folder", expected="none", got=f"process {before}", where=folder)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     tended = [_Tended(child, folder) for child in children]
+    notes = [_note_of(folder, name) for name in names]
+    for note in notes:  # a killed supervisor has left its own
+        note.unlink(missing_ok=True)
     try:
         while not stop.is_set():
             changed = [child.tend() for child in tended]
             if any(changed):
-                _note(folder / "run" / f"{role}.json", tended)
+                for note in notes:
+                    _write(note, tended)
             stop.wait(0.2)
     finally:
         for child in reversed(tended):
             child.end()
-        (folder / "run" / f"{role}.json").unlink(missing_ok=True)
+        for note in notes:
+            note.unlink(missing_ok=True)
 
 
-def running(folder: Path, role: str = "both") -> int | None:
-    """The process that supervises this folder's children, or None."""
-    note = status(folder, role)
-    return int(note["process"]) if note else None
+def status(folder: Path, name: str) -> dict[str, Any] | None:
+    """Process number of this folder's supervisor and the state of its children; None if it does not run.
 
-
-def status(folder: Path, role: str = "both") -> dict[str, Any] | None:
-    """Last note of this folder's supervisor if it runs, or None."""
-    try:
-        note: dict[str, Any] = json.loads((folder / "run" / f"{role}.json").read_bytes())
-        started = _started(note["process"])
-    except (OSError, ValueError, KeyError):
-        return None
-    # Process numbers are reused: it is the same process only if it started at the same time.
-    return note if started == note["started"] else None
-
-
-def stop(folder: Path, role: str = "both", *, wait: float = 3 * GRACE) -> bool:
-    """End the folder's processes; False if there were none."""
-    process = running(folder, role)
+    Numbers are those of its container; its own is 0 if that is not ours.
+    """
+    process = locks.holder(folder, name)
     if process is None:
-        return False
-    os.kill(process, signal.SIGTERM)
+        return None
+    try:
+        children = json.loads(_note_of(folder, name).read_bytes())
+    except (OSError, ValueError):  # it is about to start them
+        children = {}
+    return {"process": process, "children": children}
+
+
+def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
+    """End the supervisors that have these locks of a folder, and so their children.
+
+    Returns:
+        False if there were none.
+
+    Raises:
+        ConfigError: One does not end, or runs in another container.
+    """
+    found = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
+    for process in set(found.values()) - {0}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
     deadline = time.monotonic() + wait
-    while running(folder, role) is not None:
+    while running := [each for name, each in found.items() if each and locks.holder(folder, name) == each]:
         if time.monotonic() > deadline:
-            raise ConfigError("processes of this folder", expected="an end", got=f"process {process} still runs")
+            raise ConfigError("processes of this folder", expected="an end", got=f"process {running[0]} still runs")
         time.sleep(0.1)
-    return True
+    if elsewhere := [name for name, process in found.items() if not process]:
+        got, do = f"{elsewhere[0]} in another container", "Stop that container"
+        raise ConfigError("processes of this folder", expected="all in this container", got=got, where=folder, do=do)
+    return bool(found)
 
 
 class _Tended:
@@ -241,16 +252,13 @@ def _end_session(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def _note(path: Path, tended: Sequence[_Tended]) -> None:
+def _note_of(folder: Path, name: str) -> Path:
+    return folder / "run" / f"{name}.json"
+
+
+def _write(note: Path, tended: Sequence[_Tended]) -> None:
     children = {
         child.child.name: {"process": child.process.pid if child.process else None, "restarts": max(child.restarts, 0)}
         for child in tended
     }
-    note = {"process": os.getpid(), "started": _started(os.getpid()), "children": children}
-    write_atomic(path, json.dumps(note).encode(), mode=PUBLIC)
-
-
-def _started(process: int) -> int:
-    """When a process was started, in clock ticks since the machine was (proc(5), field 22)."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return int(fields[19])
+    write_atomic(note, json.dumps(children).encode(), mode=PUBLIC)

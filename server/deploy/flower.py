@@ -1,5 +1,6 @@
 """Flower's own commands, as the coordinator runs them: their configuration, output and errors."""
 
+import base64
 import hashlib
 import json
 import subprocess
@@ -9,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError
+from common.rng import secure_bytes
 from common.system.files import SECRET, write_atomic
 from common.system.processes import environment, program
 from server.deploy.settings import CoordinatorSettings
 
 CONNECTION = "caucus"
+TOKEN = "control.secret"  # noqa: S105 a path
+"""File of the token without which SuperLink answers nobody; see server/deploy/superlink.py."""
 TIMEOUT = 180.0
 
 BUNDLE = {
@@ -64,13 +68,24 @@ def bundle_hash(folder: Path) -> str:
 
 
 def write_connection(settings: CoordinatorSettings) -> None:
-    """Write the address of SuperLink for Flower's commands."""
+    """Draw a token for SuperLink, and write its address and the token where Flower's commands look for them.
+
+    For Flower the token is that of a login, which it sends with each request.
+    """
     (settings.folder / "flwr").mkdir(exist_ok=True, mode=0o700)
     connection = (
         f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\naddress = "{settings.superlink}"\n'
         f'root-certificates = "{settings.folder / "ca.crt"}"\n'
     )
     write_atomic(settings.folder / "flwr" / "config.toml", connection.encode(), mode=SECRET)
+    token = secure_bytes(32).hex()
+    write_atomic(settings.folder / TOKEN, token.encode(), mode=SECRET)
+    login = {"authn-type": "oidc", "oidc-access-token": token, "oidc-refresh-token": ""}
+    credentials = {
+        f"flower.account-auth.{settings.superlink}.{name}": base64.b64encode(value.encode()).decode()
+        for name, value in login.items()
+    }
+    write_atomic(settings.folder / "flwr" / "credentials.yaml", json.dumps(credentials).encode(), mode=SECRET)
 
 
 def flwr(settings: CoordinatorSettings, *arguments: str) -> Mapping[str, Any]:

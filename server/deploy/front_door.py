@@ -1,11 +1,11 @@
 """The only public endpoint of the coordinator: TLS, and behind it nothing but Flower's Fleet API.
 
-    python -m server.deploy.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY
+    python -m server.deploy.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY TOKEN_FILE
 
-SuperLink serves Fleet, Control and Runtime on one port, and Control asks for no login: anybody who reaches it can start
-a run. So SuperLink listens on loopback, and this proxy forwards only the calls that a hospital's node needs. It builds
-each request anew, so that none can hide another. SuperLink authenticates a node by its key's signature in the headers;
-nodes cannot register here.
+SuperLink serves Fleet, Control and Runtime on one port. It listens on loopback behind a guard
+(server/deploy/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
+node needs. It builds each request anew, so that none can hide another. SuperLink authenticates a node by its key's
+signature in the headers; nodes cannot register here.
 """
 
 import logging
@@ -13,6 +13,7 @@ import ssl
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -54,11 +55,12 @@ _DROPPED = frozenset(
         b"trailer",
         b"upgrade",
         b"host",
+        b"authorization",
         b"content-length",
         b"date",
     }
 )
-"""Headers of a single connection, or that this server writes itself."""
+"""Headers of a single connection, or that this server writes itself, as SuperLink's token."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -69,7 +71,7 @@ class FrontDoor:
     """An ASGI application.
 
     Args:
-        client: Connects to SuperLink.
+        client: Connects to SuperLink, with its token.
     """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -81,7 +83,7 @@ class FrontDoor:
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
             log.warning("refused: %s %.60r from %s", scope["method"], scope["path"], (scope["client"] or "?")[0])
-            await _answer(send, 404, [], b"")
+            await answer(send, 404, [], b"")
             return
         body = bytearray()
         more = True
@@ -90,20 +92,20 @@ class FrontDoor:
             body += part.get("body", b"")
             more = part.get("more_body", False)
             if len(body) > LARGEST_BODY or part["type"] == "http.disconnect":
-                await _answer(send, 413, [], b"")
+                await answer(send, 413, [], b"")
                 return
         try:
-            answer = await self._client.request(
+            given = await self._client.request(
                 scope["method"], scope["path"], content=bytes(body), headers=_kept(scope["headers"])
             )
         except httpx.HTTPError as error:
             log.warning("SuperLink does not answer: %s", type(error).__name__)
-            await _answer(send, 503, [], b"")
+            await answer(send, 503, [], b"")
             return
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
+        if given.status_code == httpx.codes.UNAUTHORIZED:
             skew = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
             log.warning("a node is refused: its key is not enrolled, or its clock is off; clock: %s", skew)
-        await _answer(send, answer.status_code, _kept(answer.headers.raw, also=b"content-encoding"), answer.content)
+        await answer(send, given.status_code, _kept(given.headers.raw, also=b"content-encoding"), given.content)
 
 
 def _kept(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
@@ -118,16 +120,25 @@ def _clock(signed: bytes, now: datetime) -> str:
     return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 
-async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send a whole answer."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
 
 
-def server(listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str) -> uvicorn.Server:
+def server(
+    listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str, token: str
+) -> uvicorn.Server:
     """A server that is ready to run."""
     context = ssl.create_default_context(cafile=authority)
-    client = httpx.AsyncClient(base_url=f"https://{superlink}", verify=context, timeout=TIMEOUT, trust_env=False)
+    client = httpx.AsyncClient(
+        base_url=f"https://{superlink}",
+        headers={"authorization": f"Bearer {token}"},
+        verify=context,
+        timeout=TIMEOUT,
+        trust_env=False,
+    )
     config = uvicorn.Config(
         FrontDoor(client),
         host=listen,
@@ -151,8 +162,9 @@ def main() -> int:
     """Serve until told to stop."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    listen, port, superlink, certificate, key, authority = sys.argv[1:]
-    server(listen, int(port), superlink, certificate=certificate, key=key, authority=authority).run()
+    listen, port, superlink, certificate, key, authority, token_file = sys.argv[1:]
+    token = Path(token_file).read_text(encoding="ascii")
+    server(listen, int(port), superlink, certificate=certificate, key=key, authority=authority, token=token).run()
     return 0
 
 

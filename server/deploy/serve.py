@@ -1,28 +1,33 @@
 """`caucus-coordinator serve` and `stop`: three processes, kept running.
 
-superlink    Flower's, on loopback; remembers nodes and messages in superlink.db
-executor     starts the ServerApp of each run; knows SuperLink's secret
-front_door   the only public endpoint; see server/deploy/front_door.py
+superlink    Flower's, on loopback; remembers nodes and messages in superlink.db    server/deploy/superlink.py
+executor     starts the ServerApp of each run; knows SuperLink's secret            server/deploy/executor.py
+front_door   the only public endpoint                                              server/deploy/front_door.py
+
+What remains: root and the coordinator's own account can do everything here, so no other person or service should have
+that account.
 """
 
 import argparse
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from common.errors import ConfigError
-from common.system import processes
+from common.system import locks, processes
 from common.system.commands import add_command
 from common.system.files import check_secret
 from common.system.processes import Child
 from server.deploy.authority import check_certificate, ending_soon
-from server.deploy.flower import write_connection
+from server.deploy.flower import TOKEN, write_connection
 from server.deploy.settings import CoordinatorSettings
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 """Environment variables for a run's models: only the executor, and through it the ServerApp, gets them."""
+LOCKS = ("coordinator",)
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -49,29 +54,34 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    check_certificate(settings.folder)
-    check_secret(settings.folder / "superexec.secret")
-    if processes.running(settings.folder) is None:
+    with locks.held(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
+        check_certificate(settings.folder)
+        check_secret(settings.folder / "superexec.secret")
         for address in ((settings.listen, settings.port), ("127.0.0.1", settings.superlink_port)):
             _free(*address)
-    write_connection(settings)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
-    yield from ending_soon(settings.folder)
-    yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"
-    processes.supervise(_children(settings), folder=settings.folder)
+        write_connection(settings)
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+        if os.geteuid() == 0:
+            yield (
+                "started as root, and so is the code of every run: "
+                "give the coordinator an account of its own, as caucus-coordinator.service does"
+            )
+        yield from ending_soon(settings.folder)
+        yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"
+        processes.supervise(_children(settings), folder=settings.folder, names=LOCKS)
 
 
 def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
     secret = "superexec.secret"  # noqa: S105 a path
-    superlink = [processes.program("flower-superlink"), "--host", "127.0.0.1", "--port", str(settings.superlink_port)]
+    superlink = [sys.executable, "-m", "server.deploy.superlink", TOKEN]
+    superlink += ["--host", "127.0.0.1", "--port", str(settings.superlink_port)]
     superlink += ["--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.crt", "--ssl-keyfile", "server.key"]
     superlink += ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", secret]
     superlink += ["--disable-runtime-dependency-installation", "--database", "superlink.db"]
-    executor = [processes.program("flower-superexec"), "--runtime-api-address", settings.superlink]
-    executor += ["--root-certificates", "ca.crt", "--superexec-auth-secret-file", secret]
+    executor = [sys.executable, "-m", "server.deploy.executor", settings.superlink, "ca.crt", secret]
     door = [sys.executable, "-m", "server.deploy.front_door", settings.listen, str(settings.port), settings.superlink]
-    door += ["server.crt", "server.key", "ca.crt"]
+    door += ["server.crt", "server.key", "ca.crt", TOKEN]
     return [
         Child(name="superlink", command=superlink, environment=environment),
         Child(name="executor", command=executor, environment=environment | processes.chosen(PASSED_ON)),
@@ -91,4 +101,6 @@ def _free(host: str, port: int) -> None:
 
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
-    yield "stopped" if processes.stop(chosen.folder.resolve()) else "nothing was running"
+    if not (chosen.folder / "coordinator.yaml").is_file():  # it need not be valid: what runs must end
+        raise ConfigError("coordinator's folder", expected="coordinator.yaml", got="none", where=chosen.folder)
+    yield "stopped" if processes.stop(chosen.folder.resolve(), LOCKS) else "nothing was running"

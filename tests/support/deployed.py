@@ -232,8 +232,8 @@ class Deployment:
     def child(self, key, name):
         """Process number of one supervised child."""
         folder = self.here if key == "coordinator" else self.folder / key
-        held = [json.loads(path.read_text())["children"] for path in (folder / "run").glob("*.json")]
-        (process,) = (children[name]["process"] for children in held if name in children)
+        notes = [json.loads(path.read_text()) for path in (folder / "run").glob("*.json")]
+        (process,) = {children[name]["process"] for children in notes if name in children}
         return process
 
     def kill(self, key, name, number=signal.SIGKILL):

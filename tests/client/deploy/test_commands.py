@@ -2,8 +2,11 @@
 
 import json
 import math
+import os
 import re
+import signal
 import subprocess
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -22,6 +25,7 @@ from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import make_query
 from common.queries.texts import AbstractedSeedsSpec
+from common.system import locks, processes
 from common.system.enrolment import PartyFile, RosterFile
 from simulations.parties import party_settings
 from tests.client.deploy.conftest import change
@@ -156,8 +160,32 @@ def test_a_setting_that_is_wrong(values, line, made, capsys):
 
 
 def test_a_folder_that_is_none(tmp_path, capsys):
-    for command in ("check", "start", "status", "approve"):
+    for command in ("check", "start", "status", "approve", "stop"):
         assert "party's folder; expected client.yaml; got none" in said(capsys, command, tmp_path)
+
+
+@pytest.mark.parametrize("only", ["both", "service", "relay"])
+def test_a_half_that_runs_is_not_started_again_and_nothing_is_said_before(only, made, capsys, monkeypatch):
+    started = []
+    monkeypatch.setattr(processes, "supervise", lambda children, **_: started.append([each.name for each in children]))
+    child = os.fork()
+    if child == 0:
+        with locks.held(made, ["service"], stop="stop"):
+            signal.pause()
+    try:
+        while locks.holder(made, "service") is None:
+            time.sleep(0.01)
+        if only == "relay":
+            assert main(["start", str(made), "--only", only]) == 0
+            assert started == [["supernode", "relay"]]
+            return
+        assert main(["start", str(made), "--only", only]) == 2
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    line = f"caucus-party: service of this folder; expected none that runs; got process {child}; at {made}."
+    assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-party stop {made}\n")
+    assert not started
 
 
 def test_status_and_approve_where_nothing_has_happened(made, capsys):
@@ -170,7 +198,6 @@ def test_status_and_approve_where_nothing_has_happened(made, capsys):
 
 
 def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
-    import os
     import pwd
     import tempfile
     from pathlib import Path

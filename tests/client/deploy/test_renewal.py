@@ -9,7 +9,7 @@ import yaml
 
 from client.command import main
 from client.deploy.settings import HospitalSettings
-from common.system import processes
+from common.system import locks
 from common.system.enrolment import PartyFile
 from server.deploy.authority import make_authority
 
@@ -59,7 +59,7 @@ def test_new_keys_leave_ledger_settings_and_log_as_they_are(hospital, capsys):
 
 def test_no_key_is_replaced_under_a_running_service(hospital, monkeypatch, capsys):
     before = content(hospital)
-    monkeypatch.setattr(processes, "running", lambda _, role: 7 if role == "service" else None)
+    monkeypatch.setattr(locks, "holder", lambda _, half: 7 if half == "service" else None)
     assert main(["rotate", str(hospital)]) == 2
     assert "expected none; got process 7. caucus-party stop" in capsys.readouterr().err
     assert content(hospital) == before

@@ -1,9 +1,15 @@
 """A SuperNode that has given up ends, whatever threads of it are left."""
 
+import asyncio
 import subprocess
 import sys
 
+import httpx
 import pytest
+from fastapi.routing import APIRoute, iter_route_contexts
+from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supernode.main import create_app
+from flwr.supernode.nodestate import NodeStateFactory
 
 BEGUN = """
 import sys, threading
@@ -27,9 +33,26 @@ supernode.main()
 
 
 @pytest.mark.parametrize("how", ["gives_up", "fails", "heart_stops"])
-def test_a_supernode_that_has_given_up_ends(how):
+def test_a_supernode_that_has_given_up_ends(how, tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-c", BEGUN.format(how)], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", BEGUN.format(how), tmp_path], capture_output=True, text=True, check=False, timeout=120
     )
     assert ended.returncode == 1
     assert ("it failed" in ended.stderr) == (how != "gives_up")
+
+
+def test_no_call_of_its_local_api_is_answered_to_another_user():
+    """The relay's secret or a task's token is asked for, in every one of Flower's calls."""
+    application = create_app(NodeStateFactory(ObjectStoreFactory()), superexec_auth_secret=b"secret")
+    routes = [context.route for context in iter_route_contexts(application.routes)]
+    calls = {(method, route.path) for route in routes if isinstance(route, APIRoute) for method in route.methods}
+    calls = {(method, path) for method, path in calls if path != "/health"}
+
+    async def asked(method, path):
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://supernode") as client:
+            return (await client.request(method, path, headers={"content-type": "application/protobuf"})).status_code
+
+    assert ("POST", "/v1/runtime/acquire-task") in calls
+    for call in calls:
+        assert asyncio.run(asked(*call)) == 401, call

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from common.errors import ConfigError
-from common.system import processes
+from common.system import locks, processes
 from common.system.processes import Child
 
 
@@ -18,19 +18,30 @@ def until(condition):
     return found
 
 
-@pytest.fixture
-def supervised(tmp_path):
-    """A supervisor in a process of its own, with one child that writes its number and sleeps."""
-    (tmp_path / "run").mkdir()
+NAMES = ("one", "other")
+
+
+def supervisor(folder):
+    """A process that tries to supervise one child, which writes its number and sleeps; it exits with 2 if refused."""
     code = "import os,time; open('born','a').write(f'{os.getpid()}\\n'); print(sorted(os.environ)); time.sleep(60)"
-    child = Child(name="child", command=(sys.executable, "-uc", code), environment=processes.environment(tmp_path))
+    child = Child(name="child", command=(sys.executable, "-uc", code), environment=processes.environment(folder))
     process = os.fork()
     if process == 0:
         try:
             processes.FIRST_WAIT = processes.LONGEST_WAIT = 0.05
-            processes.supervise([child], folder=tmp_path)
+            with locks.held(folder, NAMES, stop="the command stop"):
+                processes.supervise([child], folder=folder, names=NAMES)
+        except ConfigError:
+            os._exit(2)
         finally:
             os._exit(0)
+    return process
+
+
+@pytest.fixture
+def supervised(tmp_path):
+    """A folder and its supervisor."""
+    process = supervisor(tmp_path)
     try:
         yield tmp_path, process
     finally:
@@ -52,25 +63,69 @@ def alive(process):
 
 
 def test_what_ends_starts_again_and_stop_ends_all(supervised):
-    folder, supervisor = supervised
+    folder, process = supervised
     (first,) = until(lambda: born(folder))
     os.kill(first, signal.SIGKILL)
     second = until(lambda: born(folder)[1:])[0]
-    until(
-        lambda: (processes.status(folder) or {"children": {"child": {"restarts": 0}}})["children"]["child"]["restarts"]
-    )
-    with pytest.raises(ConfigError, match=f"expected none; got process {supervisor}"):
-        processes.supervise([], folder=folder)
-    os.kill(supervisor, signal.SIGTERM)
-    until(lambda: not alive(second))
-    until(lambda: processes.running(folder) is None)
-    assert processes.stop(folder) is False
+    restarted = {"child": {"process": second, "restarts": 1}}
+    for name in NAMES:
+        until(lambda name=name: processes.status(folder, name) == {"process": process, "children": restarted})
+    assert processes.stop(folder, NAMES) is True
+    assert not alive(second)
+    assert [processes.status(folder, name) for name in NAMES] == [None, None]
+    assert processes.stop(folder, NAMES) is False
+
+
+def test_of_many_that_start_at_once_one_runs_and_stop_ends_it(tmp_path):
+    started = {supervisor(tmp_path) for _ in range(6)}
+    codes = [os.waitpid(-1, 0)[1] for _ in range(5)]
+    assert [os.waitstatus_to_exitcode(code) for code in codes] == [2] * 5
+    (child,) = until(lambda: born(tmp_path))
+    runs = processes.status(tmp_path, "one")["process"]
+    assert runs in started
+    assert processes.stop(tmp_path, NAMES) is True
+    assert os.waitpid(runs, 0)[1] == 0
+    assert not alive(child)
+
+
+def test_after_a_killed_supervisor_another_starts(tmp_path):
+    killed = supervisor(tmp_path)
+    until(lambda: born(tmp_path))
+    until(lambda: processes.status(tmp_path, "one")["children"])
+    os.kill(killed, signal.SIGKILL)
+    os.waitpid(killed, 0)
+    assert processes.status(tmp_path, "one") is None  # though its note is still there
+    following = supervisor(tmp_path)
+    until(lambda: born(tmp_path)[1:])
+    assert processes.stop(tmp_path, NAMES) is True
+    assert os.waitpid(following, 0)[1] == 0
+
+
+def test_what_runs_in_another_container_is_told_and_not_ended(supervised, monkeypatch):
+    folder, _ = supervised
+    (child,) = until(lambda: born(folder))
+    until(lambda: processes.status(folder, "one")["children"])
+    monkeypatch.setattr(locks, "holder", lambda *_: 0)  # as the kernel tells it there
+    assert list(processes.status(folder, "one")["children"]) == ["child"]
+    with pytest.raises(ConfigError, match=r"got one in another container; .* Stop that container"):
+        processes.stop(folder, NAMES)
+    assert alive(child)
+
+
+def test_what_does_not_end_is_told(tmp_path):
+    process = supervisor(tmp_path)
+    until(lambda: born(tmp_path))
+    os.kill(process, signal.SIGSTOP)
+    with pytest.raises(ConfigError, match=f"expected an end; got process {process} still runs"):
+        processes.stop(tmp_path, NAMES, wait=0.2)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
 
 
 def test_a_killed_supervisor_takes_its_children_with_it(supervised):
-    folder, supervisor = supervised
+    folder, process = supervised
     (child,) = until(lambda: born(folder))
-    os.kill(supervisor, signal.SIGKILL)
+    os.kill(process, signal.SIGKILL)
     until(lambda: not alive(child))
 
 

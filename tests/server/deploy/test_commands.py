@@ -1,15 +1,22 @@
 """The coordinator's commands without Flower: each bad input is one clear line and an exit code."""
 
+import base64
 import json
+import os
+import signal
 import socket
+import time
 from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from common.system import locks, processes
 from common.system.enrolment import RosterFile
 from server.command import main
 from server.deploy import authority, create, enrolment, serve, status
+from server.deploy.flower import TOKEN, write_connection
+from server.deploy.settings import CoordinatorSettings
 from tests.common.system.test_enrolment import GOOD, openssh
 
 
@@ -88,6 +95,50 @@ def test_a_port_in_use(folder, capsys):
     )
 
 
+def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blamed(folder, capsys):
+    child = os.fork()
+    if child == 0:
+        with locks.held(folder, serve.LOCKS, stop="stop"):
+            signal.pause()
+    try:
+        while locks.holder(folder, *serve.LOCKS) is None:
+            time.sleep(0.01)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            settings = f"address: localhost:{taken.getsockname()[1]}\nlisten: 127.0.0.1\n"
+            (folder / "coordinator.yaml").write_text(settings)
+            assert main(["serve", str(folder)]) == 2
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got process {child}; at {folder}."
+    assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-coordinator stop {folder}\n")
+
+
+@pytest.mark.parametrize("account", [0, 1000])
+def test_serve_as_root_says_what_that_means(account, folder, capsys, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: account)
+    monkeypatch.setattr(serve, "_free", lambda *_: None)
+    monkeypatch.setattr(processes, "supervise", lambda *_, **__: None)
+    assert main(["serve", str(folder)]) == 0
+    warned = "started as root, and so is the code of every run: give the coordinator an account of its own"
+    assert (warned in capsys.readouterr().out) == (account == 0)
+
+
+def test_each_start_draws_a_token_that_flowers_commands_send(folder):
+    settings = CoordinatorSettings.load(folder)
+    seen = set()
+    for _ in range(2):
+        write_connection(settings)
+        seen.add(token := (folder / TOKEN).read_text())
+        stored = json.loads((folder / "flwr" / "credentials.yaml").read_text())
+        (sent,) = (value for name, value in stored.items() if name.endswith(f"{settings.superlink}.oidc-access-token"))
+        assert base64.b64decode(sent).decode() == token
+        assert len(bytes.fromhex(token)) == 32
+    assert len(seen) == 2
+    for name in (TOKEN, "flwr/credentials.yaml"):
+        assert (folder / name).stat().st_mode & 0o077 == 0
+
+
 def test_a_run_without_hospitals_a_bad_name_and_a_run_that_is_none(folder, capsys):
     assert "hospitals; expected at least one; got none" in said(capsys, "run", folder, "first")
     assert "name of the run; expected a file name" in said(capsys, "resume", folder, "../x")
@@ -95,7 +146,7 @@ def test_a_run_without_hospitals_a_bad_name_and_a_run_that_is_none(folder, capsy
 
 
 def test_a_folder_that_is_none(tmp_path, capsys):
-    for command in ("serve", "status", "renew"):
+    for command in ("serve", "status", "renew", "stop"):
         assert "coordinator's folder; expected coordinator.yaml" in said(capsys, command, tmp_path)
 
 

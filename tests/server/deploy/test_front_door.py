@@ -17,7 +17,9 @@ def asked(method, path, *, content=b"", headers=None, behind=None):
         return httpx.Response(200, content=b"answer", headers={"x-flower": "1", "connection": "close"})
 
     async def main():
-        inner = httpx.AsyncClient(transport=httpx.MockTransport(behind or superlink), base_url="https://superlink")
+        own = {"authorization": "Bearer token"}
+        behind_door = httpx.MockTransport(behind or superlink)
+        inner = httpx.AsyncClient(transport=behind_door, base_url="https://superlink", headers=own)
         outer = httpx.AsyncClient(transport=httpx.ASGITransport(FrontDoor(inner)), base_url="https://door")
         async with inner, outer:
             return await outer.request(method, path, content=content, headers=headers)
@@ -30,6 +32,11 @@ def test_a_nodes_call_passes_with_its_body_and_signature():
     assert (answer.status_code, answer.content, answer.headers["x-flower"]) == (200, b"answer", "1")
     assert (request.content, request.headers["flwr-signature"]) == (b"body", "s")
     assert request.url == "https://superlink/v1/fleet/push-messages"
+
+
+def test_the_token_is_the_front_doors_own():
+    _, (request,) = asked("POST", "/v1/fleet/get-run", headers={"authorization": "Bearer guessed"})
+    assert request.headers.get_list("authorization") == ["Bearer token"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,45 @@
+"""The certificate of SuperNode's local API.
+
+The relay knows SuperNode by it: another user of the machine could otherwise take the port while SuperNode is down, and
+question this hospital in the coordinator's place. It is for this machine alone and trusted by the relay alone, so it
+holds for ever: a wrong clock must not part the two.
+"""
+
+import ipaddress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from common.system.files import SECRET, write_atomic
+
+HOST = "127.0.0.1"
+CERTIFICATE, KEY = "supernode.crt", "supernode.key"
+"""Files in the relay's folder."""
+
+_FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def make_certificate(folder: Path) -> None:
+    """Write certificate and key, if they are not there yet; the certificate comes last."""
+    if (folder / CERTIFICATE).exists():
+        return
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "SuperNode's local API")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_FIRST)
+        .not_valid_after(_LAST)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_atomic(folder / KEY, pem, mode=SECRET)
+    write_atomic(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))

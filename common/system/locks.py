@@ -1,0 +1,77 @@
+"""Locks that a process has for its life, and by which others find it.
+
+The kernel keeps such a lock for as long as its process lives, whatever ends it, and says who has it: `stop` needs no
+note that could be missing or out of date. Record locks (fcntl(2)) are not inherited by children. A process of
+another container is seen to have the lock, but has no number here.
+"""
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from common.errors import ConfigError
+
+MODE = 0o640
+"""Of the lock's file: the other half of a hospital may see who has a lock, and not take it."""
+
+_RECORD = "hhqqi4x"
+"""C's struct flock on 64-bit Linux: type, whence, start, length, process."""
+
+
+@contextmanager
+def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
+    """Have these locks of a folder.
+
+    Args:
+        folder: The locks are files in its `run/`.
+        names: All of them, or none if another process has one.
+        stop: Command that ends the process that has them.
+
+    Raises:
+        ConfigError: Another process has one.
+    """
+    (folder / "run").mkdir(exist_ok=True, mode=0o700)
+    with ExitStack() as opened:
+        for name in names:
+            # The file is opened once: closing any other descriptor of it would give up the lock.
+            file = os.open(folder / "run" / f"{name}.lock", os.O_RDWR | os.O_CREAT, MODE)
+            opened.callback(os.close, file)
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigError(
+                    f"{name} of this folder",
+                    expected="none that runs",
+                    got=_described(_holder(file)),
+                    where=folder,
+                    do=f"To start it anew, first end it: {stop}",
+                ) from None
+        yield
+
+
+def holder(folder: Path, name: str) -> int | None:
+    """Number of the process that has this lock; 0 if that is in another container, None if no process has it."""
+    try:
+        file = os.open(folder / "run" / f"{name}.lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return _holder(file)
+    finally:
+        os.close(file)
+
+
+def _described(process: int | None) -> str:
+    """A lock's holder, for an error."""
+    if process is None:
+        return "a process that ends just now"
+    return f"process {process}" if process else "a process of another container"
+
+
+def _holder(file: int) -> int | None:
+    asked = struct.pack(_RECORD, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    kind, _, _, _, process = struct.unpack(_RECORD, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+    return None if kind == fcntl.F_UNLCK else int(process)

@@ -1,0 +1,116 @@
+"""The coordinator's machine has other users, who reach its loopback ports: none of them can act in its place."""
+
+import base64
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from server.deploy.flower import TOKEN
+from server.deploy.settings import CoordinatorSettings
+from tests.support.deployed import coordinator, party, wait
+from tests.support.faults import EXACT, finished
+
+pytestmark = pytest.mark.deployment
+
+STRANGER = "nobody"
+
+
+@pytest.fixture(scope="module")
+def stranger(deployed):
+    """A function that runs a Python program as another user of this machine, whose Flower knows SuperLink's address."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("only root can run a program as another user")
+    account = pwd.getpwnam(STRANGER)
+    ids = ("--reuid", str(account.pw_uid), "--regid", str(account.pw_gid), "--clear-groups")
+    home = Path(tempfile.mkdtemp(prefix="stranger-"))
+    shutil.copy(deployed.here / "ca.crt", home)
+    shutil.copytree(deployed.here / "bundle", home / "bundle")
+    address = CoordinatorSettings.load(deployed.here).superlink
+    (home / "config.toml").write_text(
+        f'[superlink.caucus]\naddress = "{address}"\nroot-certificates = "{home / "ca.crt"}"\n'
+    )
+    for path in (home, *home.rglob("*")):
+        os.chown(path, account.pw_uid, account.pw_gid)
+    quiet = {"FLWR_HOME": str(home), "HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+
+    def run(program, *arguments):
+        return subprocess.run(
+            ["setpriv", *ids, sys.executable, "-c", program, *map(str, arguments)],
+            env={"PATH": "/usr/bin:/bin", **quiet},
+            cwd=home,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    if run("import flwr.cli.app").returncode != 0:
+        pytest.skip("another user cannot run this Python")
+    yield run, home
+    shutil.rmtree(home)
+
+
+def test_another_user_can_neither_start_nor_see_nor_stop_a_run(deployed, stranger):
+    run, home = stranger
+    flwr = "import sys; from flwr.cli.app import app; sys.argv[0] = 'flwr'; app()"
+    calls = [("run", home / "bundle"), ("list",), ("stop", "1"), ("supernode", "list"), ("federation", "list")]
+    forged = json.loads((deployed.here / "flwr" / "credentials.yaml").read_text())
+    forged |= {name: base64.b64encode(b"ab" * 32).decode() for name in forged if name.endswith("-token")}
+    for login in ({}, forged):
+        (home / "credentials.yaml").write_text(json.dumps(login))
+        (home / "credentials.yaml").chmod(0o644)
+        for call in calls:
+            said = run(flwr, *call, "caucus", "--format", "json").stdout
+            answer = json.loads(said[said.index("{") :])
+            assert answer["success"] is False, call
+            assert "Authentication failed" in answer["error-message"], call
+    assert json.loads(coordinator("status", deployed.here, "--json"))["runs"] == []
+    assert deployed.online() == 3
+
+
+def test_no_argument_of_a_process_and_no_file_gives_another_user_a_token(deployed, stranger):
+    run, _ = stranger
+    deployed.begin("seen", EXACT)
+
+    def serverapp():
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if b"flwr-serverapp" in path.read_bytes():
+                    return path.parent
+            except OSError:
+                continue
+        return None
+
+    process = wait(serverapp, "the run's process is there")
+    arguments = (process / "cmdline").read_text().split("\0")
+    assert "--token" not in arguments
+    (file,) = (each for each in arguments if each.startswith("/proc/self/fd/"))
+    held = process / "fd" / file.rsplit("/", 1)[1]
+    assert len(bytes.fromhex(held.read_text())) >= 16  # root reads it
+    secrets = [held, process / "environ", deployed.here / TOKEN, deployed.here / "flwr" / "credentials.yaml"]
+    secrets += [deployed.here / "superexec.secret", deployed.here / "ca.key", deployed.here / "superlink.db"]
+    attack = "import sys\nfor p in sys.argv[1:]:\n try:\n  open(p,'rb').read(1); print(p)\n except OSError: pass"
+    tried = run(attack, *secrets)
+    assert (tried.returncode, tried.stdout) == (0, ""), tried.stderr
+    assert finished(deployed, "seen")[0] == 0
+
+
+def test_what_runs_is_not_started_again_and_stop_ends_it(deployed):
+    again = coordinator("serve", deployed.here, code=2)
+    assert again.startswith("caucus-coordinator: coordinator of this folder; expected none that runs; got process ")
+    for only in ("both", "service", "relay"):
+        half = "relay" if only == "relay" else "service"
+        again = party("start", deployed.at(0), "--only", only, code=2)
+        assert again.startswith(f"caucus-party: {half} of this folder; expected none that runs; got process ")
+    assert deployed.online() == 3
+    assert party("stop", deployed.at(0)) == "stopped\n"
+    assert deployed._running["h0"].wait(10) == 0
+    assert coordinator("stop", deployed.here) == "stopped\n"
+    assert deployed._running["coordinator"].wait(10) == 0
