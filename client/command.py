@@ -1,8 +1,8 @@
 """`caucus-party`: what a hospital does from the command line.
 
 caucus-party init FOLDER --name NAME --records FILE --invitation FILE   keys, settings, party.json for the coordinator
-caucus-party roster FOLDER FILE          take the roster that the coordinator sent
-caucus-party check FOLDER                data, encoder, keys, connection; what leaves and what never does
+caucus-party roster FOLDER FILE          take the roster that the coordinator sent; shows what has changed
+caucus-party check FOLDER [--offline] [--json]   what is wrong and how to fix it; what leaves and what never does
 caucus-party start FOLDER                party service, SuperNode and relay, until told to stop
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: once more
@@ -16,15 +16,16 @@ caucus-party ledger backup FILE TO                     copy the whole file, also
 caucus-party ledger accept FOLDER --lost EPSILON       go on with an older ledger, and charge what it lacks
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from common.system.commands import register, run
+from common.system.commands import parser, run
+from common.versions import versions
 
 MODULES = {
     "client.deploy.create": ("init",),
-    "client.deploy.check": ("check", "roster"),
+    "client.deploy.roster": ("roster",),
+    "client.deploy.check": ("check",),
     "client.deploy.start": ("start", "stop"),
     "client.deploy.status": ("status",),
     "client.deploy.approve": ("approve",),
@@ -34,11 +35,16 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code: 0 done, 1 the reason in one line on standard error, 2 wrong usage."""
-    parser = argparse.ArgumentParser(prog="caucus-party", description="What a hospital does from the command line.")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    register(commands, MODULES, arguments)
-    return run(parser, arguments)
+    """Entry point; returns the exit code, as `common/system/commands.py` lists them."""
+    made = parser(
+        "caucus-party",
+        MODULES,
+        arguments,
+        versions=versions(),
+        description="What a hospital does from the command line.",
+        example="caucus-party check hospital",
+    )
+    return run(made, arguments)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
 configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
-line is deleted has the default of `client.guard.Limits`, which can be weaker (no lifetime budget, one survivor). The
-keys of a section are the arguments of its class. A part that is chosen has its `kind` and, beside it, the arguments of
-that kind:
+line is deleted has the default of `client.guard.Limits`, the same safe value. The keys of a section are the arguments
+of its class, and their types are those of its annotations. A part that is chosen has its `kind` and, beside it, the
+arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 
@@ -17,10 +17,10 @@ Without its section, or with null, a party answers no query of the kind. A secti
 A deployment's file has further keys (`client/deploy/settings.py`).
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from inspect import Parameter, signature
-from pathlib import Path
 from typing import Any, Self
 
 from client.guard import Limits
@@ -31,8 +31,11 @@ from client.writers.fine_tuning import FineTuning
 from client.writers.rewriting import Instructed, Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import CaucusError, ConfigError
+from common.validate import known_keys, of_type
 
-Kinds = Mapping[str, Callable[..., Any]]
+Make = Callable[..., Any]
+Kinds = Mapping[str, Make]
+Where = Callable[[str], object]
 
 ABSTRACTIONS: Kinds = {"extracts": Extracts, "summariser": Summariser}
 SENTIMENTS: Kinds = {"vader": Vader, "classifier": Classifier}
@@ -46,37 +49,53 @@ _WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] =
 """Section to its class and to the kinds of each part that is chosen."""
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section whose keys and types are right: a class, and the arguments for it."""
+
+    make: Make
+    arguments: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartySettings:
     """The sections that a simulation and a deployment have in common.
 
     Attributes:
         limits: What may happen to the records.
-        sections: Section of a writer to its settings; one that is absent or null is left out.
-        where: The file or the part of a configuration that they come from, for messages.
+        sections: The section of each writer by its name; one that is absent or null is left out.
+        where: Of a key, such as "limits.max_top": the file and line, or the part of a configuration, for messages.
     """
 
     limits: Limits
-    sections: Mapping[str, object]
-    where: str | Path
+    sections: Mapping[str, Section]
+    where: Where = field(compare=False, repr=False)
 
     @classmethod
-    def read(cls, values: object, where: str | Path, *, others: Collection[str] = ()) -> Self:
+    def read(
+        cls, values: object, where: Where, *, others: Collection[str] = (), required: Collection[str] = ()
+    ) -> Self:
         """Read limits and sections; writers are built later, since they may load models.
 
         Args:
             values: The file as plain mappings, lists and scalars.
             where: See the attribute.
             others: Further keys that the file may have, which are not read here.
+            required: Keys that it must have.
 
         Raises:
-            ConfigError: A key is unknown, or a limit is unknown or out of range.
+            ConfigError: A key is unknown or missing, a value has another type, or a limit is out of range.
         """
-        content = _mapping("client.yaml", values, ("limits", *SECTIONS, *others), where)
-        limits = content.get("limits")
+        content = _mapping("", values, ("limits", *SECTIONS, *others), where, required)
+        limits = {} if content.get("limits") is None else content["limits"]
+        sections = {
+            name: _section(name, content[name], *_WRITERS[name], where)
+            for name in SECTIONS
+            if content.get(name) is not None
+        }
         return cls(
-            limits=_built("limits", {} if limits is None else limits, Limits, {}, where),
-            sections={name: content[name] for name in SECTIONS if content.get(name) is not None},
+            limits=_made("limits", _section("limits", limits, Limits, {}, where), where),
+            sections=sections,
             where=where,
         )
 
@@ -84,44 +103,68 @@ class PartySettings:
         """The writer of each kind of query that has a section.
 
         Raises:
-            ConfigError: A key or a kind is unknown, a setting is missing or out of range, or there is no such model.
+            ConfigError: A setting is out of range, or there is no such model.
         """
-        return {
-            SECTIONS[name]: _built(name, values, *_WRITERS[name], self.where) for name, values in self.sections.items()
-        }
+        return {SECTIONS[name]: _made(name, section, self.where) for name, section in self.sections.items()}
 
 
-def _built(name: str, values: object, make: Callable[..., Any], parts: Mapping[str, Kinds], where: str | Path) -> Any:  # noqa: ANN401 what `make` returns
-    """`make` with the values of a section; each of its `parts` is built first, by its kind."""
+def _section(name: str, values: object, make: Make, kinds: Mapping[str, Kinds], where: Where) -> Section:
+    """The section of this name; a part of it that is chosen, by its kind, is a section too."""
     parameters = signature(make).parameters
-    arguments = dict(_mapping(name, values, parameters, where))
-    for part, kinds in parts.items():
-        arguments[part] = _chosen(f"{name}.{part}", arguments.get(part), kinds, where)
-    for key, parameter in parameters.items():
-        if parameter.default is Parameter.empty and arguments.get(key) is None:
-            raise ConfigError(f"{name}.{key}", expected="a value", got="none", where=where)
-    try:
-        return make(**arguments)
-    except CaucusError as error:
-        raise ConfigError(error.what, where=where, do=error) from error
-    except TypeError as error:
-        raise ConfigError(name, expected="values like those of configs/client.yaml", where=where) from error
+    required = [
+        key for key, parameter in parameters.items() if parameter.default is Parameter.empty and key not in kinds
+    ]
+    arguments = dict(_mapping(name, values, parameters, where, required))
+    with _located(where):
+        for key, value in arguments.items():
+            of_type(f"{name}.{key}", value, parameters[key].annotation)
+    for part, choices in kinds.items():
+        arguments[part] = _chosen(f"{name}.{part}", arguments.get(part), choices, where)
+    return Section(make, arguments)
 
 
-def _chosen(name: str, values: object, kinds: Kinds, where: str | Path) -> Any:  # noqa: ANN401 as `_built`
-    known_keys = {"kind", *(key for make in kinds.values() for key in signature(make).parameters)}
-    settings = dict(_mapping(name, {} if values is None else values, known_keys, where))
+def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
+    known = {"kind", *(key for make in kinds.values() for key in signature(make).parameters)}
+    settings = dict(_mapping(name, {} if values is None else values, known, where))
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(f"{name}.kind", expected=f"one of {', '.join(kinds)}", got=kind or "none", where=where)
-    return _built(name, settings, kinds[kind], {}, where)
+        raise ConfigError(
+            f"{name}.kind",
+            expected=f"one of {', '.join(kinds)}",
+            got="none" if kind is None else kind,
+            where=where(f"{name}.kind"),
+        )
+    return _section(name, settings, kinds[kind], {}, where)
 
 
-def _mapping(name: str, values: object, known: Collection[str], where: str | Path) -> Mapping[str, Any]:
+def _made(name: str, section: Section, where: Where) -> Any:  # noqa: ANN401 what `make` returns
+    """The object of a section, its parts made first."""
+    arguments = {
+        key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value
+        for key, value in section.arguments.items()
+    }
+    try:
+        return section.make(**arguments)
+    except CaucusError as error:
+        key = error.what.removeprefix(f"{name}.")
+        known = key in signature(section.make).parameters
+        full = f"{name}.{key}" if known else name
+        problem = f"{full}{error.problem.removeprefix(error.what)}" if known else f"{name}: {error.problem}"
+        raise ConfigError(problem, where=where(full), do=error.do) from error
+
+
+def _mapping(
+    name: str, values: object, known: Collection[str], where: Where, required: Collection[str] = ()
+) -> Mapping[str, Any]:
     """The values, if they are a mapping of known keys."""
-    expected = f"settings {', '.join(sorted(known))}"
-    if not isinstance(values, Mapping):
-        raise ConfigError(name, expected=expected, got=type(values).__name__, where=where)
-    if unknown := sorted(str(key) for key in values if key not in known):
-        raise ConfigError(name, expected=expected, got=unknown, where=where)
-    return values
+    with _located(where):
+        return known_keys(name, values, among=known, required=required)
+
+
+@contextmanager
+def _located(where: Where) -> Iterator[None]:
+    """Say in an error about a key where it stands."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(error.problem, where=where(error.what), do=error.do) from error

@@ -34,18 +34,21 @@ class CaucusError(Exception):
         got: The actual value. Never private text or a private count.
         where: File and line, configuration key, party or protocol step.
         do: Advice to the reader.
+
+    Attributes:
+        problem: The message without the advice.
     """
 
     def __init__(
         self, what: str, *, expected: object = None, got: object = None, where: object = None, do: object = None
     ) -> None:
-        self.what = what
+        self.what, self.do = what, do
         parts = [what]
         parts += [f"{name} {value}" for name, value in (("expected", expected), ("got", got)) if value is not None]
         if where is not None:
             parts.append(f"at {where}")
-        message = "; ".join(parts)
-        super().__init__(message if do is None else f"{message}. {do}")
+        self.problem = "; ".join(parts)
+        super().__init__(self.problem if do is None else f"{self.problem}. {do}")
 
 
 class InputError(CaucusError):

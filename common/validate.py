@@ -5,23 +5,39 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
-from collections.abc import Collection, Sized
+from collections.abc import Collection, Mapping, Sized
+from difflib import get_close_matches
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 from common.errors import ConfigError
+
+_TYPES = {float: "a number", int: "an integer", str: "text", bool: "true or false", NoneType: "null"}
+"""The types of a settings file, in its own words."""
+
+
+def of_type(name: str, value: object, annotation: Any) -> None:  # noqa: ANN401 whatever stands behind an argument
+    """The value is what a settings file has for an argument with this annotation; a file's list is a tuple's.
+
+    An annotation of any other kind accepts everything.
+    """
+    if not _fits(value, annotation):
+        raise ConfigError(name, expected=_described(annotation), got=_shown(value))
 
 
 def positive(*, section: str = "", **values: float) -> None:
     """Each value is a finite number above 0."""
     for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise ConfigError(_full(section, name), expected="a finite number > 0", got=value)
+        if not (_is_number(value) and math.isfinite(value) and value > 0):
+            raise ConfigError(_full(section, name), expected="a finite number > 0", got=_shown(value))
 
 
 def at_least(low: float, *, section: str = "", **values: float) -> None:
     """Each value is a finite number not below `low`."""
     for name, value in values.items():
-        if not (math.isfinite(value) and value >= low):
-            raise ConfigError(_full(section, name), expected=f"a finite number >= {low}", got=value)
+        if not (_is_number(value) and math.isfinite(value) and value >= low):
+            raise ConfigError(_full(section, name), expected=f"a finite number >= {low}", got=_shown(value))
 
 
 def integers(low: int, *, section: str = "", **values: int) -> None:
@@ -37,7 +53,7 @@ def integers_in(low: int, high: int, **values: int) -> None:
         if type(value) is not int:
             raise ConfigError(name, expected="an integer", got=repr(value))
         if not low <= value <= high:
-            raise ConfigError(name, expected=f"a number in [{low}, {high}]", got=value)
+            raise ConfigError(name, expected=f"a number in [{low}, {high}]", got=_shown(value))
 
 
 def flags(**values: bool) -> None:
@@ -50,21 +66,47 @@ def flags(**values: bool) -> None:
 def in_range(low: float, high: float, *, section: str = "", **values: float) -> None:
     """Each value lies in the closed range [low, high]."""
     for name, value in values.items():
-        if not low <= value <= high:
-            raise ConfigError(_full(section, name), expected=f"a number in [{low}, {high}]", got=value)
+        if not (_is_number(value) and low <= value <= high):
+            raise ConfigError(_full(section, name), expected=f"a number in [{low}, {high}]", got=_shown(value))
 
 
 def probability(**values: float) -> None:
     """Each value lies strictly between 0 and 1."""
     for name, value in values.items():
-        if not 0 < value < 1:
-            raise ConfigError(name, expected="a number strictly between 0 and 1", got=value)
+        if not (_is_number(value) and 0 < value < 1):
+            raise ConfigError(name, expected="a number strictly between 0 and 1", got=_shown(value))
 
 
 def one_of(name: str, value: object, *, among: Collection[str]) -> None:
     """The value is one of `among`."""
     if value not in among:
         raise ConfigError(name, expected=f"one of {', '.join(among)}", got=repr(value))
+
+
+def known_keys(
+    section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """The values, if they are a mapping with keys of `among` and all of `required`; no section: the whole file."""
+    known = ", ".join(sorted(among))
+    if not isinstance(values, Mapping):
+        got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records
+        raise ConfigError(section or "the file", expected=f"keys {known}", got=got)
+    for key in values:
+        if key not in among:
+            similar = get_close_matches(str(key), among, 1)
+            do = f"Did you mean {similar[0]}?" if similar else None
+            raise ConfigError(_full(section, str(key)), expected=f"one of {known}", got="an unknown key", do=do)
+    for key in required:
+        if key not in values:
+            raise ConfigError(_full(section, key), expected="a value", got="none")
+    return values
+
+
+def host_and_port(name: str, value: str) -> None:
+    """The value is host:port."""
+    host, _, port = value.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
+        raise ConfigError(name, expected="host:port", got=value)
 
 
 def printable(**values: str) -> None:
@@ -83,3 +125,29 @@ def not_empty(**values: Sized) -> None:
 
 def _full(section: str, name: str) -> str:
     return f"{section}.{name}" if section else name
+
+
+def _is_number(value: object) -> bool:
+    """Whether it can be compared with one: a file or a command line can hold anything."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> object:
+    return "null" if value is None else repr(value) if isinstance(value, str) else value
+
+
+def _fits(value: object, annotation: Any) -> bool:  # noqa: ANN401 as `of_type`
+    if isinstance(annotation, UnionType):
+        return any(_fits(value, option) for option in get_args(annotation))
+    if get_origin(annotation) is tuple:
+        return isinstance(value, (list, tuple)) and all(_fits(each, get_args(annotation)[0]) for each in value)
+    # `type` and not `isinstance`: true is no number. An integer is a number.
+    return annotation not in _TYPES or type(value) is annotation or (annotation is float and type(value) is int)
+
+
+def _described(annotation: Any) -> str:  # noqa: ANN401 as `of_type`
+    if isinstance(annotation, UnionType):
+        return " or ".join(map(_described, get_args(annotation)))
+    if get_origin(annotation) is tuple:
+        return f"a list, each item {_described(get_args(annotation)[0])}"
+    return _TYPES[annotation]

@@ -17,11 +17,11 @@ caucus-coordinator invite FOLDER                       bundle and invitation ane
 caucus-coordinator stop FOLDER
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from common.system.commands import register, run
+from common.system.commands import parser, run
+from common.versions import versions
 from server.failure import WRONG_SETTINGS, summary
 
 MODULES = {
@@ -37,15 +37,16 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code: 0 success, 1 failure, 2 wrong setting. The reason goes to standard error."""
-    parser = argparse.ArgumentParser(
-        prog="caucus-coordinator",
+    """Entry point; returns the exit code, as `common/system/commands.py` lists them."""
+    made = parser(
+        "caucus-coordinator",
+        MODULES,
+        arguments,
+        versions=versions(),
         description="Coordinate a federation. Settings are Hydra overrides, the same as for caucus-simulate.",
-        epilog="example: caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
+        example="caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    register(commands, MODULES, arguments)
-    return run(parser, arguments, wrong=WRONG_SETTINGS, one_line=summary)
+    return run(made, arguments, wrong=WRONG_SETTINGS, one_line=summary)
 
 
 if __name__ == "__main__":

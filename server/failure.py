@@ -26,7 +26,8 @@ FAILURE = "error.txt"
 
 def summary(error: BaseException) -> str:
     """The error in one line; of an error of Caucus that Hydra wrapped, the inner one."""
-    return " ".join(str(error.__cause__ if isinstance(error.__cause__, CaucusError) else error).split())
+    wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
+    return " ".join(str(error.__cause__ if wrapped else error).split())
 
 
 @contextlib.contextmanager

@@ -98,7 +98,8 @@ def party_settings(client: DictConfig) -> PartySettings:
     Raises:
         ConfigError: An unknown key, or a limit out of range.
     """
-    return PartySettings.read(OmegaConf.to_container(client, resolve=True), "client (configs/client.yaml)")
+    values = OmegaConf.to_container(client, resolve=True)
+    return PartySettings.read(values, lambda key: f"client.{key} (configs/client.yaml)")
 
 
 def deal(config: DictConfig) -> list[list[Record]]:

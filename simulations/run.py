@@ -23,22 +23,22 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 import hydra
 from flwr.app import Context, RecordDict
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
 from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from client.app import SOCKET, relay
 from common import validate
 from common.errors import CaucusError, CheckpointError
+from common.system.commands import exit_code
 from server.app import app as server_app
 from server.app import identified, reloaded, store
-from server.failure import summary
+from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, sweep
 from simulations.local_grid import LocalGrid
@@ -49,7 +49,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 log = logging.getLogger("caucus.simulation")
 
 ENGINES = ("local", "flower")
-EXPECTED = (CaucusError, HydraException, OmegaConfBaseException)
+EXPECTED = (CaucusError, *WRONG_SETTINGS)
 """Errors of wrong settings and failing parts; any other error is a bug and is shown with its traceback."""
 
 
@@ -58,8 +58,14 @@ def main() -> None:
     logging.captureWarnings(capture=True)
     if "--resume" in sys.argv:
         _resume(sys.argv[1:])
-    else:
+        return
+    try:
         _composed()
+    except SystemExit as ended:
+        # Hydra ends with 1 and its own message where a setting cannot be composed.
+        if isinstance(ended.__context__, EXPECTED):
+            sys.exit(exit_code(ended.__context__, WRONG_SETTINGS))
+        raise
 
 
 @hydra.main(config_path="pkg://configs", config_name="simulation", version_base="1.3")
@@ -85,7 +91,7 @@ def _resume(arguments: list[str]) -> None:
         folder = Path(arguments[1])
         config = reloaded(folder, arguments[2:])
     except CaucusError as error:
-        sys.exit(f"caucus-simulate: {error}")
+        _exit(error)
     logging.basicConfig(
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -100,7 +106,12 @@ def _or_exit(config: DictConfig, folder: Path) -> None:
     except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
         advice = f"\ncaucus-simulate --resume {folder} goes on." if (folder / "run.json").exists() else ""
-        sys.exit(f"caucus-simulate: {summary(error)}{advice}")
+        _exit(error, advice)
+
+
+def _exit(error: Exception, advice: str = "") -> NoReturn:
+    sys.stderr.write(f"caucus-simulate: {summary(error)}{advice}\n")
+    sys.exit(exit_code(error, WRONG_SETTINGS))
 
 
 def simulate(config: DictConfig, folder: Path) -> None:
@@ -146,7 +157,7 @@ def _on_ray(config: DictConfig, folder: Path) -> None:
         )
         try:
             if not host.stdout or host.stdout.readline() != "ready\n":
-                raise CheckpointError("party service", expected="a running one", where=folder / "parties.log")
+                raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
             os.environ[SOCKET] = f"unix:{socket}"
             _flower(config.federation.parties, folder)
         finally:

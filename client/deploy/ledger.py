@@ -100,6 +100,8 @@ def _reading(
 ) -> Callable[[argparse.Namespace], Iterator[str]]:
     def read(chosen: argparse.Namespace) -> Iterator[str]:
         file = chosen.file / "private" / "ledger.db" if chosen.file.is_dir() else chosen.file
+        if not file.is_file():
+            raise ConfigError("ledger", expected="an existing file", got="none", where=file)
         # Read-only: looking at a ledger must never make one.
         yield from lines(Ledger(file, read_only=True), chosen)
 

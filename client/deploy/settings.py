@@ -13,10 +13,9 @@ FOLDER/roster.json              public: the party files of all hospitals by numb
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_type_hints
 
-import yaml
-
+from client.approvals import MODES
 from client.noted_head import NotedHead
 from client.settings import PartySettings
 from common.domain import PartyId
@@ -24,6 +23,8 @@ from common.errors import ConfigError
 from common.secagg.identity import Identity, Roster
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
+from common.system.yaml_file import YamlFile
+from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port")
@@ -75,34 +76,25 @@ class HospitalSettings:
                 "party's folder", expected="client.yaml", got="none", where=folder, do="caucus-party init"
             )
         check_secret(path)
+        file = YamlFile.load(path)
+        party = PartySettings.read(file.values, file.where, others=KEYS, required=REQUIRED)
+        values = {key: file.values[key] for key in KEYS if key in file.values}
+        types = get_type_hints(cls) | {"records": str}
         try:
-            values = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise ConfigError("client.yaml", expected="YAML", got="something else", where=path) from error
-        party = PartySettings.read(values, path, others=KEYS)
-        if missing := [key for key in REQUIRED if values.get(key) is None]:
-            raise ConfigError(
-                "client.yaml", expected=f"settings {', '.join(REQUIRED)}", got=f"no {missing[0]}", where=path
-            )
-        deployment_values = {key: values[key] for key in KEYS if key in values}
-        deployment_values |= {
-            "folder": folder.resolve(),
-            "records": (folder / str(values["records"])).resolve(),
-            "party": party,
-        }
-        try:
-            return cls(**deployment_values)
+            for key, value in values.items():
+                of_type(key, value, types[key])
+            records = (folder / values["records"]).resolve()
+            return cls(**values | {"folder": folder.resolve(), "records": records, "party": party})
         except ConfigError as error:
-            raise ConfigError(error.what, where=path, do=error) from error
+            raise file.located(error, error.what) from error
 
     def __post_init__(self) -> None:
-        if not _HEX.fullmatch(str(self.bundle)):
+        if not _HEX.fullmatch(self.bundle):
             raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
-        host, _, port = str(self.coordinator).rpartition(":")
-        if not host or not port.isdigit():
-            raise ConfigError("coordinator", expected="host:port", got=self.coordinator)
-        if self.metrics_port is not None and not (type(self.metrics_port) is int and 0 < self.metrics_port < 2**16):
-            raise ConfigError("metrics_port", expected="a port, or null", got=self.metrics_port)
+        host_and_port("coordinator", self.coordinator)
+        one_of("approval", self.approval, among=MODES)
+        if self.metrics_port is not None:
+            integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
 
     @property
     def private(self) -> Path:

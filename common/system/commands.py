@@ -1,9 +1,11 @@
-"""What all command lines share: commands that print lines, one clear error, three exit codes.
+"""What all command lines share: commands that print lines, one clear error, one scheme of exit codes.
 
 0    success
-1    failure; the reason is one line on standard error
-2    wrong usage or a wrong setting; the reason is one line on standard error
+1    failure: what was begun did not succeed, or a check found a problem; it may succeed when something else has changed
+2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
+
+With 1 and 2 the reason is on standard error, in one line.
 """
 
 import argparse
@@ -12,10 +14,37 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 
-from common.errors import CaucusError, ConfigError, PlanError
+from common.errors import CaucusError, CheckpointError, ConfigError, DataError, PlanError
 
-CLOSED = 141
+FAILURE, WRONG_INPUT, CLOSED = 1, 2, 141
+_WRONG = (ConfigError, DataError, PlanError, CheckpointError)
+VERSION = "--version"
 Lines = Callable[[argparse.Namespace], Iterable[str]]
+
+
+def parser(
+    name: str,
+    modules: Mapping[str, Sequence[str]],
+    arguments: Sequence[str] | None,
+    *,
+    versions: str,
+    description: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    """A parser of a program's commands.
+
+    Args:
+        name: The program.
+        modules: As for `register`.
+        arguments: As for `run`.
+        versions: What `--version` prints.
+        description: What the program is for.
+        example: One of its commands.
+    """
+    made = argparse.ArgumentParser(prog=name, description=description, epilog=f"example: {example}")
+    made.add_argument(VERSION, action="version", version=f"{name}: {versions}")
+    register(made.add_subparsers(dest="command", required=True), modules, arguments)
+    return made
 
 
 def register(
@@ -31,6 +60,8 @@ def register(
         arguments: As for `run`.
     """
     requested = (sys.argv[1:] if arguments is None else arguments)[:1]
+    if requested == [VERSION]:
+        return
     exists = any(set(requested) & set(names) for names in modules.values())
     for module, names in modules.items():
         if not exists or set(requested) & set(names):
@@ -64,11 +95,10 @@ def run(
     Args:
         parser: With commands that were added by `add_command`.
         arguments: None: the process's own.
-        wrong: Further errors that mean wrong usage.
+        wrong: Further errors that mean wrong input.
         one_line: Formats an error as a message.
     """
     chosen = parser.parse_args(arguments)
-    settings: tuple[type[Exception], ...] = (ConfigError, PlanError, *wrong)
     expected: tuple[type[Exception], ...] = (CaucusError, OSError, *wrong)
     try:
         for line in chosen.lines(chosen):
@@ -76,8 +106,15 @@ def run(
                 return CLOSED
     except expected as error:
         print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)  # noqa: T201
-        return 2 if isinstance(error, settings) else 1
+        return exit_code(error, wrong)
     return 0
+
+
+def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> int:
+    """The exit code of an error, or of the one of ours that a library wrapped; for `wrong` see `run`."""
+    if isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError):
+        error = error.__cause__
+    return WRONG_INPUT if isinstance(error, (*_WRONG, *wrong)) else FAILURE
 
 
 def _printed(line: str) -> bool:

@@ -6,9 +6,9 @@ They contain no secret, but they decide whom each side trusts: compare the finge
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -18,6 +18,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from common.domain import PartyId
 from common.errors import ConfigError
+from common.validate import host_and_port, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
 LONGEST_NAME = 100
@@ -25,18 +26,40 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Public:
+    FILE: ClassVar[str]
+    """Its name where it is made."""
+
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read the file.
 
         Raises:
-            ConfigError: It is missing or malformed.
+            ConfigError: It is missing, no JSON, one of the other public files, or has a wrong field.
         """
         try:
-            return cls(**json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError) as error:
-            name = cls.__name__.lower()
-            raise ConfigError(f"{name}", expected="a file of that kind", got=type(error).__name__, where=path) from None
+            values = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise ConfigError(cls.FILE, expected="an existing file", got="none", where=path) from None
+        except OSError as error:
+            raise ConfigError(cls.FILE, expected="a file to read", got=error.strerror, where=path) from None
+        except (ValueError, RecursionError):
+            raise ConfigError(cls.FILE, expected="JSON", got="something else", where=path) from None
+        for other in (Invitation, PartyFile, RosterFile):
+            if other is not cls and isinstance(values, dict) and set(values) == set(_names(other)):
+                raise ConfigError(cls.FILE, expected="such a file", got=f"the content of {other.FILE}", where=path)
+        try:
+            return cls.from_values(values)
+        except ConfigError as error:
+            raise ConfigError(error.problem, where=path, do=error.do) from None
+
+    @classmethod
+    def from_values(cls, values: object) -> Self:
+        """Make it from its fields, as JSON has them.
+
+        Raises:
+            ConfigError: Naming the field that is unknown, missing or wrong.
+        """
+        return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_names(cls)))
 
     def to_json(self) -> str:
         """The file's content."""
@@ -53,15 +76,22 @@ class Invitation(_Public):
         bundle: SHA-256 of the bundle that it runs, hexadecimal.
     """
 
+    FILE = "invitation.json"
+
     address: str
     certificate: str
     bundle: str
 
     def __post_init__(self) -> None:
-        if not all(isinstance(value, str) for value in (self.address, self.certificate, self.bundle)):
-            raise TypeError
+        for name in _names(type(self)):
+            of_type(f"invitation's {name}", getattr(self, name), str)
+        host_and_port("invitation's address", self.address)
         if not _HEX.fullmatch(self.bundle):
             raise ConfigError("invitation's bundle", expected="64 hexadecimal digits", got=self.bundle)
+        try:
+            load_pem_x509_certificate(self.certificate.encode())
+        except ValueError:
+            raise ConfigError("invitation's certificate", expected="a certificate, PEM", got="another text") from None
 
     @property
     def fingerprint(self) -> str:
@@ -78,6 +108,8 @@ class PartyFile(_Public):
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
     """
+
+    FILE = "party.json"
 
     name: str
     identity: str
@@ -109,17 +141,26 @@ class RosterFile(_Public):
         parties: The hospitals' own party files.
     """
 
+    FILE = "roster.json"
+
     parties: tuple[PartyFile, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.parties, (list, tuple)):
+            raise ConfigError("roster's parties", expected="a list of party files", got="something else")
         parties = tuple(
-            party if isinstance(party, PartyFile) else PartyFile(**party)  # from a file: the fields of one
+            party if isinstance(party, PartyFile) else PartyFile.from_values(party)  # from a file: the fields of one
             for party in self.parties
         )
         object.__setattr__(self, "parties", parties)
         for what in ("name", "identity", "node_key"):
             if len({getattr(party, what) for party in parties}) < len(parties):
                 raise ConfigError("roster", expected=f"a {what.replace('_', ' ')} of its own for each", got="one twice")
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all names and keys in their order, its first 32 digits in groups of four."""
+        return _groups(hashlib.sha256(self.to_json().encode()).hexdigest())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,6 +171,10 @@ class RosterFile(_Public):
     def identities(self) -> dict[PartyId, bytes]:
         """Number to Ed25519 public key, 32 bytes."""
         return {number: bytes.fromhex(party.identity) for number, party in enumerate(self.parties)}
+
+
+def _names(kind: type[_Public]) -> list[str]:
+    return [field.name for field in fields(kind)]
 
 
 def _groups(digits: str) -> str:

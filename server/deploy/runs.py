@@ -97,7 +97,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     while (lock := lock_folder(folder)) is None and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     if lock is None:
-        raise CheckpointError("run", expected="one that has ended", got="a process at work", where=folder)
+        raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder)
     lock.close()
     before = _last(settings, folder)
     if before and not _ended(before):

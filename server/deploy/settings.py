@@ -14,13 +14,13 @@ FOLDER/flwr/                Flower's own configuration
 FOLDER/runs/NAME/           run folders
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
-
-import yaml
+from typing import Self, get_type_hints
 
 from common.errors import ConfigError
+from common.system.yaml_file import YamlFile
+from common.validate import host_and_port, integers_in, known_keys, of_type
 
 YAML = """\
 # caucus-coordinator serve {folder}
@@ -47,11 +47,8 @@ class CoordinatorSettings:
     superlink_port: int = 39090
 
     def __post_init__(self) -> None:
-        host, _, port = str(self.address).rpartition(":")
-        if not host or not port.isdigit():
-            raise ConfigError("address", expected="host:port", got=self.address)
-        if type(self.superlink_port) is not int or not 0 < self.superlink_port < 2**16:
-            raise ConfigError("superlink_port", expected="a port", got=self.superlink_port)
+        host_and_port("address", self.address)
+        integers_in(1, 2**16 - 1, superlink_port=self.superlink_port)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -61,17 +58,19 @@ class CoordinatorSettings:
             ConfigError: It is missing, or has an unknown or wrong setting.
         """
         path = folder / "coordinator.yaml"
-        try:
-            values = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError:
+        if not path.is_file():
             do = "caucus-coordinator init"
-            raise ConfigError("coordinator's folder", expected=path.name, got="none", where=folder, do=do) from None
-        except yaml.YAMLError as error:
-            raise ConfigError("coordinator.yaml", expected="YAML", got="something else", where=path) from error
-        names = {field.name for field in fields(cls)} - {"folder"}
-        if not isinstance(values, dict) or set(values) - names or "address" not in values:
-            raise ConfigError("coordinator.yaml", expected=f"settings {sorted(names)}", got="others", where=path)
-        return cls(folder=folder.resolve(), **values)
+            raise ConfigError("coordinator's folder", expected=path.name, got="none", where=folder, do=do)
+        file = YamlFile.load(path)
+        types = get_type_hints(cls)
+        del types["folder"]
+        try:
+            values = known_keys("", file.values, among=types, required=("address",))
+            for key, value in values.items():
+                of_type(key, value, types[key])
+            return cls(folder=folder.resolve(), **values)
+        except ConfigError as error:
+            raise file.located(error, error.what) from error
 
     @property
     def host(self) -> str:

@@ -1,9 +1,22 @@
 import math
+from pathlib import Path
 
 import pytest
 
 from common.errors import ConfigError
-from common.validate import at_least, flags, in_range, integers_in, not_empty, one_of, positive, probability
+from common.validate import (
+    at_least,
+    flags,
+    host_and_port,
+    in_range,
+    integers_in,
+    known_keys,
+    not_empty,
+    of_type,
+    one_of,
+    positive,
+    probability,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +29,13 @@ from common.validate import at_least, flags, in_range, integers_in, not_empty, o
         lambda: probability(a=1e-12, b=1 - 1e-12),
         lambda: one_of("unit", "user", among=("sample", "user")),
         lambda: not_empty(a=[0], b="x", c={1: 2}),
+        lambda: of_type("a", 1, float),
+        lambda: of_type("a", 1.5, float | None),
+        lambda: of_type("a", None, float | None),
+        lambda: of_type("a", ["x"], tuple[str, ...]),
+        lambda: of_type("a", (), tuple[str, ...]),
+        lambda: of_type("a", object(), Path),
+        lambda: host_and_port("a", "[::1]:9443"),
     ],
 )
 def test_right_values_pass(accepted):
@@ -38,6 +58,34 @@ def test_right_values_pass(accepted):
         lambda: probability(sigma=0),
         lambda: probability(sigma=1),
         lambda: probability(sigma=math.nan),
+        lambda: positive(sigma=None),
+        lambda: positive(sigma="3"),
+        lambda: positive(sigma=True),
+        lambda: at_least(0, sigma=None),
+        lambda: at_least(0, sigma="0"),
+        lambda: in_range(0, 1, sigma=None),
+        lambda: in_range(0, 1, sigma=[0]),
+        lambda: probability(sigma=None),
+        lambda: probability(sigma="0.5"),
+        lambda: of_type("sigma", None, float),
+        lambda: of_type("sigma", "1", float),
+        lambda: of_type("sigma", True, float),
+        lambda: of_type("sigma", True, int),
+        lambda: of_type("sigma", 1.0, int),
+        lambda: of_type("sigma", 1, str),
+        lambda: of_type("sigma", 1, bool),
+        lambda: of_type("sigma", "x", tuple[str, ...]),
+        lambda: of_type("sigma", ["x", 1], tuple[str, ...]),
+        lambda: of_type("sigma", "x", float | None),
+        lambda: known_keys("", {"sigma": 1}, among=("s",)),
+        lambda: known_keys("sigma", [], among=("s",)),
+        lambda: known_keys("", {}, among=("sigma", "s"), required=("sigma",)),
+        lambda: host_and_port("sigma", "localhost"),
+        lambda: host_and_port("sigma", ":1"),
+        lambda: host_and_port("sigma", "localhost:x"),
+        lambda: host_and_port("sigma", "localhost:0"),
+        lambda: host_and_port("sigma", "localhost:65536"),
+        lambda: host_and_port("sigma", "localhost:²"),
         lambda: one_of("sigma", "party", among=("sample", "user")),
         lambda: not_empty(sigma=()),
     ],
@@ -53,6 +101,12 @@ def test_messages_say_what_was_expected_and_got():
         positive(sigma=-1)
     with pytest.raises(ConfigError, match=r"unit; expected one of sample, user; got 'party'"):
         one_of("unit", "party", among=("sample", "user"))
+    with pytest.raises(ConfigError, match=r"sigma; expected a finite number > 0; got null"):
+        positive(sigma=None)
+    with pytest.raises(ConfigError, match=r"queries; expected a list, each item text or null; got 3"):
+        of_type("queries", 3, tuple[str | None, ...])
+    with pytest.raises(ConfigError, match=r"limits.max_to; expected one of max_top; got an unknown key. Did you me"):
+        known_keys("limits", {"max_to": 1}, among=("max_top",))
 
 
 @pytest.mark.parametrize("wrong", [0, 4, 2.0, True, "2", None])

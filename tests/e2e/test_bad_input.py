@@ -227,7 +227,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
     warm()
     monkeypatch.setattr(BuiltinModel, "generate", failing)
     code, said = command(tmp_path, "task=demo_notes", "task.public_notes=60", f"hydra.run.dir={tmp_path}/run")
-    assert code != 0
+    assert code == 1
     assert "caucus-simulate: the language model is away. Try again later" in said
     assert f"caucus-simulate --resume {tmp_path}/run goes on." in said
     assert "Traceback" not in said
@@ -242,20 +242,27 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
         (["embedding=pretrained"], "embedding.name_or_path"),
         (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"),
-        (["llm=anthropic"], "ANTHROPIC_API_KEY"),
-        (["method.samples=many"], "caucus-simulate: Error in call to target 'server.methods.wasp.Wasp': TypeError"),
+        (["method.samples=many"], "caucus-simulate: samples; expected a finite number >= 1; got 'many'"),
         (["no_such_setting=1"], "no_such_setting"),
+        (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_the_command_ends_with_one_clear_line_and_a_code(arguments, said, tmp_path, monkeypatch):
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+def test_the_command_ends_with_one_clear_line_and_the_code_of_wrong_input(arguments, said, tmp_path):
     folder = [] if "--resume" in arguments else [f"hydra.run.dir={tmp_path}/run"]
     code, told = command(tmp_path, *arguments, *folder)
-    assert code != 0
+    assert code == 2
     assert said in told
     assert "Traceback" not in told
     assert "goes on" not in told
+
+
+def test_a_model_without_its_key_is_a_failure_that_names_the_variable(tmp_path, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    code, told = command(tmp_path, "llm=anthropic", f"hydra.run.dir={tmp_path}/run")
+    assert code == 1
+    assert "ANTHROPIC_API_KEY" in told
+    assert "Traceback" not in told

@@ -79,10 +79,12 @@ def test_no_argument_of_a_process_and_no_file_gives_another_user_a_token(deploye
     run, _ = stranger
     deployed.begin("seen", EXACT)
 
+    address = CoordinatorSettings.load(deployed.here).superlink.encode()
+
     def serverapp():
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
-                if b"flwr-serverapp" in path.read_bytes():
+                if b"flwr-serverapp" in (arguments := path.read_bytes()) and address in arguments:
                     return path.parent
             except OSError:
                 continue

@@ -102,6 +102,9 @@ def forked(work):
         try:
             work()
             code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+            raise
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

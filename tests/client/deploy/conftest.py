@@ -1,3 +1,5 @@
+"""A hospital's folder."""
+
 import json
 
 import pytest

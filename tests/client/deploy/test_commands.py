@@ -7,8 +7,6 @@ import re
 import signal
 import subprocess
 import time
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -16,11 +14,10 @@ from omegaconf import OmegaConf
 
 import configs
 from client.command import main
-from client.deploy import check, host
+from client.deploy import host
 from client.deploy.settings import HospitalSettings
 from common import messages as m
 from common import wire
-from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import make_query
@@ -63,17 +60,6 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     )
 
 
-def test_check_says_what_leaves_and_what_never_does(made, capsys):
-    assert main(["check", str(made), "--offline"]) == 0
-    out = capsys.readouterr().out
-    assert "party 1 of 2" in out
-    assert "records: 2 (known here alone)" in out
-    assert "never leaves: texts" in out
-    assert CANARY not in out
-    assert main(["check", str(made), "--offline", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["number"] == 1
-
-
 @pytest.mark.parametrize(
     ("logged", "told"),
     [
@@ -88,52 +74,25 @@ def test_status_says_where_to_look_while_the_node_is_not_in(logged, told, made, 
     assert told in capsys.readouterr().out
 
 
-def test_a_coordinator_that_does_not_answer(made, capsys):
-    assert "coordinator; expected an answer; got Connection refused; at localhost:1" in said(
-        capsys, "check", made, code=1
-    )
-
-
-@pytest.mark.parametrize(
-    ("ahead", "told"),
-    [(0, "within 1 s"), (4, "within 5 s"), (-299, "within 300 s"), (5, "5 s ahead"), (-7200, "7200 s behind")],
-)
-def test_the_clock_is_held_against_the_coordinators(ahead, told):
-    there = datetime(2026, 1, 1, tzinfo=UTC)
-    date, here = format_datetime(there, usegmt=True), there + timedelta(seconds=ahead)
-    if told.startswith("within"):
-        assert told in check._clocks(date, here)
-    else:
-        with pytest.raises(ConfigError, match=f"clock of this machine; expected .*; got {told}. Set the one"):
-            check._clocks(date, here)
-    assert check._clocks("", here) == check._clocks("soon", here) == "its clock is not known"
-
-
-def test_records_that_are_missing_open_to_others_or_malformed(made, capsys):
+def test_records_that_are_missing_or_open_to_others_do_not_start(made, capsys):
     records = HospitalSettings.load(made).records
     records.chmod(0o644)
-    for command in ("check", "start"):
-        assert "file of records; expected mode 0600; got 0644" in said(capsys, command, made, code=1)
-    records.chmod(0o600)
-    records.write_text("text\nx\n")
-    assert "missing column" in said(capsys, "check", made, code=1)
+    assert "file of records; expected mode 0600; got 0644" in said(capsys, "start", made)
     records.unlink()
-    for command in ("check", "start"):
-        assert "file of records; expected an existing file; got none" in said(capsys, command, made, code=1)
+    assert "file of records; expected an existing file; got none" in said(capsys, "start", made)
 
 
 def test_a_hospital_without_a_record_takes_part(made, capsys):
     HospitalSettings.load(made).records.write_text("text,label\n")
     assert main(["check", str(made), "--offline"]) == 0
-    assert "records: 0 (known here alone); it contributes noise" in capsys.readouterr().out
+    assert "0 records (known here alone); it contributes noise" in capsys.readouterr().out
     assert len(host.service(HospitalSettings.load(made))._private) == 0
 
 
 @pytest.mark.parametrize("name", ["private/identity.key", "node/node.key", "node/superexec.secret", "client.yaml"])
 def test_a_secret_that_others_can_read(name, made, capsys):
     (made / name).chmod(0o644)
-    for command in (["check", made, "--offline"], ["start", made]):
-        assert "secret file; expected mode 0600; got 0644" in said(capsys, *command)
+    assert "secret file; expected mode 0600; got 0644" in said(capsys, "start", made)
 
 
 def test_a_roster_without_this_hospital(made, tmp_path, capsys):
@@ -147,11 +106,9 @@ def test_a_roster_without_this_hospital(made, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        ({"bundle": "short"}, "bundle; at "),
-        ({"coordinator": "nowhere"}, "coordinator; at "),
-        ({"limits": {"max_epsilon": -1}}, "max_epsilon; at "),
-        ({"limits": {"max_epsilom": 1}}, "got ['max_epsilom']; at "),
-        ({"aproval": "auto"}, "got ['aproval']"),
+        ({"bundle": "short"}, "bundle; expected 64 hexadecimal digits; got short; at "),
+        ({"limits": {"max_epsilon": -1}}, "limits.max_epsilon; expected a number > 0; got -1; at "),
+        ({"aproval": "auto"}, "client.yaml:2. Did you mean approval?"),
     ],
 )
 def test_a_setting_that_is_wrong(values, line, made, capsys):
@@ -231,7 +188,7 @@ def test_fine_tuning_is_set_up_by_the_hospitals_own_file_and_looked_at_by_check(
     (writer,) = HospitalSettings.load(made).party.writers().values()
     assert writer.max_steps == 5
     change(made, fine_tuning={"model": "x"})
-    assert "fine_tuning; expected settings" in said(capsys, "check", made)
+    assert "fine_tuning.model; expected one of" in said(capsys, "check", made)
 
 
 SEEDS = {"abstraction": {"kind": "extracts"}, "sentiment": {"kind": "vader"}}
@@ -268,7 +225,8 @@ def test_seeds_are_set_up_by_the_hospitals_own_file_as_in_a_simulation(made, cap
     assert isinstance(opened, m.Opened)
     assert isinstance(answered, m.Answer)
     assert main(["check", str(made), "--offline", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["writes"] == ["abstracted seeds"]
+    checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["writers"]["detail"] == "abstracted seeds"
 
 
 @pytest.mark.parametrize(

@@ -121,4 +121,6 @@ def test_a_metrics_port_that_is_none(port, hospital, capsys):
     path = hospital / "client.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"metrics_port": port}))
     assert main(["status", str(hospital)]) == 2
-    assert "metrics_port; at " in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "metrics_port; expected " in error
+    assert "client.yaml:" in error

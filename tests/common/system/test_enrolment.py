@@ -32,7 +32,8 @@ def test_a_party_file_comes_back(tmp_path):
         ({"node_key": "ssh-rsa AAAA"}, "node key"),
         ({"node_key": openssh(ed25519.Ed25519PrivateKey.generate())}, "NIST P-384"),
         ({"node_key": openssh(ec.generate_private_key(ec.SECP256R1()))}, "NIST P-384"),
-        ({"more": 1}, "partyfile"),
+        ({"name": 7}, "party's name"),
+        ({"more": 1}, "party.json.more; expected one of identity, name, node_key; got an unknown key"),
     ],
 )
 def test_what_is_no_party_file_is_refused(change, said, tmp_path):
@@ -41,11 +42,43 @@ def test_what_is_no_party_file_is_refused(change, said, tmp_path):
         PartyFile.load(tmp_path / "party.json")
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"address": "a:1"}', '{"address":"a:1","certificate":"","bundle":"x"}'])
-def test_what_is_no_invitation_is_refused(content, tmp_path):
-    (tmp_path / "invitation.json").write_text(content)
-    with pytest.raises(ConfigError, match="invitation"):
-        Invitation.load(tmp_path / "invitation.json")
+INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "invitation.json; expected JSON; got something else"),
+        ("[" * 100_000, "invitation.json; expected JSON; got something else"),
+        ('["a patient\'s note"]', "invitation.json; expected keys address, bundle, certificate; got list"),
+        ('{"address": "a:1"}', "invitation.json.certificate; expected a value; got none"),
+        (json.dumps(GOOD), "invitation.json; expected such a file; got the content of party.json"),
+        ('{"parties": []}', "invitation.json; expected such a file; got the content of roster.json"),
+        (json.dumps(INVITATION), "invitation's certificate; expected a certificate, PEM; got another text"),
+        (json.dumps(INVITATION | {"address": "here"}), "invitation's address; expected host:port; got here"),
+        (json.dumps(INVITATION | {"bundle": "x"}), "invitation's bundle; expected 64 hexadecimal digits; got x"),
+        (json.dumps(INVITATION | {"bundle": 3}), "invitation's bundle; expected text; got 3"),
+    ],
+)
+def test_what_is_no_invitation_is_refused_with_what_it_is(content, said, tmp_path):
+    (tmp_path / "given.json").write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        Invitation.load(tmp_path / "given.json")
+    assert str(caught.value) == f"{said}; at {tmp_path / 'given.json'}"
+
+
+@pytest.mark.parametrize("kind", [Invitation, PartyFile, RosterFile])
+def test_a_file_that_is_missing_or_cannot_be_read_is_no_matter_of_its_kind(kind, tmp_path):
+    with pytest.raises(ConfigError, match=f"{kind.FILE}; expected an existing file; got none; at .*missing.json"):
+        kind.load(tmp_path / "missing.json")
+    with pytest.raises(ConfigError, match=f"{kind.FILE}; expected a file to read; got Is a directory; at"):
+        kind.load(tmp_path)
+
+
+def test_what_is_given_in_place_of_a_party_file_is_named(tmp_path):
+    (tmp_path / "given.json").write_text(json.dumps(INVITATION))
+    with pytest.raises(ConfigError, match=r"party.json; expected such a file; got the content of invitation.json"):
+        PartyFile.load(tmp_path / "given.json")
 
 
 def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
@@ -54,6 +87,10 @@ def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
     (tmp_path / "roster.json").write_text(roster.to_json())
     assert RosterFile.load(tmp_path / "roster.json") == roster
     assert roster.names == ("St. Mary", "B")
+    again = RosterFile(parties=(other, PartyFile(**GOOD)))
+    renamed = RosterFile(parties=(PartyFile(**GOOD | {"name": "A"}), other))
+    assert len({roster.fingerprint, again.fingerprint, renamed.fingerprint}) == 3
+    assert RosterFile.load(tmp_path / "roster.json").fingerprint == roster.fingerprint
     assert roster.identities == {0: b"\xab" * 32, 1: b"\xcd" * 32}
 
 
@@ -64,8 +101,8 @@ def test_a_roster_file_with_one_name_or_key_twice_is_refused(same):
         RosterFile(parties=(PartyFile(**GOOD), PartyFile(**other | {same: GOOD[same]})))
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"0": "ab"}', '{"parties": 1}', '{"parties": [1]}'])
+@pytest.mark.parametrize("content", ["", "[]", '{"0": "ab"}', '{"parties": 1}', '{"parties": [1]}', '{"parties": {}}'])
 def test_what_is_no_roster_file_is_refused(content, tmp_path):
     (tmp_path / "roster.json").write_text(content)
-    with pytest.raises(ConfigError, match="roster"):
+    with pytest.raises(ConfigError, match=r"roster|party\.json"):
         RosterFile.load(tmp_path / "roster.json")

@@ -142,12 +142,41 @@ def test_each_start_draws_a_token_that_flowers_commands_send(folder):
 def test_a_run_without_hospitals_a_bad_name_and_a_run_that_is_none(folder, capsys):
     assert "hospitals; expected at least one; got none" in said(capsys, "run", folder, "first")
     assert "name of the run; expected a file name" in said(capsys, "resume", folder, "../x")
-    assert "run folder; expected a run that was started; got none" in said(capsys, "resume", folder, "first", code=1)
+    assert "run folder; expected a run that was started; got none" in said(capsys, "resume", folder, "first")
 
 
 def test_a_folder_that_is_none(tmp_path, capsys):
     for command in ("serve", "status", "renew", "stop"):
         assert "coordinator's folder; expected coordinator.yaml" in said(capsys, command, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("address: localhost:1\nlisten: 3\n", "listen; expected text; got 3; at FILE:2"),
+        (
+            "address: localhost:1\nport: 3\n",
+            "port; expected one of address, listen, superlink_port; got an unknown key",
+        ),
+        ("address: localhost:1\nsuperlink: 3\n", "at FILE:2. Did you mean superlink_port?"),
+        (
+            "address: a:1\nlisten: 0.0.0.0\naddress: b:2\n",
+            "address; expected one entry; got another in line 1; at FILE:3",
+        ),
+        ("listen: 127.0.0.1\n", "address; expected a value; got none; at FILE"),
+        ("address: localhost:1\nsuperlink_port: null\n", "superlink_port; expected an integer; got null; at FILE:2"),
+        (
+            "address: localhost:1\nsuperlink_port: 0\n",
+            "superlink_port; expected a number in [1, 65535]; got 0; at FILE:2",
+        ),
+        ("address: here\n", "address; expected host:port; got here; at FILE:1"),
+        ("address: [\n", "coordinator.yaml; expected YAML; got "),
+        ("", "the file; expected keys address, listen, superlink_port; got null; at FILE"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
+    (folder / "coordinator.yaml").write_text(content)
+    assert line.replace("FILE", str(folder / "coordinator.yaml")) in said(capsys, "renew", folder)
 
 
 def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):

@@ -56,7 +56,7 @@ def test_a_run_that_ends_well(folder, monkeypatch, capsys):
     config = (folder / "runs" / "first" / "config.yaml").read_text()
     assert "parties: 1" in config
     assert "engine" not in config
-    assert start(folder) == 1
+    assert start(folder) == 2
     assert "expected a new name; got a run of that name" in capsys.readouterr().err
     assert main(["status", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

@@ -1,0 +1,172 @@
+"""What a hospital's own machine finds out about its connection to the coordinator, without changing anything there.
+
+The node's key is tried by one signed call that SuperLink must refuse: to activate this node with heartbeats that are
+zero seconds apart. SuperLink looks the key up first and then refuses the interval, before it activates anything, so a
+SuperNode that is running with the same key is not disturbed. Which of the two refusals comes says whether it knows the
+key.
+"""
+
+import ssl
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException, HTTPSConnection
+
+import httpx
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+from cryptography.x509 import load_der_x509_certificate
+from flwr.proto.fleet_pb2 import ActivateNodeRequest
+from flwr.supercore.error import ApiErrorCode, FlowerError
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supernode.fleet_http_client import FleetHttpClient
+from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
+
+from client.deploy.settings import HospitalSettings
+from common.errors import CaucusError, ConfigError
+
+TIMEOUT = 10.0
+AHEAD, BEHIND = 5, 300
+"""Seconds that this machine's clock may differ from the coordinator's: a node signs the time of each call, and Flower
+takes it for forged beyond them."""
+
+_NO_INTERVAL = 0.0
+"""Seconds between heartbeats: outside what SuperLink accepts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What one request to the front door showed.
+
+    Attributes:
+        secure: Version of TLS.
+        expires: End of the validity of the coordinator's certificate.
+        ahead: Seconds that this machine's clock is ahead of the coordinator's, which has a resolution of one; None if
+            the answer had no date.
+    """
+
+    secure: str
+    expires: datetime
+    ahead: int | None
+
+
+def connect(settings: HospitalSettings) -> Connection:
+    """Ask the front door for its health, over TLS with the coordinator's own authority.
+
+    Raises:
+        ConfigError: The certificate is expired, not yet valid, of another authority or of another host.
+        CaucusError: Nobody answers.
+    """
+    name, _, port = settings.coordinator.rpartition(":")
+    context = ssl.create_default_context(cafile=str(settings.node / "ca.crt"))
+    door = HTTPSConnection(name.strip("[]"), int(port), timeout=TIMEOUT, context=context)
+    try:
+        door.connect()
+        here = datetime.now(UTC)  # before it asks, as a node signs before it calls
+        secure, certificate = str(door.sock.version()), door.sock.getpeercert(binary_form=True) or b""
+        door.request("GET", "/health")
+        date = door.getresponse().getheader("Date", "")
+    except ssl.SSLCertVerificationError as error:
+        raise ConfigError(
+            "coordinator's certificate",
+            expected="a valid one of its authority",
+            got=error.verify_message,
+            where=settings.coordinator,
+            do="Compare the clocks of both machines and the invitation's fingerprint",
+        ) from error
+    except (OSError, HTTPException) as error:
+        raise CaucusError(
+            "coordinator",
+            expected="an answer",
+            got=getattr(error, "strerror", None) or type(error).__name__,
+            where=settings.coordinator,
+            do="Is it served, and does the firewall let outbound TCP to this port through?",
+        ) from error
+    finally:
+        door.close()
+    return Connection(
+        secure=secure,
+        expires=load_der_x509_certificate(certificate).not_valid_after_utc,
+        ahead=_ahead(date, here),
+    )
+
+
+def check_clock(ahead: int | None) -> str:
+    """How far the clocks are apart.
+
+    Raises:
+        ConfigError: This clock is too far ahead or behind.
+    """
+    if ahead is None:
+        return "the coordinator's clock is not known"
+    if not -BEHIND < ahead < AHEAD:
+        raise ConfigError(
+            "clock of this machine",
+            expected=f"less than {AHEAD} s ahead of the coordinator's and {BEHIND} s behind it",
+            got=f"{abs(ahead)} s {'ahead' if ahead > 0 else 'behind'}",
+            do="Set the one that is wrong, best by NTP on both: until then this hospital's node is not let in",
+        )
+    return f"clocks within {abs(ahead) + 1} s"
+
+
+def check_node_key(settings: HospitalSettings) -> None:
+    """Find out whether the coordinator knows this node's key.
+
+    Raises:
+        ConfigError: The key is no NIST P-384 key, or the coordinator does not know it.
+        CaucusError: The coordinator does not answer, or in another way.
+    """
+    path = settings.node / "node.key"
+    try:
+        key = load_ssh_private_key(path.read_bytes(), None)
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
+    status, code = _refusal(settings, key)
+    if code == ApiErrorCode.FLEET_INVALID_HEARTBEAT_INTERVAL:
+        return
+    if code == ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED:
+        raise ConfigError(
+            "node's key",
+            expected="one that the coordinator knows",
+            got="one that is not enrolled yet, or was removed",
+            where=settings.coordinator,
+            do="Send party.json to the coordinator for caucus-coordinator enrol, or ask why this hospital was removed",
+        )
+    if status == httpx.codes.UNAUTHORIZED:
+        raise CaucusError("node's signature", expected="an accepted one", got="a refusal", do="Compare the clocks")
+    raise CaucusError(
+        "coordinator",
+        expected="SuperLink's answer to a node",
+        got=f"status {status}",
+        where=settings.coordinator,
+        do="Ask the coordinator whether its caucus-coordinator serve is well",
+    )
+
+
+def _refusal(settings: HospitalSettings, key: ec.EllipticCurvePrivateKey) -> tuple[int, int | None]:
+    """Status and Flower's code of the answer to the one signed call."""
+    public = key.public_key()
+    request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)
+    signer = NodeAuthHttpInterceptor(key, public)
+    authority = (settings.node / "ca.crt").read_bytes()
+    try:
+        with FleetHttpClient.from_server_address(settings.coordinator, False, authority, [signer]) as client:
+            client.ActivateNode(request)
+    except httpx.HTTPStatusError as error:
+        refusal = FlowerError.from_json(error.response.text)
+        return error.response.status_code, refusal.code if refusal else None
+    except (httpx.HTTPError, ValueError) as error:
+        raise CaucusError(
+            "coordinator", expected="an answer", got=type(error).__name__, where=settings.coordinator
+        ) from error
+    return httpx.codes.OK, None
+
+
+def _ahead(there: str, here: datetime) -> int | None:
+    try:
+        return round((here - parsedate_to_datetime(there)).total_seconds())
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,282 @@
+"""The checks of `caucus-party check`, each by itself: one that fails hides no other.
+
+First what is quick and what the coordinator's side must mend, last what is slow. None needs the roster but the one that
+is about it. Numbers of records and labels are for this hospital's own eyes: nothing of them leaves it.
+"""
+
+import os
+import pwd
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+
+from cryptography.x509 import load_pem_x509_certificate
+
+from client import records
+from client.deploy import connection
+from client.deploy.settings import HospitalSettings
+from common.domain import Record
+from common.errors import CaucusError, ConfigError, DataError
+from common.secagg.identity import Roster
+from common.system import processes
+from common.system.certificates import SOON
+from common.system.enrolment import PartyFile
+from common.system.files import check_records, check_secret
+
+PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
+
+MOST_LABELS, LONGEST_LABEL = 30, 40
+"""Labels that are shown, and characters of each: with columns in the wrong order they would be texts."""
+_TIMEOUT = 60.0
+_AS_RELAY = """
+from importlib.util import find_spec
+open("node/node.key").close()
+raise SystemExit(None if find_spec("client.deploy.relay") and find_spec("flwr") else "Caucus is not installed for it")
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        check: Its name.
+        result: "passed", "warning", "problem", "waiting" for somebody else, or "skipped".
+        detail: What was found.
+        fix: What to do, if there is anything.
+    """
+
+    check: str
+    result: str
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    result: str
+    detail: str
+    fix: str = ""
+
+
+def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
+    """All checks, each as soon as it is done.
+
+    Args:
+        settings: Of the hospital.
+        offline: Skip what needs the coordinator.
+    """
+    preflight = _Preflight(settings, offline=offline)
+    for check, (look, fix) in CHECKS.items():
+        try:
+            outcome = look(preflight)
+        except CaucusError as error:
+            outcome = _Outcome(PROBLEM, error.problem, str(error.do or fix))
+        except OSError as error:
+            outcome = _Outcome(PROBLEM, f"{error.strerror}: {error.filename}", fix)
+        yield Finding(check=check, result=outcome.result, detail=outcome.detail, fix=outcome.fix)
+
+
+class _Preflight:
+    """The checks, with what a later one needs of an earlier one."""
+
+    def __init__(self, settings: HospitalSettings, *, offline: bool) -> None:
+        self._settings = settings
+        self._offline = offline
+        self._connection: connection.Connection | None = None
+        self._records: list[Record] | None = None
+
+    def settings(self) -> _Outcome:
+        return _Outcome(PASSED, f"client.yaml; bundle {self._settings.bundle[:16]}, never run here")
+
+    def secrets(self) -> _Outcome:
+        self._settings.identity()
+        for name in ("node.key", "superexec.secret"):
+            check_secret(self._settings.node / name)
+        return _Outcome(PASSED, "closed to other accounts")
+
+    def connection(self) -> _Outcome:
+        if self._offline:
+            return _Outcome(SKIPPED, "--offline")
+        self._connection = connection.connect(self._settings)
+        return _Outcome(PASSED, f"{self._settings.coordinator}, {self._connection.secure}")
+
+    def clock(self) -> _Outcome:
+        if self._connection is None:
+            return _unconnected()
+        return _Outcome(PASSED, connection.check_clock(self._connection.ahead))
+
+    def node_key(self) -> _Outcome:
+        if self._connection is None:
+            return _unconnected()
+        connection.check_node_key(self._settings)
+        return _Outcome(PASSED, "the coordinator accepts it")
+
+    def certificate(self) -> _Outcome:
+        if self._connection is None:
+            return _unconnected()
+        return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
+
+    def authority(self) -> _Outcome:
+        try:
+            certificate = load_pem_x509_certificate((self._settings.node / "ca.crt").read_bytes())
+        except ValueError:
+            raise ConfigError("authority", expected="a certificate, PEM", got="another file", where="ca.crt") from None
+        return _days(certificate.not_valid_after_utc, "Ask the coordinator for an invitation of a new authority")
+
+    def records(self) -> _Outcome:
+        check_records(self._settings.records)
+        self._records = records.read(self._settings.records, may_be_empty=True)
+        users = {record.user for record in self._records} - {None}
+        of = f" of {len(users)} users" if users else ""
+        noise = "" if self._records else "; it contributes noise"
+        return _Outcome(PASSED, f"{len(self._records)} records{of} (known here alone){noise}")
+
+    def labels(self) -> _Outcome:
+        if self._records is None:
+            return _Outcome(SKIPPED, "no records")
+        counts = Counter(record.label for record in self._records)
+        shown = [f"{_plain(label)}: {count}" for label, count in counts.most_common(MOST_LABELS)]
+        more = [f"and {len(counts) - MOST_LABELS} others"] if len(counts) > MOST_LABELS else []
+        detail = f"{', '.join(shown + more) or 'none'} (known here alone)"
+        spellings = defaultdict(list)
+        for label in counts:
+            spellings["".join(label.split()).casefold()].append(_plain(label))
+        alike = [" and ".join(map(repr, each)) for each in spellings.values() if len(each) > 1]
+        if alike:
+            fix = f"A plan's labels are compared letter by letter: write {', '.join(alike)} in one way"
+            return _Outcome(WARNING, detail, fix)
+        return _Outcome(PASSED, detail)
+
+    def max_delta(self) -> _Outcome:
+        if self._records is None:
+            return _Outcome(SKIPPED, "no records")
+        largest = self._settings.party.limits.max_delta
+        if largest * len(self._records) >= 1:
+            raise DataError("limits.max_delta", expected="below one over the number of records", got=largest)
+        return _Outcome(PASSED, f"{largest:g} is below one over the number of records")
+
+    def roster(self) -> _Outcome:
+        settings = self._settings
+        if not (settings.folder / "roster.json").exists():
+            fix = "Send party.json to the coordinator; then caucus-party roster takes the roster.json that it sends"
+            return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
+        roster = settings.roster_file()
+        number = settings.number(Roster(roster.identities))
+        if roster.parties[number].fingerprint != PartyFile.load(settings.folder / "party.json").fingerprint:
+            raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
+        return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")
+
+    def approval(self) -> _Outcome:
+        who = {"manual": "a person approves each plan", "auto": "the limits alone decide"}
+        return _Outcome(PASSED, f"{self._settings.approval}: {who[self._settings.approval]}")
+
+    def relay_user(self) -> _Outcome:
+        user = self._settings.relay_user
+        if os.geteuid() != 0:
+            return _Outcome(SKIPPED, "only root can try another account")
+        if user is None:
+            detail = "none: started as root, nothing but the relay's own code keeps it from the records"
+            return _Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
+        try:
+            account = pwd.getpwnam(user)
+        except KeyError:
+            raise ConfigError("relay_user", expected="an account of this machine", got=user) from None
+        try:
+            ended = subprocess.run(  # noqa: S603
+                [sys.executable, "-c", _AS_RELAY],
+                env=processes.environment(self._settings.node),
+                cwd=self._settings.folder,
+                user=account.pw_uid,
+                group=account.pw_gid,
+                extra_groups=[],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_TIMEOUT,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ConfigError("relay", expected=f"to run as {user}", got=str(error)) from None
+        if ended.returncode:
+            got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
+            raise ConfigError("relay", expected=f"to run as {user}", got=got)
+        return _Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
+
+    def limits(self) -> _Outcome:
+        limits = self._settings.party.limits
+        values = {field.name: getattr(limits, field.name) for field in fields(limits)}
+        detail = ", ".join(f"{name} {_listed(value)}" for name, value in values.items())
+        unsafe = [
+            f"set {name}: false, unless this data is not private"
+            for name, value in values.items()
+            if name.startswith("unsafe_") and value
+        ]
+        if limits.lifetime_epsilon is None:
+            unsafe.append("set lifetime_epsilon, or all runs together may cost any epsilon")
+        if limits.min_survivors == 1:
+            unsafe.append("set min_survivors: 2, or the coordinator may see this hospital's own answer")
+        if not limits.malicious_coordinator:
+            unsafe.append("set malicious_coordinator: true, or the coordinator is trusted to follow the protocol")
+        return _Outcome(WARNING, detail, "; ".join(unsafe)) if unsafe else _Outcome(PASSED, detail)
+
+    def writers(self) -> _Outcome:
+        kinds = sorted(self._settings.party.writers())
+        unused = sorted(set(kinds) - set(self._settings.party.limits.queries))
+        if unused:
+            fix = f"Add {', '.join(unused)} to limits.queries, or set the section to null"
+            return _Outcome(WARNING, f"set up, but refused by limits.queries: {', '.join(unused)}", fix)
+        return _Outcome(PASSED, ", ".join(kinds) or "none: no texts of this hospital's models are released")
+
+    def encoder(self) -> _Outcome:
+        encoder = self._settings.loaded_encoder()
+        encoder.encode(["one text"])  # raises if its vectors are not finite
+        return _Outcome(PASSED, f"{encoder.digest[:16]}, {encoder.dimensions} dimensions")
+
+
+CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
+    "settings": (_Preflight.settings, ""),
+    "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
+    "connection": (_Preflight.connection, ""),
+    "clock": (_Preflight.clock, ""),
+    "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve is well"),
+    "coordinator's certificate": (_Preflight.certificate, ""),
+    "coordinator's authority": (_Preflight.authority, "Restore node/ca.crt from the coordinator's invitation.json"),
+    "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
+    "labels": (_Preflight.labels, ""),
+    "max_delta": (_Preflight.max_delta, "Lower limits.max_delta in client.yaml"),
+    "roster": (_Preflight.roster, "Ask the coordinator for its present roster.json, then caucus-party roster"),
+    "approval": (_Preflight.approval, ""),
+    "relay's account": (
+        _Preflight.relay_user,
+        "Install Python and Caucus where this account can read and execute them, such as /opt; it must own node/",
+    ),
+    "limits": (_Preflight.limits, ""),
+    "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
+    "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
+}
+"""Name of each check, in order, to its method and to what to do where an error does not say it."""
+
+
+def _unconnected() -> _Outcome:
+    return _Outcome(SKIPPED, "no connection")
+
+
+def _days(expires: datetime, fix: str) -> _Outcome:
+    days = (expires - datetime.now(UTC)).days
+    detail = f"ends in {days} days, on {expires:%Y-%m-%d}"
+    if days < 0:
+        return _Outcome(PROBLEM, f"ended on {expires:%Y-%m-%d}", fix)
+    return _Outcome(WARNING, detail, fix) if days < SOON else _Outcome(PASSED, detail)
+
+
+def _plain(label: str) -> str:
+    """A label that fits into a line and cannot move a terminal's cursor."""
+    shown = label if label.isprintable() else repr(label)[1:-1]
+    return shown if len(shown) <= LONGEST_LABEL else f"{shown[:LONGEST_LABEL]}..."
+
+
+def _listed(value: object) -> str:
+    return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)

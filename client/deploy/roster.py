@@ -1,0 +1,83 @@
+"""`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the one before.
+
+The roster decides whom this hospital takes for the others. So a person compares: the fingerprint of each hospital with
+what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals got.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from client.deploy.settings import HospitalSettings
+from common.errors import ConfigError
+from common.secagg.identity import Roster
+from common.system.commands import add_command
+from common.system.enrolment import PartyFile, RosterFile
+from common.system.files import write_atomic
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `roster`."""
+    parser = add_command(
+        commands,
+        "roster",
+        _roster,
+        summary="take the roster that the coordinator sent",
+        description="Check that this hospital is on the roster, show every hospital's fingerprint and what has changed "
+        "since the roster that is kept, and keep the new one.",
+        example="caucus-party roster hospital roster.json",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    parser.add_argument("file", metavar="FILE", type=Path, help="roster.json from the coordinator")
+
+
+def _roster(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = HospitalSettings.load(chosen.folder)
+    roster = RosterFile.load(chosen.file)
+    number = settings.number(Roster(roster.identities))
+    own = PartyFile.load(settings.folder / "party.json")
+    if roster.parties[number].fingerprint != own.fingerprint:
+        raise ConfigError(
+            "roster",
+            expected=f"this hospital's fingerprint {own.fingerprint}",
+            got=roster.parties[number].fingerprint,
+            where=chosen.file,
+            do="Send party.json to the coordinator",
+        )
+    for place, party in enumerate(roster.parties):
+        mark = "  (this hospital)" if place == number else ""
+        yield f"party {place}, {party.name}: {party.fingerprint}{mark}"
+    yield from _changes(_kept(settings), roster)
+    write_atomic(settings.folder / "roster.json", roster.to_json().encode())
+    yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
+
+
+def _kept(settings: HospitalSettings) -> RosterFile | None:
+    """The roster from before; None if there is none, or one of an earlier version."""
+    try:
+        return settings.roster_file()
+    except ConfigError:
+        return None
+
+
+def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
+    """How the new roster differs, hospital by hospital."""
+    if before is None:
+        return
+    old = {party.name: party for party in before.parties}
+    new = {party.name: party for party in after.parties}
+    for name in sorted(new.keys() - old.keys()):
+        yield f"added: {name}"
+    for name in sorted(old.keys() - new.keys()):
+        yield f"removed: {name}"
+    for name in sorted(new.keys() & old.keys()):
+        if new[name].fingerprint != old[name].fingerprint:
+            yield f"CHANGED KEYS: {name}, before {old[name].fingerprint}: compare the new fingerprint by telephone"
+    if before == after:
+        yield "no change"
+    elif {*map(_identity, before.parties)} == {*map(_identity, after.parties)}:
+        yield "only the numbers have changed"
+
+
+def _identity(party: PartyFile) -> tuple[str, str]:
+    return party.name, party.fingerprint

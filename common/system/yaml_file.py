@@ -1,0 +1,88 @@
+"""A settings file in YAML whose errors name the key and the line.
+
+Of two equal keys YAML keeps the last: a second `limits:` would replace the first without a word. Here it is refused.
+Numbers such as 1e-4 are numbers, as they are for Hydra; YAML 1.1 takes them for text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from common.errors import CaucusError, ConfigError
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
+    """With numbers such as 1e-4."""
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YamlFile:
+    """The content of one file.
+
+    Attributes:
+        path: The file.
+        values: Plain mappings, lists and scalars; None if the file is empty.
+        lines: Line of each key, by its full name, such as "limits.max_epsilon".
+    """
+
+    path: Path
+    values: Any
+    lines: dict[str, int] = field(repr=False)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read the file.
+
+        Raises:
+            ConfigError: It is no YAML, or has a key twice; with the line.
+            OSError: It cannot be read.
+        """
+        lines: dict[str, int] = {}
+        content = path.read_bytes()
+        try:
+            loader = _Loader(content)
+            node = loader.get_single_node()
+            for name, line in _keys(node, "", set()):
+                if name in lines:
+                    raise ConfigError(
+                        name, expected="one entry", got=f"another in line {lines[name]}", where=f"{path}:{line}"
+                    )
+                lines[name] = line
+            values = None if node is None else loader.construct_document(node)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            where = f"{path}:{mark.line + 1}" if mark else path
+            raise ConfigError(path.name, expected="YAML", got=error.problem or error.context, where=where) from None
+        except yaml.YAMLError as error:  # bytes that are no text
+            got = str(error).partition("\n")[0]
+            raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
+        return cls(path=path, values=values, lines=lines)
+
+    def where(self, key: str) -> str:
+        """File and line of a key, or of the section that should have it."""
+        while key and key not in self.lines:
+            key = key.rpartition(".")[0]
+        return f"{self.path}:{self.lines[key]}" if key else str(self.path)
+
+    def located(self, error: CaucusError, key: str) -> ConfigError:
+        """The error about a key, with file and line."""
+        return ConfigError(error.problem, where=self.where(key), do=error.do)
+
+
+def _keys(node: Any, section: str, above: set[int]) -> Iterator[tuple[str, int]]:  # noqa: ANN401 PyYAML has no types
+    """Full name and line of every key; `above` has the nodes that this one is in, since an alias may name one."""
+    if not isinstance(node, yaml.MappingNode) or id(node) in above:
+        return
+    for key, value in node.value:
+        name = f"{section}{key.value}"
+        yield name, key.start_mark.line + 1
+        yield from _keys(value, f"{name}.", above | {id(node)})

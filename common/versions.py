@@ -1,0 +1,10 @@
+"""The versions that both sides must agree on."""
+
+from importlib.metadata import version
+
+from common.messages import VERSION
+
+
+def versions() -> str:
+    """Versions of Caucus, of its protocol and of Flower."""
+    return f"caucus {version('caucus')}, protocol {VERSION}, flwr {version('flwr')}"

@@ -1,0 +1,344 @@
+"""`caucus-party check`: each check by itself, its problem and how to fix it."""
+
+import json
+import os
+import ssl
+import sys
+import tempfile
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from flwr.proto.fleet_pb2 import ActivateNodeRequest
+
+from client.command import main
+from client.deploy import connection, preflight
+from client.deploy.settings import HospitalSettings
+from common.errors import ConfigError
+from common.system.enrolment import RosterFile
+from server.deploy.authority import make_authority, make_certificate
+from tests.client.deploy.conftest import change
+from tests.common.system.test_enrolment import GOOD
+from tests.support.federations import CANARY
+
+UNSAFE = {
+    "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
+    "malicious_coordinator": False,
+}  # fmt: skip
+UNCONNECTED = {"connection", "clock", "node's key", "coordinator's certificate"}
+
+
+def checked(capsys, folder, *flags, code=0):
+    """The findings by name, from `--json`."""
+    assert main(["check", str(folder), "--json", *flags]) == code
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert CANARY not in out + err
+    assert [each["check"] for each in found["checks"]] == list(preflight.CHECKS)
+    problems = [each["check"] for each in found["checks"] if each["result"] == "problem"]
+    assert found["ready"] is (not problems)
+    assert all(each["fix"] for each in found["checks"] if each["result"] in {"problem", "warning", "waiting"})
+    if problems:
+        listed = f"{len(problems)}: {', '.join(problems)}"
+        assert err == f"caucus-party: not ready; expected no problem; got {listed}\n"
+    return {each.pop("check"): each for each in found["checks"]}
+
+
+def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys):
+    found = checked(capsys, made, "--offline")
+    assert main(["check", str(made), "--offline"]) == 0
+    out = capsys.readouterr().out
+    assert CANARY not in out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    for name, each in found.items():
+        assert f"{each['result']} {name} {each['detail']}" in lines
+        assert not each["fix"] or f"how to fix: {each['fix']}" in lines
+    assert {name for name, each in found.items() if each["result"] == "skipped"} >= UNCONNECTED
+    assert found["roster"]["detail"] == "party 1 of 2: St. Luke, St. Mary: #1"
+    leaves, never = out[out.index("leaves: ") :].split("never leaves: ")
+    assert "can estimate how many" in leaves
+    assert "texts, labels and embeddings of records, counts without noise" in never
+    assert "how many records" not in never
+
+
+def test_before_the_roster_has_come_all_else_is_checked(made, capsys):
+    (made / "roster.json").unlink()
+    found = checked(capsys, made, "--offline")
+    assert found["roster"]["result"] == "waiting"
+    assert found["roster"]["detail"] == "waiting for roster.json from the coordinator"
+    assert found["encoder"]["result"] == "passed"
+
+
+def test_one_problem_hides_no_other(made, capsys):
+    settings = HospitalSettings.load(made)
+    (settings.node / "superexec.secret").chmod(0o644)
+    settings.records.unlink()
+    (made / "roster.json").write_text("{}")
+    change(made, encoder="/no/such/model", fine_tuning={"max_steps": 0})
+    found = checked(capsys, made, code=1)
+    problems = {name: each for name, each in found.items() if each["result"] == "problem"}
+    assert set(problems) == {"secrets", "connection", "records", "roster", "writers", "encoder"}
+    assert problems["connection"]["detail"] == "coordinator; expected an answer; got Connection refused; at localhost:1"
+    assert problems["secrets"]["fix"].startswith("chmod 600 ")
+    assert "expected an existing file; got none" in problems["records"]["detail"]
+    assert "fine_tuning.max_steps; expected an integer >= 1; got 0; at " in problems["writers"]["detail"]
+    assert {name for name, each in found.items() if each["result"] == "skipped"} >= {"clock", "node's key", "labels"}
+
+
+@pytest.mark.parametrize("name", ["private/identity.key", "node/node.key", "node/superexec.secret"])
+def test_a_secret_that_others_can_read_or_that_is_missing(name, made, capsys):
+    (made / name).chmod(0o644)
+    found = checked(capsys, made, "--offline", code=1)["secrets"]
+    assert found["detail"] == f"secret file; expected mode 0600; got 0644; at {made / name}"
+    assert found["fix"] == f"chmod 600 {made / name}"
+    (made / name).unlink()
+    found = checked(capsys, made, "--offline", code=1)["secrets"]
+    assert found["detail"] == f"secret file; expected an existing file; got none; at {made / name}"
+    assert found["fix"].startswith("Restore the file")
+
+
+def test_a_wrong_client_yaml_ends_with_2(made, capsys):
+    (made / "client.yaml").chmod(0o644)
+    assert main(["check", str(made)]) == 2
+    assert "secret file; expected mode 0600; got 0644" in capsys.readouterr().err
+
+
+def test_records_that_are_open_to_others_or_malformed(made, capsys):
+    records = HospitalSettings.load(made).records
+    records.chmod(0o644)
+    assert "expected mode 0600; got 0644" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
+    records.chmod(0o600)
+    records.write_text("text\nx\n")
+    found = checked(capsys, made, "--offline", code=1)
+    assert "missing column" in found["records"]["detail"]
+    assert found["labels"] == found["max_delta"] == {"result": "skipped", "detail": "no records", "fix": ""}
+
+
+def rows(folder, *labels):
+    HospitalSettings.load(folder).records.write_text(
+        "text,label\n" + "".join(f"{number},{label}\n" for number, label in enumerate(labels))
+    )
+
+
+def test_own_labels_are_shown_with_their_counts_to_this_hospital(made, capsys):
+    rows(made, "flu", "cold", "flu")
+    assert checked(capsys, made, "--offline")["labels"]["detail"] == "flu: 2, cold: 1 (known here alone)"
+    assert checked(capsys, made, "--offline")["records"]["detail"] == "3 records (known here alone)"
+
+
+def test_labels_that_differ_in_case_or_space_are_a_warning(made, capsys):
+    rows(made, "lung cancer", "Lung  Cancer", "flu")
+    found = checked(capsys, made, "--offline")["labels"]
+    assert found["result"] == "warning"
+    assert "write 'lung cancer' and 'Lung  Cancer' in one way" in found["fix"]
+
+
+def test_labels_that_are_texts_are_cut_and_cannot_move_the_cursor(made, capsys):
+    rows(made, *(f"{number} {'x' * 60}" for number in range(40)), "\x1b[8m")
+    detail = checked(capsys, made, "--offline")["labels"]["detail"]
+    assert "x" * 41 not in detail
+    assert "and 11 others" in detail
+    assert "\x1b" not in detail
+
+
+def test_a_delta_that_is_too_large_for_the_number_of_records(made, capsys):
+    change(made, limits={"max_delta": 0.5})
+    found = checked(capsys, made, "--offline", code=1)["max_delta"]
+    assert found["detail"] == "limits.max_delta; expected below one over the number of records; got 0.5"
+    assert "Lower limits.max_delta" in found["fix"]
+
+
+def test_a_roster_of_others_or_with_another_node_key(made, capsys):
+    roster = HospitalSettings.load(made).roster_file()
+    (made / "roster.json").write_text(RosterFile(parties=roster.parties[:1]).to_json())
+    assert "expected one with this hospital's key" in checked(capsys, made, "--offline", code=1)["roster"]["detail"]
+    public = json.loads((made / "party.json").read_text())
+    (made / "party.json").write_text(json.dumps(public | {"node_key": GOOD["node_key"]}))
+    (made / "roster.json").write_text(RosterFile(parties=roster.parties[1:]).to_json())
+    found = checked(capsys, made, "--offline", code=1)["roster"]
+    assert "got another node's key" in found["detail"]
+    assert "caucus-party roster" in found["fix"]
+
+
+def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsys):
+    found = checked(capsys, made, "--offline")["limits"]
+    assert found["result"] == "passed"
+    assert "max_epsilon 8.0, max_delta 0.0001, lifetime_epsilon 10.0" in found["detail"]
+    for name, value in UNSAFE.items():
+        change(made, limits={name: value})
+        found = checked(capsys, made, "--offline")["limits"]
+        assert found["result"] == "warning"
+        assert found["fix"].startswith(f"set {name}")
+    change(made, limits=UNSAFE)
+    found = checked(capsys, made, "--offline")["limits"]
+    assert all(f"set {name}" in found["fix"] for name in UNSAFE)
+
+
+def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
+    change(made, fine_tuning={}, limits={"queries": ["votes"]})
+    found = checked(capsys, made, "--offline")["writers"]
+    assert found["result"] == "warning"
+    assert found["detail"] == "set up, but refused by limits.queries: fine-tuned samples"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can try another account")
+def test_whether_the_relays_account_can_execute_the_interpreter(made, monkeypatch, capsys):
+    found = checked(capsys, made, "--offline")["relay's account"]
+    assert found["result"] == "warning"
+    assert "nothing but the relay's own code keeps it from the records" in found["detail"]
+    change(made, relay_user="no-such-account")
+    found = checked(capsys, made, "--offline", code=1)["relay's account"]
+    assert found["detail"] == "relay_user; expected an account of this machine; got no-such-account"
+    change(made, relay_user="nobody")
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    assert checked(capsys, made, "--offline")["relay's account"]["detail"].startswith("nobody executes /bin/true")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert "got code 1" in checked(capsys, made, "--offline", code=1)["relay's account"]["detail"]
+    with tempfile.TemporaryDirectory() as closed:
+        (Path(closed) / "python").symlink_to("/bin/true")
+        monkeypatch.setattr(sys, "executable", f"{closed}/python")
+        found = checked(capsys, made, "--offline", code=1)["relay's account"]
+    assert "expected to run as nobody; got [Errno 13] Permission denied" in found["detail"]
+    assert found["fix"].startswith("Install Python and Caucus where this account can")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can try another account")
+def test_only_root_tries_the_relays_account(made, capsys):
+    assert checked(capsys, made, "--offline")["relay's account"]["result"] == "skipped"
+
+
+def test_the_clock_is_held_against_the_coordinators():
+    for ahead, told in ((0, "within 1 s"), (4, "within 5 s"), (-299, "within 300 s")):
+        assert told in connection.check_clock(ahead)
+    for ahead, told in ((5, "5 s ahead"), (-300, "300 s behind"), (-7200, "7200 s behind")):
+        with pytest.raises(ConfigError, match=f"clock of this machine; expected .*; got {told}. Set the one"):
+            connection.check_clock(ahead)
+    assert connection.check_clock(None) == "the coordinator's clock is not known"
+
+
+@contextmanager
+def front_door(folder, *, status=400, code=2003, ahead=0, certificate=None):
+    """A coordinator at the end of TLS that answers a node's call with this status and code of Flower's."""
+    heard = []
+
+    class Door(BaseHTTPRequestHandler):
+        def date_time_string(self, timestamp=None):
+            return (
+                format_datetime(datetime.now(UTC) - timedelta(seconds=ahead), usegmt=True) if ahead is not None else ""
+            )
+
+        def do_GET(self):
+            self.answer(200, b"")
+
+        def do_POST(self):
+            content = self.rfile.read(int(self.headers["content-length"]))
+            heard.append((self.path, dict(self.headers), ActivateNodeRequest.FromString(content)))
+            self.answer(status, json.dumps({"code": code, "detail": "x"}).encode() if code else b"")
+
+        def answer(self, number, body):
+            self.send_response(number)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    at = folder.parent
+    make_certificate(at, "localhost", **(certificate or {}))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(at / "server.crt", at / "server.key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    change(folder, coordinator=f"localhost:{server.server_port}")
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_connection_that_is_well(made, capsys):
+    with front_door(made) as heard:
+        found = checked(capsys, made)
+    assert {found[name]["result"] for name in UNCONNECTED} == {"passed"}
+    assert found["clock"]["detail"].startswith("clocks within ")
+    assert found["coordinator's certificate"]["detail"].startswith("ends in 364 days, on ")
+    ((path, headers, request),) = heard
+    assert path == "/v1/fleet/activate-node"
+    assert {"flwr-public-key", "flwr-signature", "flwr-timestamp"} <= {name.lower() for name in headers}
+    assert request.heartbeat_interval == 0  # outside Flower's range: nothing is activated
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail", "fix"),
+    [
+        ((412, 2004), "got one that is not enrolled yet, or was removed", "Send party.json to the coordinator"),
+        ((401, None), "node's signature; expected an accepted one; got a refusal", "Compare the clocks"),
+        ((503, None), "expected SuperLink's answer to a node; got status 503", "Ask the coordinator whether"),
+        ((200, None), "expected SuperLink's answer to a node; got status 200", "Ask the coordinator whether"),
+    ],
+)
+def test_a_key_that_is_not_accepted(answer, detail, fix, made, capsys):
+    with front_door(made, status=answer[0], code=answer[1]):
+        found = checked(capsys, made, code=1)
+    assert found["node's key"]["result"] == "problem"
+    assert detail in found["node's key"]["detail"]
+    assert found["node's key"]["fix"].startswith(fix)
+    assert found["connection"]["result"] == "passed"
+
+
+def test_a_clock_that_is_off_hides_nothing_else(made, capsys):
+    with front_door(made, ahead=7200):
+        found = checked(capsys, made, code=1)
+    assert "s ahead" in found["clock"]["detail"]
+    assert found["clock"]["fix"].startswith("Set the one that is wrong")
+    assert found["node's key"]["result"] == "passed"
+
+
+def test_an_answer_without_a_date(made, capsys):
+    with front_door(made, ahead=None):
+        assert checked(capsys, made)["clock"]["detail"] == "the coordinator's clock is not known"
+
+
+def test_days_until_certificates_end(made, capsys):
+    with front_door(made, certificate={"valid": timedelta(days=20)}):
+        found = checked(capsys, made)["coordinator's certificate"]
+    assert found["result"] == "warning"
+    assert found["detail"].startswith("ends in 19 days, on ")
+    assert "caucus-coordinator renew" in found["fix"]
+    make_authority(made.parent, now=datetime.now(UTC) - timedelta(days=3640))
+    (made / "node" / "ca.crt").write_bytes((made.parent / "ca.crt").read_bytes())
+    found = checked(capsys, made, "--offline")["coordinator's authority"]
+    assert (found["result"], found["detail"][:15]) == ("warning", "ends in 9 days,")
+    make_authority(made.parent, now=datetime.now(UTC) - timedelta(days=3660))
+    (made / "node" / "ca.crt").write_bytes((made.parent / "ca.crt").read_bytes())
+    assert checked(capsys, made, "--offline", code=1)["coordinator's authority"]["detail"].startswith("ended on ")
+    (made / "node" / "ca.crt").write_text("nothing")
+    assert "another file" in checked(capsys, made, "--offline", code=1)["coordinator's authority"]["detail"]
+
+
+def test_a_certificate_of_another_authority_or_that_has_ended(made, capsys):
+    with front_door(made, certificate={"now": datetime.now(UTC) - timedelta(days=400)}):
+        found = checked(capsys, made, code=1)["connection"]
+    assert "certificate has expired" in found["detail"]
+    assert "Compare the clocks of both machines" in found["fix"]
+    make_authority(made.parent)
+    with front_door(made):
+        found = checked(capsys, made, code=1)["connection"]
+    assert found["detail"].startswith("coordinator's certificate; expected a valid one of its authority")
+    assert "the invitation's fingerprint" in found["fix"]
+
+
+def test_a_node_key_that_is_none(made, capsys):
+    (made / "node" / "node.key").write_text("nothing")
+    with front_door(made):
+        found = checked(capsys, made, code=1)["node's key"]
+    assert "expected NIST P-384 in OpenSSH form; got another" in found["detail"]
