@@ -105,7 +105,7 @@ def test_nothing_but_code_comes_into_the_image(engine, tmp_path):
         (("coordinator", "host:9443"), "without a port"),
         (("hospital", "first", "Name", "notes.csv"), "expected a number"),
         (("hospital", "7", "Name", "/nowhere.csv", "/nowhere.json"), "expected an existing one"),
-        (("hospital", "7", "Name", "compose.yaml", "compose.yaml"), "expected a file of that kind"),
+        (("hospital", "7", "Name", "compose.yaml", "compose.yaml"), "expected JSON"),
     ],
 )
 def test_wrong_words_leave_no_folder(engine, words, said):
