@@ -103,17 +103,18 @@ def service(settings: HospitalSettings) -> PartyService:
         LedgerError: The ledger was edited, or is older than its noted head.
     """
     check_records(settings.records)
+    noted_head = settings.noted_head
+    ledger = noted_head.opened(settings.private / "ledger.db")  # an older one is refused before anything is embedded
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = InForce(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
     private = records.read(settings.records, may_be_empty=True)
-    noted_head = settings.noted_head
     return PartyService(
         party=settings.number(roster),
         private=records.embed(private, settings.loaded_encoder()),
         terms=terms,
-        ledger=noted_head.opened(settings.private / "ledger.db"),
+        ledger=ledger,
         noted_head=noted_head,
         writers=settings.party.writers(),
         identity=identity,

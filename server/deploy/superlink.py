@@ -8,13 +8,13 @@ which `serve` draws anew and leaves in a file of the coordinator's account alone
 would a login's (`server/deploy/flower.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's
 code that makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
 
-What was tried instead, with Flower 1.41:
+Other ways with Flower 1.41; the first was run, the next two follow from its source:
 
 - Its own accounts are in Flower's enterprise edition alone; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
 - Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
 - A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know `host:port` alone.
-- A network namespace: it needs root or user namespaces, which many machines forbid, and takes the network from the
-  executor, whose runs ask language models.
+- A network namespace, which works where it was tried: it needs root or user namespaces, which many machines forbid, and
+  takes the network from the executor, whose runs ask language models.
 """
 
 import hmac
