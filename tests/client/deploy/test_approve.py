@@ -20,8 +20,8 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
-from tests.client.deploy.conftest import change
 from tests.support.federations import plan
+from tests.support.hospital import change
 
 RUN = "pilot-1a2b3c4d"
 TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}

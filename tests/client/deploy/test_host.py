@@ -15,9 +15,9 @@ from common.errors import ConfigError
 from common.messages import Reason
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
-from tests.client.deploy.conftest import change
 from tests.client.test_service import send
 from tests.support.federations import CANARY, plan, query, service
+from tests.support.hospital import change
 
 NUMBER = 1
 
