@@ -170,11 +170,17 @@ def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
 
 
 def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):
+    (folder / "party.json").write_text(json.dumps(GOOD))
+    assert main(["enrol", str(folder), str(folder / "party.json")]) == 0
+    rosters = {name: (folder / name).read_text() for name in ("roster.json", "identities.json")}
+    (folder / "roster.json").write_text("of an earlier version")
+    (folder / "identities.json").unlink()
     before = json.loads((folder / "invitation.json").read_text())
     monkeypatch.setattr(create, "write_bundle", lambda *_: "cd" * 32)
     assert main(["invite", str(folder)]) == 0
     assert f"send {folder / 'invitation.json'} to the hospitals" in capsys.readouterr().out
     assert json.loads((folder / "invitation.json").read_text()) == before | {"bundle": "cd" * 32}
+    assert {name: (folder / name).read_text() for name in rosters} == rosters
 
 
 def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypatch, capsys):
