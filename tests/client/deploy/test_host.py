@@ -93,12 +93,6 @@ def test_a_file_that_is_wrong_or_gone_is_refused(content, made):
     assert terms().approval == "manual"
 
 
-def test_at_the_start_approval_must_be_known(made):
-    change(made, approval="always")
-    with pytest.raises(ConfigError, match="approval"):
-        host.service(HospitalSettings.load(made))
-
-
 def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made, caplog):
     change(made, approval="auto")
     party = host.service(HospitalSettings.load(made))
