@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from client.session import RefusalError
-from common.domain import PartyId
+from common.domain import named
 from common.errors import (
     CaucusError,
     ConfigError,
@@ -36,10 +36,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
 )
 """The first that fits holds."""
 
-_NUMBER = "(?P<number>[0-9]{1,7})"
-_ALONE = re.compile(rf"\b{_NUMBER}\b")
 _LIST = re.compile(r"\[[0-9]{1,7}(, [0-9]{1,7})*\]")
-_PARTY = re.compile(rf"\bparty {_NUMBER}\b")
 
 
 def reason(error: Exception) -> Reason:
@@ -65,10 +62,5 @@ def detail(error: Exception, names: Sequence[str] = ()) -> str:
         return type(error).__name__
     message = str(error)
     if isinstance(error, MembershipError):  # its lists are of parties: [0, 2]
-        message = _LIST.sub(lambda found: _ALONE.sub(r"party \g<number>", found[0]), message)
-    return _PARTY.sub(lambda found: name(int(found["number"]), names), message)
-
-
-def name(party: PartyId, names: Sequence[str]) -> str:
-    """The hospital's name; its number where there are no names, or none of that number."""
-    return names[party] if party < len(names) else f"party {party}"
+        message = _LIST.sub(lambda found: re.sub("([0-9]+)", r"party \1", found[0]), message)
+    return named(message, names)

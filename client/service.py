@@ -25,7 +25,7 @@ from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
-from common.domain import PartyId
+from common.domain import PartyId, named
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.plan.aggregation import aggregation_setup
@@ -107,7 +107,7 @@ class PartyService:
         self._identity = identity
         self._roster = roster
         self._names = tuple(names)
-        self._name = refusals.name(party, names)
+        self._name = named(f"party {party}", names)
         self._audit_log = audit_log
         self._noted_head = noted_head
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.

@@ -17,8 +17,7 @@ Without its section, or with null, a party answers no query of the kind. A secti
 A deployment's file has further keys (`client/deploy/settings.py`).
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, Self
@@ -31,6 +30,7 @@ from client.writers.fine_tuning import FineTuning
 from client.writers.rewriting import Instructed, Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import CaucusError, ConfigError
+from common.system.yaml_file import located
 from common.validate import known_keys, of_type
 
 Make = Callable[..., Any]
@@ -115,7 +115,7 @@ def _section(name: str, values: object, make: Make, kinds: Mapping[str, Kinds], 
         key for key, parameter in parameters.items() if parameter.default is Parameter.empty and key not in kinds
     ]
     arguments = dict(_mapping(name, values, parameters, where, required))
-    with _located(where):
+    with located(where):
         for key, value in arguments.items():
             of_type(f"{name}.{key}", value, parameters[key].annotation)
     for part, choices in kinds.items():
@@ -157,14 +157,5 @@ def _mapping(
     name: str, values: object, known: Collection[str], where: Where, required: Collection[str] = ()
 ) -> Mapping[str, Any]:
     """The values, if they are a mapping of known keys."""
-    with _located(where):
+    with located(where):
         return known_keys(name, values, among=known, required=required)
-
-
-@contextmanager
-def _located(where: Where) -> Iterator[None]:
-    """Say in an error about a key where it stands."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(error.problem, where=where(error.what), do=error.do) from error

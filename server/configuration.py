@@ -155,9 +155,14 @@ def check_files(config: DictConfig) -> None:
     Raises:
         ConfigError: Naming the setting and the file.
     """
-    for name, value in given_paths(config, FILES):
-        if not (Path(value).is_file() and os.access(value, os.R_OK)):
-            raise ConfigError(name, expected="a file that can be read", got="none", where=value)
+    for name, path in given_paths(config, FILES):
+        check_file(name, path)
+
+
+def check_file(name: str, path: str) -> None:
+    """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
+    if not (Path(path).is_file() and os.access(path, os.R_OK)):
+        raise ConfigError(name, expected="a file that can be read", got="none", where=path)
 
 
 def store(config: DictConfig, folder: Path) -> None:

@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import re
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import BinaryIO
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
+from common.domain import named
 from common.errors import AwaitingError, CaucusError, CheckpointError
 from common.system.files import SECRET, write_atomic
 
@@ -42,16 +42,6 @@ def summary(error: BaseException) -> str:
     """The error in one line; of an error of Caucus that Hydra wrapped, the inner one."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
     return " ".join(str(error.__cause__ if wrapped else error).split())
-
-
-def named(text: str, names: Sequence[str]) -> str:
-    """The text with the hospitals' names in place of "party 0" and so on."""
-
-    def name(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return names[number] if number < len(names) else found[0]
-
-    return re.sub(r"\bparty (\d+)\b", name, text)
 
 
 @contextlib.contextmanager

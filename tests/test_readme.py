@@ -67,8 +67,8 @@ def test_there_are_commands_to_test():
         "client/README.md": 3,
         "common/plan/README.md": 1,
         "configs/README.md": 2,
-        "configs/deployment/OPERATIONS.md": 29,
-        "configs/deployment/README.md": 13,
+        "configs/deployment/OPERATIONS.md": 31,
+        "configs/deployment/README.md": 15,
         "server/report/README.md": 2,
         "simulations/README.md": 4,
     }

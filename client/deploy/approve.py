@@ -16,7 +16,7 @@ from client import records
 from client.approvals import PlanApproval, approvals, decide
 from client.deploy.plan_facts import Budget, OwnRecords, PlanFacts
 from client.deploy.settings import HospitalSettings
-from common.errors import ConfigError
+from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.system.commands import add_command
@@ -52,13 +52,19 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    shown = _chosen(chosen, approvals(settings.private))
+    found = _chosen(chosen, approvals(settings.private))
+    shown = [approval for approval in found if _readable(approval)]
     private = records.read(settings.records, may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private) for approval in shown]
     if chosen.json:
         yield json.dumps([each.plain() for each in facts], indent=2, allow_nan=False)
         return
-    if not facts:
+    for approval in found:
+        if approval not in shown:
+            if chosen.no:
+                decide(settings.private, approval, approve=False, by=getpass.getuser())
+            yield f"run {_plain(approval.run)}: its plan is of another version of Caucus and cannot run here"
+    if not found:
         yield "no plan was refused" if chosen.refused else "no plan awaits approval"
     for each in facts:
         yield from lines(each)
@@ -69,6 +75,15 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
         if approved is not None:
             decision = decide(settings.private, each.approval, approve=approved, by=getpass.getuser())
         yield f"{decision.decision}: run {_plain(decision.run)}"
+
+
+def _readable(approval: PlanApproval) -> bool:
+    """Whether its plan is one of this version: an upgrade may find older ones, which must not hide the others."""
+    try:
+        Plan.from_dict(json.loads(approval.plan))
+    except (PlanError, ConfigError):
+        return False
+    return True
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:

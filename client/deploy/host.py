@@ -19,13 +19,12 @@ from pathlib import Path
 
 from client import records
 from client.admission import Terms
-from client.approvals import MODES, Approvals
+from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.channel import SOCKET, serve
 from client.deploy.settings import HospitalSettings
 from client.service import PartyService
 from client.session import RefusalError
-from common import validate
 from common.errors import CaucusError, ConfigError
 from common.messages import Parcel, Reason
 from common.rng import secure_bytes
@@ -41,13 +40,9 @@ class InForce:
     Args:
         settings: As read at the start.
         roster: As read at the start.
-
-    Raises:
-        ConfigError: Unknown approval.
     """
 
     def __init__(self, settings: HospitalSettings, roster: RosterFile) -> None:
-        validate.one_of("approval", settings.approval, among=MODES)
         self._settings = settings
         self._roster = roster
 
@@ -59,7 +54,6 @@ class InForce:
         """
         try:
             now, roster = HospitalSettings.load(self._settings.folder), self._settings.roster_file()
-            validate.one_of("approval", now.approval, among=MODES)
         except (CaucusError, OSError, UnicodeDecodeError) as error:
             told = error if isinstance(error, CaucusError) else type(error).__name__
             raise RefusalError(Reason.SETTINGS, f"client.yaml or roster.json cannot be read: {told}") from error

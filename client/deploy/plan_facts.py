@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from client.admission import check_parties
 from client.approvals import PlanApproval
@@ -89,7 +90,7 @@ class PlanFacts:
     beyond: str
 
     @classmethod
-    def gather(cls, approval: PlanApproval, settings: HospitalSettings, private: Sequence[Record]) -> "PlanFacts":
+    def gather(cls, approval: PlanApproval, settings: HospitalSettings, private: Sequence[Record]) -> Self:
         """The facts of this plan, from the hospital's own files alone.
 
         Raises:

@@ -23,7 +23,7 @@ from common.errors import ConfigError
 from common.secagg.identity import Identity, Roster
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
-from common.system.yaml_file import YamlFile
+from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
@@ -80,13 +80,11 @@ class HospitalSettings:
         party = PartySettings.read(file.values, file.where, others=KEYS, required=REQUIRED)
         values = {key: file.values[key] for key in KEYS if key in file.values}
         types = get_type_hints(cls) | {"records": str}
-        try:
+        with located(file.where):
             for key, value in values.items():
                 of_type(key, value, types[key])
             records = (folder / values["records"]).resolve()
             return cls(**values | {"folder": folder.resolve(), "records": records, "party": party})
-        except ConfigError as error:
-            raise file.located(error, error.what) from error
 
     def __post_init__(self) -> None:
         if not _HEX.fullmatch(self.bundle):

@@ -38,7 +38,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "start",
         _start,
         summary="run party service, SuperNode and relay until told to stop",
-        description="Run the hospital's three processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
+        description="Run the hospital's processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
         example="caucus-party start hospital",
     )
     start.add_argument("--only", choices=[*SIDES], default="both", help="one half, for a unit or container of its own")

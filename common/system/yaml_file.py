@@ -5,14 +5,15 @@ Numbers such as 1e-4 are numbers, as they are for Hydra; YAML 1.1 takes them for
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
-from common.errors import CaucusError, ConfigError
+from common.errors import ConfigError
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
 
@@ -73,9 +74,14 @@ class YamlFile:
             key = key.rpartition(".")[0]
         return f"{self.path}:{self.lines[key]}" if key else str(self.path)
 
-    def located(self, error: CaucusError, key: str) -> ConfigError:
-        """The error about a key, with file and line."""
-        return ConfigError(error.problem, where=self.where(key), do=error.do)
+
+@contextmanager
+def located(where: Callable[[str], object]) -> Iterator[None]:
+    """Say in an error about a key where it stands, such as by `YamlFile.where`."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(error.problem, where=where(error.what), do=error.do) from error
 
 
 def _keys(node: Any, section: str, above: set[int]) -> Iterator[tuple[str, int]]:  # noqa: ANN401 PyYAML has no types

@@ -7,19 +7,17 @@ tokenizer are loaded, and the weights are read for their digest but not loaded.
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import build, build_parts
-from server.configuration import FILES, asked, given_paths
+from server.configuration import FILES, asked, check_file, given_paths
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.spending import Spending
@@ -98,7 +96,7 @@ def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], w
     parts = _Parts(config, build)
     looks: list[tuple[str, str, Look]] = [
         ("task", str(config.task.get("name", "demo_notes")), parts.task),
-        *((setting, path, partial(_file, path)) for setting, path in given_paths(config, FILES)),
+        *((setting, path, partial(_file, setting, path)) for setting, path in given_paths(config, FILES)),
         ("encoder", _named(config.embedding), parts.encoder),
         ("method", config.method.name, partial(parts.other, "method")),
         ("evaluation", config.evaluation.model, partial(parts.other, "evaluation")),
@@ -185,9 +183,8 @@ class _Parts:
         return texts
 
 
-def _file(path: str) -> tuple[str, str]:
-    if not (Path(path).is_file() and os.access(path, os.R_OK)):
-        raise ConfigError("file", expected="one that can be read", got="none", where=path)
+def _file(name: str, path: str) -> tuple[str, str]:
+    check_file(name, path)
     return "", ""
 
 

@@ -10,6 +10,7 @@ from common.system.commands import add_command
 from common.system.enrolment import Invitation
 from common.system.files import SECRET, new_folder, write_atomic
 from server.deploy.authority import make_authority, make_certificate
+from server.deploy.enrolment import enrolled, store
 from server.deploy.flower import write_bundle, write_connection
 from server.deploy.settings import YAML, CoordinatorSettings
 
@@ -40,9 +41,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "invite",
         _invite,
-        summary="write the bundle and the invitation anew, after an upgrade or with another address",
-        description="Write the bundle of the installed version, and invitation.json with its hash and the address of "
-        "coordinator.yaml. Hospitals take it with caucus-party invitation.",
+        summary="write bundle, invitation and roster anew, after an upgrade or with another address",
+        description="Write the bundle of the installed version, invitation.json with its hash and the address of "
+        "coordinator.yaml, and the roster. Hospitals take them with caucus-party invitation and roster.",
         example="caucus-coordinator invite coordinator",
     )
     for parser in (init, renew, invite):
@@ -70,7 +71,11 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _invite(chosen: argparse.Namespace) -> Iterator[str]:
-    yield from _invited(CoordinatorSettings.load(chosen.folder))
+    settings = CoordinatorSettings.load(chosen.folder)
+    yield from _invited(settings)
+    if parties := enrolled(settings):
+        store(settings, parties)
+        yield f"send {settings.folder / 'roster.json'} as well after an upgrade: its form may have changed"
 
 
 def _invited(settings: CoordinatorSettings) -> Iterator[str]:

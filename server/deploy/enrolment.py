@@ -81,6 +81,15 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
     return [Enrolled(party=PartyFile(**row["party"]), node=row["node"]) for row in rows]
 
 
+def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
+    """Write who is enrolled: here with their nodes, for the hospitals, and for the runs."""
+    write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
+    roster = RosterFile(parties=tuple(entry.party for entry in parties))
+    write_atomic(settings.folder / "roster.json", roster.to_json().encode())
+    identities = Roster(roster.identities)
+    write_atomic(settings.folder / "identities.json", identities.to_json().encode())
+
+
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
     """All enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
     nodes = {str(node["node-id"]): node for node in flwr(settings, "supernode", "list")["nodes"]}
@@ -111,7 +120,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
         key.write(party.node_key)
         key.flush()
         node = str(flwr(settings, "supernode", "register", key.name)["node-id"])
-    _store(settings, [*parties, Enrolled(party=party, node=node)])
+    store(settings, [*parties, Enrolled(party=party, node=node)])
     yield f"party {len(parties)}: {party.name}; fingerprint, to be compared by telephone: {party.fingerprint}"
     yield f"now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
 
@@ -124,13 +133,5 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
         names = ", ".join(entry.party.name for entry in parties) or "nobody"
         raise ConfigError("hospital", expected=f"one of {names}", got=chosen.name)
     flwr(settings, "supernode", "unregister", removed.node)
-    _store(settings, [entry for entry in parties if entry is not removed])
+    store(settings, [entry for entry in parties if entry is not removed])
     yield f"{chosen.name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"
-
-
-def _store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
-    roster = RosterFile(parties=tuple(entry.party for entry in parties))
-    write_atomic(settings.folder / "roster.json", roster.to_json().encode())
-    identities = Roster(roster.identities)
-    write_atomic(settings.folder / "identities.json", identities.to_json().encode())

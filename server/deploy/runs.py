@@ -126,7 +126,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
         )
     config = settled(settings, chosen.overrides, chosen.name)
     check_files(config)
-    yield from _called(settings, config, wait=chosen.wait)
+    yield from _offline_hospitals(settings, config, wait=chosen.wait)
 
     from server.app import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
 
@@ -152,7 +152,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
         follow = f"{command(settings, 'follow', chosen.name)} shows its log"
         raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder, do=follow)
     config = load(folder)
-    yield from _called(settings, config, wait=chosen.wait)
+    yield from _offline_hospitals(settings, config, wait=chosen.wait)
     _stop(settings, folder)
     log = folder / "run.log"
     at = log.stat().st_size if log.exists() else 0
@@ -199,7 +199,7 @@ def _folder(settings: CoordinatorSettings, name: str) -> Path:
     return settings.folder / "runs" / name
 
 
-def _called(settings: CoordinatorSettings, config: Any, *, wait: bool) -> Iterator[str]:  # noqa: ANN401
+def _offline_hospitals(settings: CoordinatorSettings, config: Any, *, wait: bool) -> Iterator[str]:  # noqa: ANN401
     """Say which hospitals are offline.
 
     Raises:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self, get_type_hints
 
 from common.errors import ConfigError
-from common.system.yaml_file import YamlFile
+from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, known_keys, of_type
 
 YAML = """\
@@ -64,13 +64,11 @@ class CoordinatorSettings:
         file = YamlFile.load(path)
         types = get_type_hints(cls)
         del types["folder"]
-        try:
+        with located(file.where):
             values = known_keys("", file.values, among=types, required=("address",))
             for key, value in values.items():
                 of_type(key, value, types[key])
             return cls(folder=folder.resolve(), **values)
-        except ConfigError as error:
-            raise file.located(error, error.what) from error
 
     @property
     def host(self) -> str:

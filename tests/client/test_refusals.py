@@ -1,6 +1,5 @@
 import pytest
 
-from client import refusals
 from client.refusals import detail, reason
 from common import messages as m
 from common.errors import CaucusError, DropoutError, FullError, MembershipError, RefusedError, SignatureError
@@ -56,8 +55,6 @@ def test_so_do_lists_of_parties_and_no_other_numbers():
     with pytest.raises(MembershipError) as others:
         check_exactly("share", [], [1])
     assert detail(others.value, NAMES).endswith("expected [St. Luke]; got []; at share")
-    assert refusals.name(1, NAMES) == "St. Luke"
-    assert refusals.name(1, ()) == "party 1"
 
 
 def test_the_log_has_the_hospitals_name_the_requests_and_the_runs(tmp_path, caplog):

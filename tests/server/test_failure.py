@@ -10,22 +10,9 @@ import pytest
 
 from common.errors import AwaitingError, CheckpointError, DropoutError
 from server import failure
-from server.failure import at_work, lock_folder, logging_to, named
+from server.failure import at_work, lock_folder, logging_to
 
 NAMES = ("St. Mary", "party 0", "St. Luke")
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("party 2 refused: DECLINED, party 0 did not answer", "St. Luke refused: DECLINED, St. Mary did not answer"),
-        ("party 1, mask", "party 0, mask"),
-        ("party 3 and 3 parties", "party 3 and 3 parties"),
-    ],
-)
-def test_names_stand_for_the_numbers_that_there_are(text, read):
-    assert named(text, NAMES) == read
-    assert named(text, ()) == text
 
 
 def test_log_and_last_words_have_the_names(tmp_path):

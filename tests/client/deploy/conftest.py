@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from client.command import main
 from common.system.enrolment import PartyFile, RosterFile
@@ -30,8 +29,3 @@ def made(tmp_path, capsys):
     assert main(["roster", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()
     return folder
-
-
-def change(folder, **values):
-    path = folder / "client.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))

@@ -20,8 +20,8 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
-from tests.client.deploy.conftest import change
 from tests.support.federations import plan
+from tests.support.hospital import change
 
 RUN = "pilot-1a2b3c4d"
 TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
@@ -269,3 +269,19 @@ def test_a_loss_is_rounded_up_and_what_is_left_down():
         "1.999",
         "0.000",
     ]
+
+
+def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, capsys):
+    opened(made, plan(2), run="older")
+    (older,) = (made / "private" / "runs").iterdir()
+    entry = json.loads(older.read_text())
+    before = json.loads(entry["plan"])
+    del before["purpose"]
+    older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
+    opened(made, plan(2))
+    told = approve(capsys, made, "--list")
+    assert "run older: its plan is of another version of Caucus and cannot run here\n" in told
+    assert f"run {RUN}: awaiting\n" in told
+    assert [each["run"] for each in json.loads(approve(capsys, made, "--json"))] == [RUN]
+    approve(capsys, made, "--run", "older", "--no")
+    assert {each.run: each.decision for each in approvals(made / "private")} == {"older": "refused", RUN: "awaiting"}

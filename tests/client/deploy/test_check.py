@@ -21,9 +21,9 @@ from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority, make_certificate
-from tests.client.deploy.conftest import change
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY
+from tests.support.hospital import change
 
 UNSAFE = {
     "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,

@@ -4,9 +4,7 @@ import json
 import math
 import os
 import re
-import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -22,12 +20,13 @@ from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import make_query
 from common.queries.texts import AbstractedSeedsSpec
-from common.system import locks, processes
+from common.system import processes
 from common.system.enrolment import PartyFile, RosterFile
 from simulations.parties import party_settings
-from tests.client.deploy.conftest import change
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY, plan
+from tests.support.hospital import change
+from tests.support.locking import locking
 
 
 def said(capsys, *arguments, code=2):
@@ -125,22 +124,13 @@ def test_a_folder_that_is_none(tmp_path, capsys):
 def test_a_half_that_runs_is_not_started_again_and_nothing_is_said_before(only, made, capsys, monkeypatch):
     started = []
     monkeypatch.setattr(processes, "supervise", lambda children, **_: started.append([each.name for each in children]))
-    child = os.fork()
-    if child == 0:
-        with locks.held(made, ["service"], stop="stop"):
-            signal.pause()
-    try:
-        while locks.holder(made, "service") is None:
-            time.sleep(0.01)
+    with locking(made, "service") as process:
         if only == "relay":
             assert main(["start", str(made), "--only", only]) == 0
             assert started == [["supernode", "relay"]]
             return
         assert main(["start", str(made), "--only", only]) == 2
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    line = f"caucus-party: service of this folder; expected none that runs; got process {child}; at {made}."
+    line = f"caucus-party: service of this folder; expected none that runs; got process {process.pid}; at {made}."
     assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-party stop {made}\n")
     assert not started
 

@@ -15,9 +15,9 @@ from common.errors import ConfigError
 from common.messages import Reason
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
-from tests.client.deploy.conftest import change
 from tests.client.test_service import send
 from tests.support.federations import CANARY, plan, query, service
+from tests.support.hospital import change
 
 NUMBER = 1
 
@@ -91,12 +91,6 @@ def test_a_file_that_is_wrong_or_gone_is_refused(content, made):
     path.write_bytes(before)
     path.chmod(0o600)
     assert terms().approval == "manual"
-
-
-def test_at_the_start_approval_must_be_known(made):
-    change(made, approval="always")
-    with pytest.raises(ConfigError, match="approval"):
-        host.service(HospitalSettings.load(made))
 
 
 def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made, caplog):

@@ -1,10 +1,8 @@
 """A restored old ledger: the party service refuses to start over it until a person has charged what was lost."""
 
-import json
 import shutil
 
 import pytest
-import yaml
 
 from client.command import main
 from client.deploy import host
@@ -12,32 +10,17 @@ from client.deploy.settings import HospitalSettings
 from common.errors import LedgerError
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from common.system.enrolment import PartyFile, RosterFile
-from server.deploy.authority import make_authority
 from tests.common.ledger.test_ledger import _ask
+from tests.support.hospital import change
 
 
 @pytest.fixture
-def hospital(tmp_path, capsys):
+def hospital(made, tmp_path):
     """A hospital's folder whose head is noted elsewhere, with one charge."""
-    make_authority(tmp_path)
-    invitation = {"address": "localhost:1", "certificate": (tmp_path / "ca.crt").read_text(), "bundle": "ab" * 32}
-    (tmp_path / "invitation.json").write_text(json.dumps(invitation))
-    records = tmp_path / "notes.csv"
-    records.write_text("text,label\none,a\n")
-    records.chmod(0o600)
-    folder = tmp_path / "hospital"
-    assert main(["init", str(folder), "--name", "St. Mary", "--records", str(records),
-                 "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
-    own = PartyFile.load(folder / "party.json")
-    (folder / "roster.json").write_text(RosterFile(parties=(own,)).to_json())
     (tmp_path / "disk").mkdir()
-    path = folder / "client.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"ledger_head": str(tmp_path / "disk" / "head")}))
-    service = host.service(HospitalSettings.load(folder))
-    charge(service, 0)
-    capsys.readouterr()
-    return folder
+    change(made, ledger_head=str(tmp_path / "disk" / "head"))
+    charge(started(made), 0)
+    return made
 
 
 def charge(service, index):
@@ -114,13 +97,3 @@ def test_a_backup_of_a_ledger_in_use_is_verified_by_its_head(tmp_path, hospital,
     assert main([*arguments, (tmp_path / "disk" / "head").read_text().strip()]) == 1
     assert main(["ledger", "backup", str(hospital), str(tmp_path / "ledger-monday.db")]) == 1
     assert "the ledger cannot be copied; got File exists" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("port", [0, 65536, "9000", True, 1.5])
-def test_a_metrics_port_that_is_none(port, hospital, capsys):
-    path = hospital / "client.yaml"
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"metrics_port": port}))
-    assert main(["status", str(hospital)]) == 2
-    error = capsys.readouterr().err
-    assert "metrics_port; expected " in error
-    assert "client.yaml:" in error

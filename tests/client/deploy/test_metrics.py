@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from client.deploy import metrics, start
 from client.deploy.settings import HospitalSettings
+from common.errors import ConfigError
 from common.privacy.accountant import epsilon
 from common.system import processes
 from tests.common.ledger.test_ledger import RELEASE
@@ -139,6 +140,13 @@ def started(hospital, monkeypatch, only):
 def test_the_metrics_are_off_unless_there_is_a_port_and_go_with_the_service(only, port, names, hospital, monkeypatch):
     change(hospital, metrics_port=port)
     assert started(hospital, monkeypatch, only) == names
+
+
+@pytest.mark.parametrize("port", [0, 65536, "9000", True, 1.5])
+def test_a_port_that_is_none_is_named_with_its_line(port, hospital):
+    change(hospital, metrics_port=port)
+    with pytest.raises(ConfigError, match=r"metrics_port; expected .*client\.yaml:"):
+        HospitalSettings.load(hospital)
 
 
 def test_a_server_without_a_port_says_so(hospital, monkeypatch, caplog):

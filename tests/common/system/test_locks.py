@@ -3,34 +3,21 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
 from common.errors import ConfigError
 from common.system import processes
 from common.system.locks import held, holder
-
-HOLD = (
-    "import os, signal, sys; from pathlib import Path; from common.system.locks import held\n"
-    "with held(Path(sys.argv[1]), sys.argv[2:], stop='stop'): print(os.getpid(), flush=True); signal.pause()"
-)
+from tests.support.locking import locking
 
 
 @pytest.fixture
 def holding(tmp_path):
     """A function that starts a process which has locks of the folder, and returns it."""
-    started = []
-
-    def hold(*names, within=()):
-        command = [*within, sys.executable, "-c", HOLD, str(tmp_path), *names]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        assert started[-1].stdout.readline()
-        return started[-1]
-
-    yield hold
-    for process in started:
-        process.kill()
-        process.communicate()
+    with ExitStack() as started:
+        yield lambda *names, within=(): started.enter_context(locking(tmp_path, *names, within=within))
 
 
 def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):

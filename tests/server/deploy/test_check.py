@@ -55,7 +55,7 @@ def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
     assert any("ANTHROPIC_API_KEY" in line for line in missing)
     assert any("encoder; expected a folder with config.json" in line for line in missing)
     assert any("evaluation" in line and "nowhere/at-all" in line for line in missing)
-    assert any("terms.txt" in line and "one that can be read" in line for line in missing)
+    assert any("terms.txt" in line and "a file that can be read" in line for line in missing)
     assert not any("  plan  " in line for line in lines)
 
 

@@ -3,21 +3,20 @@
 import base64
 import json
 import os
-import signal
 import socket
-import time
 from datetime import timedelta
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from common.system import locks, processes
+from common.system import processes
 from common.system.enrolment import RosterFile
 from server.command import main
 from server.deploy import authority, create, enrolment, serve
 from server.deploy.flower import TOKEN, write_connection
 from server.deploy.settings import CoordinatorSettings
 from tests.common.system.test_enrolment import GOOD, openssh
+from tests.support.locking import locking
 
 
 @pytest.fixture
@@ -96,21 +95,12 @@ def test_a_port_in_use(folder, capsys):
 
 
 def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blamed(folder, capsys):
-    child = os.fork()
-    if child == 0:
-        with locks.held(folder, serve.LOCKS, stop="stop"):
-            signal.pause()
-    try:
-        while locks.holder(folder, *serve.LOCKS) is None:
-            time.sleep(0.01)
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            settings = f"address: localhost:{taken.getsockname()[1]}\nlisten: 127.0.0.1\n"
-            (folder / "coordinator.yaml").write_text(settings)
-            assert main(["serve", str(folder)]) == 2
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got process {child}; at {folder}."
+    with locking(folder, *serve.LOCKS) as process, socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = f"address: localhost:{taken.getsockname()[1]}\nlisten: 127.0.0.1\n"
+        (folder / "coordinator.yaml").write_text(settings)
+        assert main(["serve", str(folder)]) == 2
+    number = f"process {process.pid}"
+    line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got {number}; at {folder}."
     assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-coordinator stop {folder}\n")
 
 
@@ -180,11 +170,17 @@ def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
 
 
 def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):
+    (folder / "party.json").write_text(json.dumps(GOOD))
+    assert main(["enrol", str(folder), str(folder / "party.json")]) == 0
+    rosters = {name: (folder / name).read_text() for name in ("roster.json", "identities.json")}
+    (folder / "roster.json").write_text("of an earlier version")
+    (folder / "identities.json").unlink()
     before = json.loads((folder / "invitation.json").read_text())
     monkeypatch.setattr(create, "write_bundle", lambda *_: "cd" * 32)
     assert main(["invite", str(folder)]) == 0
     assert f"send {folder / 'invitation.json'} to the hospitals" in capsys.readouterr().out
     assert json.loads((folder / "invitation.json").read_text()) == before | {"bundle": "cd" * 32}
+    assert {name: (folder / name).read_text() for name in rosters} == rosters
 
 
 def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypatch, capsys):

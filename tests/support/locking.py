@@ -1,0 +1,22 @@
+"""A process that has locks of a folder, as a supervisor has."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+
+_HOLD = (
+    "import os, signal, sys; from pathlib import Path; from common.system.locks import held\n"
+    "with held(Path(sys.argv[1]), sys.argv[2:], stop='stop'): print(os.getpid(), flush=True); signal.pause()"
+)
+
+
+@contextmanager
+def locking(folder, *names, within=()):
+    """The process, which has these locks; `within` is a command that starts it."""
+    command = [*within, sys.executable, "-c", _HOLD, str(folder), *names]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
