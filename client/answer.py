@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import contribute, histograms, seed_choices
+from client.contributions import contribute, histograms, seed_choices, votes
 from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
@@ -51,6 +51,7 @@ from common.queries.length_range import LengthRange
 from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice
 from common.queries.texts import Texts
+from common.queries.votes import Votes
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
@@ -180,7 +181,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRecords) -> None:
-    """Refuse a query that is not the planned one, is too large, or does not fit the plan's labels and encoder."""
+    """Refuse, before anything is charged, a query that is not the planned one, does not fit or cannot be answered."""
     if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
     try:
@@ -191,6 +192,8 @@ def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRec
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
     ):
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
+    if isinstance(query, Votes):
+        votes.check_precision()
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

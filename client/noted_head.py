@@ -5,7 +5,8 @@
 
 The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
 is never ahead of the ledger, and before an answer leaves, so it stands for all that was answered: an answer whose note
-cannot be written is refused. After a crash between the two the note lags, and is accepted: the ledger contains it.
+cannot be written is refused, and so is each answer over an older copy that takes the ledger's place while the service
+runs. After a crash between the two the note lags, and is accepted: the ledger contains it.
 """
 
 import re
@@ -64,13 +65,22 @@ class NotedHead:
             raise ConfigError("noted head", expected="64 hexadecimal digits", got="another thing", where=self.path)
         return noted
 
+    def check(self, ledger: Ledger) -> None:
+        """Check, before anything is charged, that no older copy took the ledger's place since the last note.
+
+        Raises:
+            LedgerError: One did.
+        """
+        ledger.head(after=self._written)
+
     def write(self, ledger: Ledger) -> None:
         """Note the ledger's present head, which is on disk already.
 
         Raises:
+            LedgerError: An older copy took the ledger's place meanwhile; the note stays.
             OSError: The note cannot be written; the one before is whole.
         """
-        head = ledger.head().chain
+        head = ledger.head(after=self._written).chain
         if head != self._written:
             write_atomic(self.path, f"{head}\n".encode(), mode=SECRET)
             self._written = head

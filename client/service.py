@@ -132,6 +132,8 @@ class PartyService:
             try:
                 if self._audit_log:
                     self._audit_log.ready()  # before anything is charged
+                if self._noted_head:
+                    self._noted_head.check(self._ledger)
                 envelope = wire.unpack(parcel)
                 body = self._reply(envelope)
                 if self._noted_head:

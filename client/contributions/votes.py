@@ -63,7 +63,7 @@ def votes_of(
         InternalError: If the arguments' shapes disagree.
         RefusalError: SETTINGS, if this process multiplies float32 numbers with fewer bits than they have.
     """
-    _check_precision()
+    check_precision()
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
         raise InternalError("record vectors and labels disagree in shape")
     if record_vectors.shape[1] != query.vectors.shape[1]:
@@ -82,8 +82,12 @@ def votes_of(
     return answer.ravel() * query.spec.fine
 
 
-def _check_precision() -> None:
-    """Refuse reduced precision, such as TF32 or bfloat16, for which `_error` is no bound."""
+def check_precision() -> None:
+    """Refuse reduced precision, such as TF32 or bfloat16, for which `_error` is no bound.
+
+    Raises:
+        RefusalError: SETTINGS.
+    """
     precision = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
     modes = [name for name in _REDUCED if os.environ.get(name, "STRICT").upper() != "STRICT"]
     if precision not in {"none", "ieee"} or modes:

@@ -137,21 +137,22 @@ def lines(facts: PlanFacts) -> Iterator[str]:
     yield "  who takes part"
     yield from _facts(("hospitals", _hospitals(facts)))
     yield "  who can see what"
-    lifting = f"{plan.threshold} of the {plan.parties} hospitals together can lift another's mask"
+    lifting = f"{plan.threshold} of the {plan.degree + 1} hospitals that hold shares of a mask can lift it together"
     yield from _facts(
         ("coordinator", facts.trust),
         ("threshold", lifting if plan.secure else "none, because there are no masks"),
         ("colluders", f"{facts.colluders} other hospitals are assumed to tell the coordinator their noise"),
     )
     yield f"  what it can cost in privacy, at delta {plan.delta!r}"
-    coordinator = f"the coordinator and {facts.colluders} colluders"
+    own = "of this hospital's answers, for the coordinator"
     yield from _facts(
         ("protects", facts.unit),
         ("attempts", f"{plan.max_attempts} at each answer, each of them counted"),
         ("epsilon", f"{up(plan.epsilon)} of all that the run releases"),
         ("", f"{up(facts.epsilon_released)} of the synthetic texts, for those who read them"),
-        ("", f"{up(facts.epsilon_against)} of this hospital's answers, for {coordinator}"),
-        ("", f"{up(facts.epsilon_alone)} of this hospital's answers, for the coordinator once every mask is lifted"),
+        ("", f"{up(facts.epsilon_against)} {own} and {facts.colluders} colluders"),
+        *_coalition(facts, own),
+        ("", f"{up(facts.epsilon_alone)} {own} once every mask is lifted"),
         *(("query", _query(query, plan)) for query in plan.queries),
     )
     yield "  this hospital"
@@ -161,6 +162,13 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         *_records(facts.records),
         ("limits", beyond if facts.beyond else "within this hospital's limits"),
     )
+
+
+def _coalition(facts: PlanFacts, own: str) -> Iterator[tuple[str, str]]:
+    """The loss against all that the masks hold against, where fewer are assumed to tell their noise."""
+    if facts.coalition > facts.colluders:
+        epsilon = up(facts.epsilon_against_coalition)
+        yield "", f"{epsilon} {own} and {facts.coalition}, as many as the masks hold against"
 
 
 def _facts(*pairs: tuple[str, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ LEAVES = (
     "        of fine-tuned samples, where client.yaml sets fine_tuning, texts of a model that learned with noise;",
     "        of abstracted seeds and rewritten records, where client.yaml sets seeds or rewriting and unsafe_unproven,",
     "        texts made from records, without proof;",
-    "        coarse reasons of refusals, one of them that the file of records has changed;",
+    "        coarse reasons of refusals, among them that the file of records has changed, and a person's decisions;",
     "        when this hospital answers and how long it takes, from which the coordinator can estimate how many",
     "        records there are and, roughly, how much noise was drawn: no noise covers times",
     "never leaves: texts, labels and embeddings of records, counts without noise, secret keys, the ledger",

@@ -81,7 +81,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "accept",
         help="go on with an older ledger, and charge what it lacks",
         description="Where the newest ledger is lost: charge what was spent since to every record, in the ledger that "
-        "was restored, or in a new one if there is none; then note its head. The service starts again.",
+        "was restored, or in a new one if there is none; close all its answers; then note its head. The service starts "
+        "again.",
         epilog="example: caucus-party ledger accept hospital --lost 4.0",
     )
     accept.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
@@ -131,10 +132,13 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
         pure = Release(mechanism="pure", sensitivity=_ONE, scale=1 / chosen.lost)
         run = f"lost with another ledger, {datetime.now(UTC).isoformat(timespec='seconds')}"
         ledger.reserve(run=run, index=0, plan_digest=bytes(32), query_digest=bytes(32), release=pure)
-        ledger.commit(run, 0)
+    for entry in ledger.entries():
+        # Of which survivors a sum was opened since, nobody knows: no answer may be given again.
+        if not entry.committed:
+            ledger.commit(entry.run, entry.index)
     noted_head.write(ledger)
     yield f"epsilon {chosen.lost:g} is charged to every record; the head is noted in {noted_head.path}"
-    yield "runs that were under way must not be resumed: ask the coordinator to begin new ones"
+    yield "runs that were under way cannot be resumed: ask the coordinator to begin new ones"
 
 
 def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:

@@ -247,9 +247,17 @@ class Ledger:
         with self._open() as log:
             return log.events
 
-    def head(self) -> Head:
-        """The present head, whose events are all on disk."""
+    def head(self, *, after: str | None = None) -> Head:
+        """The present head, whose events are all on disk.
+
+        Args:
+            after: Hex digest noted before, as for `verify`.
+
+        Raises:
+            LedgerError: The ledger does not contain it.
+        """
         with self._open() as log:
+            self._check_contains(log, after)
             return Head(events=len(log.events), chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
@@ -281,16 +289,19 @@ class Ledger:
             if sound != "ok":
                 raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
             data_sets.check(log.database, log.key, where=self._path)
-            if head is not None and head.lower() not in {log.start.hex(), *(event.chain.hex() for event in log.events)}:
-                raise LedgerError(
-                    "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
-                    "what was spent since would be given back",
-                    expected=head,
-                    got=f"another chain of {len(log.events)} events",
-                    where=self._path,
-                    do="Restore the file that does; if it is lost, caucus-party ledger accept charges what it held.",
-                )
+            self._check_contains(log, head)
             return Head(events=len(log.events), chain=log.head.hex())
+
+    def _check_contains(self, log: Log, head: str | None) -> None:
+        if head is not None and head.lower() not in {log.start.hex(), *(event.chain.hex() for event in log.events)}:
+            raise LedgerError(
+                "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
+                "what was spent since would be given back",
+                expected=head,
+                got=f"another chain of {len(log.events)} events",
+                where=self._path,
+                do="Restore the file that does; if it is lost, caucus-party ledger accept charges what it held.",
+            )
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[Log]:

@@ -11,10 +11,13 @@ PUBLIC = 0o644
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
-    """Replace `path` by `data`, wholly or not at all, and keep it across a power cut."""
+    """Replace `path` by `data`, wholly or not at all, and keep it across a power cut.
+
+    It follows no link that another account, which may write the folder too, has put beside `path`.
+    """
     beside = path.with_name(path.name + ".part")
     try:
-        with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        with open(beside, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -17,6 +17,8 @@ from common.errors import ConfigError
 MODE = 0o640
 """Of the lock's file: the other half of a hospital may see who has a lock, and not take it."""
 
+_FLAGS = os.O_NOFOLLOW
+"""In containers the relay's account may write the folder too: no link of its leads to the service's files."""
 _RECORD = "hhqqi4x"
 """C's struct flock on 64-bit Linux: type, whence, start, length, process."""
 
@@ -37,7 +39,7 @@ def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
     with ExitStack() as opened:
         for name in names:
             # The file is opened once: closing any other descriptor of it would give up the lock.
-            file = os.open(folder / "run" / f"{name}.lock", os.O_RDWR | os.O_CREAT, MODE)
+            file = os.open(folder / "run" / f"{name}.lock", _FLAGS | os.O_RDWR | os.O_CREAT, MODE)
             opened.callback(os.close, file)
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,7 +57,7 @@ def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 def holder(folder: Path, name: str) -> int | None:
     """Number of the process that has this lock; 0 if that is in another container, None if no process has it."""
     try:
-        file = os.open(folder / "run" / f"{name}.lock", os.O_RDONLY)
+        file = os.open(folder / "run" / f"{name}.lock", _FLAGS | os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:

@@ -125,6 +125,10 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
             "A changed file of records: a party whose file differs from the one that the run began with refuses to go "
             "on, and names this reason. That the file was changed, and between which two questions, becomes known."
         ),
+        (
+            "A person's decision: who approves or refuses a plan at a party sees how many of its records have the "
+            "plan's labels. The decision, and when it was made, become known without noise, and may depend on that."
+        ),
     ]
 
 

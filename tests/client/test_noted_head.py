@@ -116,6 +116,22 @@ def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
     assert hospital.party._ledger.head().events == 1
 
 
+def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tmp_path, caplog):
+    hospital = Hospital(tmp_path)
+    path = tmp_path / "party-0.db"
+    shutil.copy(path, tmp_path / "copy.db")
+    assert isinstance(hospital.send(m.Ask(query())), m.Answer)
+    noted = hospital.noted.read()
+    shutil.copy(tmp_path / "copy.db", path)
+    for body in (m.Open(PLAN.to_json()), m.Ask(query())):
+        assert hospital.send(body) == m.Refusal(m.Reason.INTERNAL)
+    assert "does not contain the head that was noted" in caplog.text
+    assert Ledger(path).entries() == ()
+    assert hospital.noted.read() == noted
+    with pytest.raises(LedgerError, match="does not contain the head"):
+        restarted(hospital.noted).opened(path)
+
+
 def test_no_answer_leaves_whose_note_cannot_be_written(tmp_path, caplog):
     hospital = Hospital(tmp_path)
     before = hospital.noted.read()

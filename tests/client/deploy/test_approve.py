@@ -12,7 +12,7 @@ from client.deploy.approve import down, up
 from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common.ledger.ledger import Ledger
-from common.plan.guarantee import epsilon_alone
+from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -64,14 +64,16 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     told = facts(capsys, made)
     assert (told["purpose"], told["recipient"]) == (["triage"], ["University Hospital"])
     assert told["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
-    assert told["threshold"] == ["2 of the 2 hospitals together can lift another's mask"]
+    assert told["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
     assert told["colluders"] == ["0 other hospitals are assumed to tell the coordinator their noise"]
     assert told["attempts"] == ["2 at each answer, each of them counted"]
     assert told["protects"] == ["each record"]
-    whole, texts, coordinator, alone = told["epsilon"]
+    whole, texts, coordinator, coalition, alone = told["epsilon"]
     assert whole == "4.000 of all that the run releases"
     assert texts.endswith("of the synthetic texts, for those who read them")
     assert coordinator.endswith("of this hospital's answers, for the coordinator and 0 colluders")
+    assert coalition.endswith("for the coordinator and 1, as many as the masks hold against")
+    assert float(coalition.split()[0]) >= epsilon_against(agreed, 1) > 4
     assert alone.endswith("of this hospital's answers, for the coordinator once every mask is lifted")
     assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
     assert epsilon_alone(agreed) > 4
@@ -200,7 +202,7 @@ def test_as_json_for_other_programs(made, capsys):
     expected = {
         "run": RUN, "decision": "awaiting", "by": "", "purpose": "triage", "recipient": "not stated",
         "hospitals": ["St. Luke", "St. Mary: #1"], "masks": "semi-honest", "threshold": 2, "colluders": 0,
-        "colluders_against_masks": 1, "attempts": 1, "unit": "sample", "max_records": 1, "epsilon": 4.0,
+        "colluders_against_masks": 1, "coalition": 1, "attempts": 1, "unit": "sample", "max_records": 1, "epsilon": 4.0,
         "beyond_limits": "",
     }  # fmt: skip
     assert expected.items() <= asked.items()

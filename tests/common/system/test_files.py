@@ -36,3 +36,13 @@ def test_a_folder_in_use_is_never_taken(tmp_path):
     (tmp_path / "new" / "file").touch()
     with pytest.raises(ConfigError, match="expected a new or empty one"):
         new_folder(tmp_path / "new")
+
+
+def test_no_link_beside_a_file_that_is_replaced_is_followed(tmp_path):
+    (tmp_path / "ledger.db").write_bytes(b"kept")
+    (tmp_path / "service.json.part").symlink_to(tmp_path / "ledger.db")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_atomic(tmp_path / "service.json", b"{}")
+    assert (tmp_path / "ledger.db").read_bytes() == b"kept"
+    write_atomic(tmp_path / "service.json", b"{}")
+    assert not (tmp_path / "service.json").is_symlink()
