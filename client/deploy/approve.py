@@ -52,14 +52,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    shown = _chosen(chosen, approvals(settings.private))
+    known = approvals(settings.private)
+    shown = _chosen(chosen, known)
     private = records.read(settings.records, may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private) for approval in shown]
     if chosen.json:
         yield json.dumps([each.plain() for each in facts], indent=2, allow_nan=False)
         return
     if not facts:
-        yield "no plan was refused" if chosen.refused else "no plan awaits approval"
+        refused = sum(approval.decision == "refused" for approval in known)
+        others = f"; {refused} refused before: --refused shows them" if refused else ""
+        yield "no plan was refused" if chosen.refused else f"no plan awaits approval{others}"
     for each in facts:
         yield from lines(each)
         if chosen.list:
