@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record
-from common.errors import ConfigError, InternalError
+from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import read_records
 from common.models.encoder import Encoder
 from common.validate import in_range
@@ -160,6 +160,7 @@ def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
+        DataError: The encoder cannot embed a text, which is not shown.
     """
     if not encoder.runs_here:
         raise ConfigError(
@@ -168,7 +169,14 @@ def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
             got=type(encoder).__name__,
             do="Choose embedding=pretrained, or another that is computed locally",
         )
-    vectors = _alone([record.text for record in private], encoder)
+    try:
+        vectors = _alone([record.text for record in private], encoder)
+    except CaucusError:
+        raise
+    except Exception as error:  # noqa: BLE001 a library's message can quote the text, which no log may hold
+        raise DataError(
+            "embedding of the records", got=type(error).__name__, do="Try the encoder on texts that are not private"
+        ) from None
     return PartyRecords(records=tuple(private), vectors=vectors, encoder=encoder)
 
 

@@ -157,7 +157,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.INTERNAL: "something failed there, and its own log says what",
         Reason.IDENTITY: "a signature or a member of the exchange is not the one that its roster says",
         Reason.AWAITING: "somebody there has yet to approve the plan (caucus-party approve)",
-        Reason.DECLINED: "somebody there has refused the plan, and may reconsider (caucus-party approve)",
+        Reason.DECLINED: "somebody there has refused the plan, and may reconsider (caucus-party approve --refused)",
         Reason.ROSTER: "the plan's hospitals are not those of its own roster",
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
         Reason.SETTINGS: "its settings are wrong, or have changed since its service started",

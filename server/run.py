@@ -52,6 +52,8 @@ def run(setup: RunParts) -> State[Any]:
     )
     tools = RunTools(parts, federation, experiment_seed=options.experiment_seed)
     test_vectors = tools.encoder.encode([record.text for record in test])
+    if not test:
+        log.info("no accuracy and no FID: task.test is not set")
     snapshot = _snapshot(checkpoint, setup)
     state = State.from_dict(snapshot["state"], method.memory) if snapshot else method.start(tools)
     started = time.monotonic() - (snapshot["seconds"] if snapshot else 0.0)
@@ -71,7 +73,8 @@ def run(setup: RunParts) -> State[Any]:
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
-        fid = small_model.fid_or_none(tools.embed([candidate.text for candidate in state.candidates]), test_vectors)
+        vectors = tools.embed([candidate.text for candidate in state.candidates])
+        fid = small_model.fid_or_none(vectors, test_vectors) if test else None
         *earlier, report = state.rounds
         report = replace(
             report,
@@ -84,7 +87,8 @@ def run(setup: RunParts) -> State[Any]:
         state = replace(state, rounds=(*earlier, report))
         save(status="partial")
         track(options.tracking, folder, state.round, report.to_dict())
-        log.info("round %d of %d: %d candidates, FID %s", state.round, method.rounds, len(state.candidates), fid)
+        said = "" if fid is None else f", FID {fid}"
+        log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), said)
     count = _federated_count(setup, federation, tools, state)
     if plan.queries:
         federation.close()

@@ -52,7 +52,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    found = _chosen(chosen, approvals(settings.private))
+    known = approvals(settings.private)
+    found = _chosen(chosen, known)
     shown = [approval for approval in found if _readable(approval)]
     private = records.read(settings.records, may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private) for approval in shown]
@@ -65,7 +66,9 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
                 decide(settings.private, approval, approve=False, by=getpass.getuser())
             yield f"run {_plain(approval.run)}: its plan is of another version of Caucus and cannot run here"
     if not found:
-        yield "no plan was refused" if chosen.refused else "no plan awaits approval"
+        refused = sum(approval.decision == "refused" for approval in known)
+        others = f"; {refused} refused before: --refused shows them" if refused else ""
+        yield "no plan was refused" if chosen.refused else f"no plan awaits approval{others}"
     for each in facts:
         yield from lines(each)
         if chosen.list:

@@ -27,6 +27,7 @@ from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_LEVEL = re.compile(r"^[A-Z]+ *: +")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +245,10 @@ def _node_says(settings: HospitalSettings) -> str:
         return "never started"
     lines = "".join(logs_text).splitlines()
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
-    telling_lines = [_COLOUR.sub("", line).strip() for line in lines if any(word in line for word in telling)]
-    last = telling_lines[-1] if telling_lines else "starting"
+    telling_lines = [
+        _COLOUR.sub("", line).strip()
+        for line in lines
+        if any(word in line for word in telling) and "Traceback" not in line
+    ]
+    last = _LEVEL.sub("", telling_lines[-1]) if telling_lines else "starting"
     return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

@@ -99,12 +99,19 @@ def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "pl
         name: Of the run; its identity adds eight random digits.
 
     Raises:
-        ConfigError: Nobody is enrolled, or a setting is wrong.
+        ConfigError: Nobody is enrolled, not all who are enrolled are asked, or a setting is wrong.
     """
     parties = enrolled(settings)
     if not parties:
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
     config = asked([f"federation.parties={len(parties)}", *overrides], "server")
+    if config.federation.parties != len(parties):
+        raise ConfigError(
+            "federation.parties",
+            expected=f"{len(parties)}, one for each enrolled hospital",
+            got=str(config.federation.parties),
+            do="Leave it out, or enrol or remove a hospital; federation.max_dropouts lets a run go on without some",
+        )
     config.run = f"{name}-{secrets.token_hex(4)}"
     config.federation.hospitals = [{"name": entry.party.name, "node": int(entry.node)} for entry in parties]
     if config.secagg.mode == "malicious" and not config.secagg.roster:

@@ -154,6 +154,6 @@ class Parties:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
             case m.Reason.ROSTER if self._plan.malicious:
-                return f"not {self._plan.roster[:16]}: rosters are compared"
+                return f"not {self._plan.roster[:16]}: rosters are compared (caucus-party roster, then start anew)"
             case _:
                 return ""

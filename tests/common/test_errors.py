@@ -23,7 +23,13 @@ def test_the_tree_on_top_of_the_file_is_the_tree():
     assert drawn == {kind.__name__: kind.__base__.__name__ for kind in all_errors()}
 
 
-@pytest.mark.parametrize("kind", all_errors())
+def test_an_error_of_parties_that_have_yet_to_approve_names_them():
+    error = errors.AwaitingError({2, 0})
+    assert str(error) == "the plan awaits approval by party 0 and party 2"
+    assert error.parties == (0, 2)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in all_errors() if kind is not errors.AwaitingError])
 def test_a_message_has_all_its_parts_in_order(kind):
     error = kind("broken row", expected="2 fields", got=3, where="a.csv:7", do="Repair it.")
     assert str(error) == "broken row; expected 2 fields; got 3; at a.csv:7. Repair it."

@@ -87,7 +87,7 @@ def test_no_run_no_texts_no_test_file(copy, tmp_path, capsys):
     code, error = evaluate(capsys, tmp_path / "nothing", "--test", tmp_path / "own.csv")
     assert (code, "run folder" in error) == (2, True)
     code, error = evaluate(capsys, copy, "--test", tmp_path / "absent.csv")
-    assert code == 1  # the command was right, the file is not
+    assert code == 2
     assert "absent.csv" in error
     (tmp_path / "own.csv").write_text("text,label\na,b\n")
     code, error = evaluate(capsys, copy, "--test", tmp_path / "own.csv", "--metrics", "beauty")

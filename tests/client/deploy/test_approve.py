@@ -252,6 +252,8 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
         capsys, made, "--run", "none", "--yes", code=2
     )
     assert [each.decision for each in approvals(made / "private") if each.run == "other"] == ["awaiting"]
+    assert approve(capsys, made, "--run", "other", "--no").endswith("refused: run other\n")
+    assert approve(capsys, made) == "no plan awaits approval; 2 refused before: --refused shows them\n"
 
 
 def test_without_a_terminal_a_person_has_to_say_so(made, capsys, monkeypatch):

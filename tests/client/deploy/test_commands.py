@@ -62,7 +62,7 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
 @pytest.mark.parametrize(
     ("logged", "told"),
     [
-        ("INFO : SuperNode ID: 7", "node: INFO : SuperNode ID: 7\n"),
+        ("INFO : SuperNode ID: 7", "node: SuperNode ID: 7\n"),
         ("Failed to initialize", "node: Failed to initialize; if it stays so, caucus-party check says why\n"),
         ("", "node: starting; if it stays so, caucus-party check says why\n"),
     ],
@@ -253,20 +253,24 @@ def test_the_file_of_init_has_the_limits_of_a_simulations_and_no_writer_until_on
 @pytest.mark.parametrize(
     ("log", "says"),
     [
-        ("\x1b[92mINFO \x1b[0m:      SuperNode ID: 17\nReceiving: query", "INFO :      SuperNode ID: 17"),
+        ("\x1b[92mINFO \x1b[0m:      SuperNode ID: 17\nReceiving: query", "SuperNode ID: 17"),
         (
             "SuperNode ID: 17\n\x1b[93mWARNING \x1b[0m:   Connection attempt failed, retrying in 8.06 seconds\n",
-            "WARNING :   Connection attempt failed, retrying in 8.06 seconds",
+            "Connection attempt failed, retrying in 8.06 seconds",
+        ),
+        (
+            "[code: 2004] Failed to activate.\nERROR:    Traceback (most recent call last):\n",
+            "[code: 2004] Failed to activate",
         ),
         (
             "Failed to initialize the connection.\n[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed",
             "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed",
         ),
     ],
-    ids=["well", "cut", "another certificate"],
+    ids=["well", "cut", "removed", "another certificate"],
 )
 def test_status_says_how_the_connection_stands(made, capsys, log, says):
     (made / "logs" / "supernode.log").write_text(log)
     assert main(["status", str(made)]) == 0
-    hint = "" if says.startswith("INFO") else "; if it stays so, caucus-party check says why"
+    hint = "" if says.startswith("SuperNode ID") else "; if it stays so, caucus-party check says why"
     assert f"node: {says}{hint}\n" in capsys.readouterr().out

@@ -339,6 +339,7 @@ EARLY = [
     (["first", "+privacy.epsilom=1"], "privacy.epsilom; expected one of"),
     (["first", "federation.timeout=null"], "federation.timeout; expected a number, or inf; got null"),
     (["first", "federation.parties=abc"], "federation.parties; expected a whole number; got 'abc'"),
+    (["first", "federation.parties=5"], "federation.parties; expected 2, one for each enrolled hospital; got 5"),
     (["first", "method.rounds=2.5"], "method.rounds; expected a whole number; got 2.5"),
     (["first", "method.weighting=3"], "method.weighting; expected true or false; got 3"),
     (["first", "purpose=2026"], "purpose; expected text; got 2026"),
