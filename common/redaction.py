@@ -77,7 +77,7 @@ _OWN = {
         rf"[$€£¥] ?{_NUMBER}(?: ?(?i:k|thousand|million|billion)\b)?",
         rf"(?i:\b{_NUMBER} ?(?:dollars|euros|pounds|bucks|usd|eur|gbp)\b)",
     ),
-    "HANDLE": (r"(?<![\w@.])@\w{2,}", r"(?<![\w/])/?u/[\w-]{3,}"),
+    "HANDLE": (r"(?<![\w@.\]])@\w{2,}", r"(?<![\w/])/?u/[\w-]{3,}"),
 }  # fmt: skip
 
 
