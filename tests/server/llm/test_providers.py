@@ -13,6 +13,7 @@ from server.llm.spending import Spending
 
 class Remote:
     remote = True
+    declines = frozenset()
 
     def __init__(self, *, name, model="x", spending=None):
         self.name, self.identity, self.spending = name, f"remote/{model}", spending
