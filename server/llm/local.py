@@ -59,6 +59,7 @@ class Local:
     """
 
     remote = False
+    declines = frozenset[str]()
 
     def __init__(
         self,
