@@ -20,7 +20,7 @@ from common.models import checkpoints
 from common.validate import in_range, integers, not_empty, one_of
 from server.domain import Example
 from server.llm import completion as completions
-from server.llm.base import Arrived, Reply, Request
+from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
@@ -59,7 +59,6 @@ class Local:
     """
 
     remote = False
-    declines = frozenset[str]()
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Local:
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
         self.name = name
-        self.declines = completions.DECLINED if completion else frozenset()
+        self.declines = completions.DECLINED if completion else frozenset[str]()
         self._folder = checkpoints.found(model, what=f"language model {name}", local_files_only=local_files_only)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
@@ -120,6 +119,7 @@ class Local:
         Raises:
             ProviderError: A batch does not fit into memory, or the weights cannot be loaded.
         """
+        requests = [accepted(request, self.declines) for request in requests]
         lost = Reply(texts=(), input_tokens=0, output_tokens=0, loss="too long")
         jobs = [self._job(request) for request in requests]
         replies: dict[int, Reply] = {place: lost for place, job in enumerate(jobs) if len(job.ids) > self._longest}
