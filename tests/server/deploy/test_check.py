@@ -86,6 +86,19 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
     assert "a causal or sequence-to-sequence head" in "\n".join(lines)
 
 
+def test_an_encoder_that_was_not_fetched_is_missing_and_make_models_is_told(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    code, lines = check(capsys, *SMALL, "embedding=minilm")
+    (missing,) = [line for line in lines if line.startswith("MISSING")]
+    assert code == 1
+    assert "encoder         minilm " in missing
+    assert "make models" in missing
+    assert main(["plan", *SMALL, "embedding=minilm"]) == 2
+    error = capsys.readouterr().err
+    assert "model minilm; expected all-MiniLM-L6-v2" in error
+    assert "make models" in error
+
+
 def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeypatch):
     from common.errors import ProviderError
     from server.llm.builtin.model import BuiltinModel
