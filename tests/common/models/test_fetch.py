@@ -182,6 +182,7 @@ def test_one_process_waits_for_another(wheels, root):
 
 KILLED = """
 import os, signal, sys
+from pathlib import Path
 from common.models import conversion, fetch
 from tests.support.wheels import wheel
 
