@@ -114,6 +114,18 @@ def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeyp
     assert "expected some of broad, narrow, noisy; got ['nobody']" in said
 
 
+def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_needs_it(capsys, monkeypatch):
+    from server.llm.builtin.model import BuiltinModel
+
+    monkeypatch.setattr(BuiltinModel, "declines", frozenset({"crossing", "contrast"}))
+    code, lines = check(capsys, *SMALL, "llm.use=[broad]")
+    assert (code, lines[-1].startswith("ok       plan")) == (0, True)
+    assert "on this machine; declines contrast, crossing" in "\n".join(lines)
+    code, lines = check(capsys, *SMALL, "llm.use=[broad]", "method=dpga", "method.samples=8")
+    assert code == 1
+    assert "got broad, which declines crossing; at llm.use. Leave broad out" in lines[-1]
+
+
 def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_error(capsys):
     code, lines = check(capsys, *SMALL, "privacy.epsilon=-1")
     assert code == 1
