@@ -37,7 +37,7 @@ SYSTEM, USER = "You write.", "Write of my card."
 
 
 def sampling(folder):
-    """As `caucus-coordinator models` leaves a folder: transformers' server samples only where the model says so."""
+    """As a conversion leaves a folder: transformers' server samples only where the model says so."""
     file = folder / "generation_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"do_sample": True}))
     return folder
