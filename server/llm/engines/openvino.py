@@ -65,9 +65,6 @@ class OpenVino:
 @lru_cache(maxsize=2)
 def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
     """The loaded model: once for all personas of the same weights."""
-    # Its import reports to its maker over the network, and leaves a name for this user in the home folder. Without this
-    # package, which only does that, openvino takes a stub in its place.
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     try:
         import openvino_genai  # noqa: PLC0415 — 0.2 s, and an extra
     except ImportError as error:
