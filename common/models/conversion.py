@@ -65,6 +65,7 @@ def _gguf_to_safetensors(folder: Path) -> None:
     # The weights are plain numbers now, but the model remembers their old form and would refuse to be saved.
     model.config.__dict__.pop("quantization_config", None)
     model.hf_quantizer = None
+    model.generation_config.do_sample = True  # or else transformers' server ignores temperature and seed
     try:
         with quiet():
             model.save_pretrained(folder)

@@ -1,6 +1,7 @@
 """Chat completions through OpenAI's official SDK: OpenAI, Azure, and any other server of that protocol at a `base_url`.
 
-vLLM, Ollama and llama.cpp speak it, without a key. Only what `render` writes and the settings below are sent.
+vLLM, Ollama, llama.cpp and transformers speak it, without a key. Only what `render` writes and the settings below are
+sent.
 """
 
 from contextlib import AbstractAsyncContextManager

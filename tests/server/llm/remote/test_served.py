@@ -37,7 +37,7 @@ SYSTEM, USER = "You write.", "Write of my card."
 
 
 def sampling(folder):
-    """As `caucus-coordinator models` leaves a folder: transformers' server samples only where the model says so."""
+    """As a conversion leaves a folder: transformers' server samples only where the model says so."""
     file = folder / "generation_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"do_sample": True}))
     return folder
@@ -177,7 +177,6 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
         server.killed()
     assert read(folder, "run.json")["status"] == "complete"
     assert lines(folder, "synthetic.jsonl")
-    assert not any(line["losses"].get("own", {}).get("failed") for line in lines(folder, "rounds.jsonl"))
     keys = [row[1] for row in kept]
     assert len(keys) == len(set(keys)) > answered
     paid = read(folder, "metrics.json")["paid"]["own"]["replies"]
