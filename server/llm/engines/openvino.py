@@ -3,17 +3,20 @@
 Measured against transformers and others by `make bench-models`. Continuous batching needs no sorting of prompts; the
 keys and values of a prompt's beginning are computed once, for all continuations of a job and for later jobs.
 
-A job's draws depend on its seed. Prompts are never split over steps, so that a text depends neither on the other jobs
-and their order nor on the number of threads; only keys and values that earlier jobs left move the logits in the last
-places, which changes about one text in twelve whose whole prompt was read before. The same jobs in the same order give
-the same texts. Computation is in single precision: the default follows the processor, and its texts would too.
+A job's draws depend on its seed. No prompt is split over steps, so that a text depends neither on the order of the jobs
+nor on the number of threads. What earlier jobs left of a prompt moves the logits in the last places, which changed two
+of 24 texts whose whole prompts had been read before; the same jobs in the same order give the same texts. Computation is
+in single precision: the default follows the processor, and its texts would too.
 """
 
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
 
 from common.errors import ConfigError, ProviderError
 from server.llm.engines.base import Job, Sampled
@@ -47,52 +50,58 @@ class OpenVino:
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """See `Engine.sample`."""
+        ov, genai = _packages()
         for start in range(0, len(jobs), _TOGETHER):
             block = range(start, min(start + _TOGETHER, len(jobs)))
             # Keys and values can be shared once they are there: of prompts that begin alike, one goes first.
             firsts = {jobs[place].ids[: len(jobs[place].ids) // 2]: place for place in block}.values()
             for places in ([*firsts], [place for place in block if place not in firsts]):
-                self._generate(jobs, places, done)
-
-    def _generate(self, jobs: Sequence[Job], places: Sequence[int], done: Sampled) -> None:
-        import openvino as ov  # noqa: PLC0415
-
-        if not places:
-            return
-        try:
-            results = self._pipeline.generate(
-                [ov.Tensor(_row(jobs[place].ids)) for place in places], [_settings(jobs[place]) for place in places]
-            )
-        except RuntimeError as error:
-            raise ProviderError(
-                f"the language model {self._name} fails", expected="continuations", got=type(error).__name__,
-                do="Look at its memory: fewer texts_per_request or shorter texts need less",
-            ) from error  # fmt: skip
-        for place, result in zip(places, results, strict=True):
-            done(place, [list(continuation) for continuation in result.m_generation_ids])
+                ids = [ov.Tensor(np.array([jobs[place].ids])) for place in places]
+                settings = [_settings(genai, jobs[place]) for place in places]
+                try:
+                    results = self._pipeline.generate(ids, settings) if places else []
+                except RuntimeError as error:
+                    raise ProviderError(
+                        f"the language model {self._name} fails", expected="continuations", got=type(error).__name__,
+                        do="Look at its memory: fewer texts_per_request or shorter texts need less",
+                    ) from error  # fmt: skip
+                for place, result in zip(places, results, strict=True):
+                    done(place, [list(continuation) for continuation in result.m_generation_ids])
 
 
-@lru_cache(maxsize=2)
-def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
-    """The loaded model: once for all personas of the same weights."""
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # it would report the import
+def _packages() -> tuple[Any, Any]:
+    """The modules openvino and openvino_genai.
+
+    Raises:
+        ConfigError: They are not installed.
+    """
+    # openvino reports each import over the network unless this package of it is missing.
+    sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
     try:
-        import openvino_genai  # noqa: PLC0415 — 0.2 s, and an extra
+        import openvino  # noqa: PLC0415 — an extra, and a second to import
+        import openvino_genai  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
             "the engine openvino", expected="the package openvino-genai", got="none",
             do="Install the extra: pip install 'caucus[models]'",
         ) from error  # fmt: skip
+    return openvino, openvino_genai
+
+
+@lru_cache(maxsize=2)
+def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
+    """The loaded model: once for all personas of the same weights."""
+    _, genai = _packages()
     import torch  # noqa: PLC0415 — seconds to import; its threads follow OMP_NUM_THREADS
 
-    scheduler = openvino_genai.SchedulerConfig()
+    scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True
     scheduler.cache_size = _CACHE_GB
     scheduler.max_num_batched_tokens = _BATCHED_TOKENS
     scheduler.dynamic_split_fuse = False
     settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads()}
     try:
-        return openvino_genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
+        return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
     except RuntimeError as error:
         raise ConfigError(
             "the language model cannot be loaded", expected="a GGUF file that openvino-genai reads",
@@ -100,10 +109,8 @@ def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
         ) from error  # fmt: skip
 
 
-def _settings(job: Job) -> Any:  # noqa: ANN401 — openvino_genai
-    import openvino_genai  # noqa: PLC0415
-
-    settings = openvino_genai.GenerationConfig()
+def _settings(genai: Any, job: Job) -> Any:  # noqa: ANN401 — openvino_genai
+    settings = genai.GenerationConfig()
     settings.max_new_tokens = job.max_new_tokens
     settings.num_return_sequences = job.count
     settings.rng_seed = job.seed
@@ -113,9 +120,3 @@ def _settings(job: Job) -> Any:  # noqa: ANN401 — openvino_genai
     if job.stop:
         settings.stop_strings = {job.stop}
     return settings
-
-
-def _row(ids: Sequence[int]) -> Any:  # noqa: ANN401 — numpy
-    import numpy as np  # noqa: PLC0415
-
-    return np.array([ids], dtype=np.int64)
