@@ -5,7 +5,7 @@ keys and values of a prompt's beginning are computed once, for all continuations
 
 A job's draws depend on its seed. No prompt is split over steps, so that a text depends neither on the order of the jobs
 nor on the number of threads. What earlier jobs left of a prompt moves the logits in the last places, which changed two
-of 24 texts whose whole prompts had been read before; the same jobs in the same order give the same texts. Computation is
+of 24 texts whose whole prompts had been read before; the same jobs in the same order give the same texts. It computes
 in single precision: the default follows the processor, and its texts would too.
 """
 
