@@ -14,6 +14,7 @@
 # make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
+# make bench-models  the engine of small language models, beside transformers and the processor's limit (minutes)
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -24,7 +25,7 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
+.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -81,6 +82,9 @@ bench-keyphrases: $(INSTALLED)
 
 bench-metrics: $(INSTALLED)
 	$(BIN)/python -m simulations.benchmarks.metrics
+
+bench-models: $(INSTALLED)
+	$(BIN)/python -m simulations.benchmarks.models
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

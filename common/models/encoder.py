@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _HASHED_NGRAMS_TYPE = "common.models.hashed_ngrams.HashedNgrams"
 _BATCH = 256
-_BATCH_TOKENS = 8192
+_BATCH_TOKENS, _BATCH_TOKENS_ON_CPU = 8192, 1024
+"""Tokens of a batch, padding included. On a processor larger batches leave the cache: 8192 take 1.6 times as long for
+texts of a dozen words, and 1.3 times for texts of mixed lengths."""
 _BLOCK = 4096
 """Number of texts that are sorted by length together."""
 
@@ -231,11 +233,12 @@ class Encoder:
             return [list(range(start, min(start + _BATCH, len(texts)))) for start in range(0, len(texts), _BATCH)]
         if len(texts) == 1:
             return [[0]]
+        budget = _BATCH_TOKENS_ON_CPU if self._model.device.type == "cpu" else _BATCH_TOKENS
         batches = []
         for start in range(0, len(texts), _BLOCK):
             tokens = tokenizer(list(texts[start : start + _BLOCK]), truncation=True, return_attention_mask=False)
             lengths = [len(ids) for ids in tokens["input_ids"]]
-            batches += [[start + place for place in batch] for batch in by_tokens(lengths, _BATCH_TOKENS)]
+            batches += [[start + place for place in batch] for batch in by_tokens(lengths, budget)]
         return batches
 
     def _beside(self) -> dict[str, object]:

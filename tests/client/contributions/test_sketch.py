@@ -100,9 +100,10 @@ def test_one_frequency_at_a_time_if_there_are_very_many_records(monkeypatch):
     assert np.array_equal(contribution(query, records), whole)
 
 
-def test_estimates_the_density_of_each_label_within_its_monte_carlo_error():
+@pytest.mark.parametrize("dim", [6, 384])
+def test_estimates_the_density_of_each_label_within_its_monte_carlo_error(dim):
     rng = np.random.default_rng(4)
-    rows, dim, bandwidth = 2000, 6, 1.0
+    rows, bandwidth = 2000, 1.0
     vectors = random_units(rng, len(TERMS), dim)
     records = random_records(rng, 200, 2, labels=2)
     for prefix in (0, 2):

@@ -110,6 +110,16 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
         np.testing.assert_array_equal(sum(votes_of(query, records[p], labels[p]) for p in split), central)
 
 
+@pytest.mark.parametrize("dim", [384, 768])
+def test_in_the_dimensions_of_pretrained_encoders_votes_equal_the_definition(dim):
+    rng = np.random.default_rng(dim)
+    # Sentence vectors share a direction, so many candidates are about equally near; some are copies.
+    vectors, records = _random(rng, 60, dim, centre=2.0), _random(rng, 5, dim, centre=2.0)
+    vectors[40:] = vectors[:20]
+    query, labels = _query(vectors), np.zeros(len(records), np.int32)
+    np.testing.assert_array_equal(votes_of(query, records, labels), _reference(query, records, labels))
+
+
 def test_weights_of_three_and_four_votes():
     angles = np.array([0.1, 0.4, 0.7, 1.0, 1.3])
     vectors = _unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))

@@ -198,7 +198,7 @@ def test_the_models_own_normalisation_is_part_of_it(tmp_path):
 def test_texts_of_like_length_share_a_batch_and_keep_their_order(tmp_path, monkeypatch):
     encoder = Encoder.pretrained(tiny_transformer(tmp_path))
     texts = ["fever " * length for length in (1, 300, 2, 400, 3, 1)] * 20
-    monkeypatch.setattr("common.models.encoder._BATCH_TOKENS", 1000)
+    monkeypatch.setattr("common.models.encoder._BATCH_TOKENS_ON_CPU", 1000)
     monkeypatch.setattr("common.models.encoder._BLOCK", 50)
     tokens = [len(text.split()) + 2 for text in texts]
     batches = encoder._batches(texts)

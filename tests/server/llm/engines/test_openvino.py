@@ -66,6 +66,14 @@ def test_no_temperature_takes_the_likeliest_and_a_small_top_p_few(engine):
     assert sampled(engine, [job(seed=seed, top_p=0.001) for seed in range(3)]) == cold[:3]
 
 
+def test_a_text_does_not_depend_on_the_order_and_prompts_that_begin_alike_are_each_done_once(engine):
+    jobs = [job(ids=(*range(30, 30 + nth % 3 * 40), 60 + nth), seed=nth, count=1 + nth % 2) for nth in range(12)]
+    texts = sampled(engine, jobs)
+    assert [len(continuations) for continuations in texts] == [each.count for each in jobs]
+    assert sampled(engine, jobs[::-1]) == texts[::-1]
+    assert sampled(engine, []) == []
+
+
 def test_a_stop_ends_a_continuation(engine):
     (answers,) = sampled(engine, [job(count=30, max_new_tokens=200, stop="\n")])
     decoded = [engine._pipeline.get_tokenizer().decode(ids) for ids in answers]
