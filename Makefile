@@ -22,6 +22,8 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 # Threads beyond the cores only get in each other's way.
 export OMP_NUM_THREADS ?= 2
+# Threads that wait leave the processor to others, without which torch stands still on a busy machine.
+export OMP_WAIT_POLICY ?= passive
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
