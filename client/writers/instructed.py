@@ -1,9 +1,11 @@
 """A model that follows instructions as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
 
-The instructions are short, since small models answer long ones with a text about the text: one of 135 million weights
-follows these. Larger models do as well with more detail, which a party's own file can give (`instruction`).
+The instruction is what the system says, and the text all that the user says: so small models have learnt to summarise
+and rewrite. Of an instruction before the text, or of a long one, they write a text about the text. A party's own file
+can give larger models another (`instruction`).
 
-Below `longest` tokens a model ends a text itself. One that is cut off there ends with its last whole sentence.
+A text that is cut off at `longest` tokens ends with its last whole sentence. Of a text that says nothing no model is
+asked for anything, since it would make something up.
 """
 
 import re
@@ -11,11 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from client.writers.abstractors import says
 from client.writers.causal_model import checkpoint
+from common.errors import ConfigError
+from common.models import chat
 from common.validate import in_range, integers, not_empty
 
-ABSTRACT = "Summarize this text in one sentence, without names and numbers:"
-REWRITE = "Write this again in your own words, shorter, without names, dates or numbers:"
+ABSTRACT = "Extract and present the main key point of the input text in one very short sentence."
+REWRITE = (
+    "You're an AI assistant for text re-writing. Rewrite the input text to make it more concise while preserving its "
+    "core meaning."
+)
 
 _SENTENCES = re.compile(r".*[.!?]", re.DOTALL)
 
@@ -26,14 +34,14 @@ class Instructed:
     Args:
         name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
             nothing is downloaded and no code that comes with it run.
-        instruction: What to do with the text that follows it.
+        instruction: What to do with a text.
         longest: Largest number of tokens of a text.
         temperature: Sampling temperature; small models write word salad from about 0.9 on.
         top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.
         device: As torch names it.
 
     Raises:
-        ConfigError: There is no such model here.
+        ConfigError: There is no such model here, or its chat template takes no message.
     """
 
     def __init__(
@@ -54,6 +62,8 @@ class Instructed:
         self._sampling = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
         self._model, self._tokenizer = checkpoint(name_or_path, device)
         self._model.eval()
+        if self._tokenizer.chat_template and chat.prompt(self._tokenizer, instruction, "") is None:
+            raise ConfigError("name_or_path", expected="a chat template that takes a user's message", got="another")
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
         """See `Abstraction.write`; all are drawn, and the tone is left to the instruction."""
@@ -61,6 +71,8 @@ class Instructed:
         import torch  # noqa: PLC0415 — loaded already
         from transformers import GenerationConfig  # noqa: PLC0415
 
+        if not says(text):
+            return []
         ids = self._ids(text)
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and ids.shape[1] + self._longest > room:
@@ -82,13 +94,11 @@ class Instructed:
 
     def _ids(self, text: str) -> Any:  # noqa: ANN401 — torch's tensor
         """(1, tokens): instruction and text, as the model's own chat template has them if it has one."""
-        prompt = f"{self._instruction}\n\n{text}"
         chats = bool(self._tokenizer.chat_template)
         if chats:
-            turns = [{"role": "user", "content": prompt}]
-            prompt = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            prompt = chat.prompt(self._tokenizer, self._instruction, text)
         else:
-            prompt += "\n\nNew text:\n"
+            prompt = f"{self._instruction}\n\n{text}\n\nNew text:\n"
         given = self._tokenizer(prompt, add_special_tokens=not chats, return_tensors="pt")
         return given["input_ids"].to(self._model.device)
 
