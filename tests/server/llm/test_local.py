@@ -45,6 +45,10 @@ class TestLocal(ProviderContract):
     def provider(self, writer):
         return writer
 
+    @pytest.fixture
+    def effect(self):
+        return lambda provider, asked: [provider._ids(request) for request in asked]
+
 
 def written(model, asked):
     """The tokens of each answer, whatever can be read in them."""
@@ -155,7 +159,7 @@ def test_its_own_type_is_one_that_this_processor_computes_in(tmp_path, monkeypat
     for has in (False, True):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda has=has: {"avx512_bf16": has})
         made.append(Local(name="m", model=folder, dtype="auto"))
-    assert [each._model.dtype for each in made] == [torch.float32, torch.bfloat16]
+    assert [each._engine._model.dtype for each in made] == [torch.float32, torch.bfloat16]
     # What they write differs, so a cache of replies has to tell them apart.
     assert made[0].identity != made[1].identity
 
