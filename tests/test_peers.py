@@ -330,7 +330,7 @@ assert not tried, tried
 class Refusing:
     """A model that refuses every third request."""
 
-    name, identity, remote = "refusing", "refusing/1", False
+    name, identity, remote, declines = "refusing", "refusing/1", False, frozenset()
 
     def __init__(self):
         self.asked = 0

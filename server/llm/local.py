@@ -34,7 +34,7 @@ _TOKENS_PER_WORD = 1.4
 _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _CHARACTERS_PER_TOKEN = 4.0
 _ROOM = 1.5  # tokens of a completion, for each that its examples or the requested length let expect
-_SHORTEST = 24  # tokens that every completion may have
+_SHORTEST = 40  # tokens that every completion may have
 
 
 class Local:

@@ -95,6 +95,7 @@ def _add_weights(writer, pieces, random):
     # The head is tied to the embeddings: the larger they are, the likelier is a token.
     likely = {*(f"Ġ{word}" for word in WORDS.split()), "Ċ"}
     sizes = np.where([piece in likely for piece in pieces], 0.4, 0.1)
+    sizes[[pieces.index("Ċ"), pieces.index(".")]] = 0.5
     tensors = {"token_embd": random.normal(0, sizes[:, None], (len(pieces), _WIDTH))}
     keys = _WIDTH // _HEADS * _KEY_HEADS
     for layer in range(_LAYERS):

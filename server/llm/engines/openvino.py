@@ -12,7 +12,10 @@ import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
 
 from common.errors import ConfigError, ProviderError
 from server.llm.engines.base import Job, Sampled
@@ -46,13 +49,12 @@ class OpenVino:
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """See `Engine.sample`."""
-        import openvino as ov  # noqa: PLC0415
-
+        ov, genai = _packages()
         for start in range(0, len(jobs), _TOGETHER):
             block = jobs[start : start + _TOGETHER]
-            ids = [ov.Tensor(_row(job.ids)) for job in block]
+            ids = [ov.Tensor(np.array([job.ids])) for job in block]
             try:
-                results = self._pipeline.generate(ids, [_settings(job) for job in block])
+                results = self._pipeline.generate(ids, [_settings(genai, job) for job in block])
             except RuntimeError as error:
                 raise ProviderError(
                     f"the language model {self._name} fails", expected="continuations", got=type(error).__name__,
@@ -62,25 +64,38 @@ class OpenVino:
                 done(place, [list(continuation) for continuation in result.m_generation_ids])
 
 
-@lru_cache(maxsize=2)
-def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
-    """The loaded model: once for all personas of the same weights."""
+def _packages() -> tuple[Any, Any]:
+    """The modules openvino and openvino_genai.
+
+    Raises:
+        ConfigError: They are not installed.
+    """
+    # openvino reports each import over the network unless this package of it is missing.
+    sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
     try:
-        import openvino_genai  # noqa: PLC0415 — 0.2 s, and an extra
+        import openvino  # noqa: PLC0415 — an extra, and a second to import
+        import openvino_genai  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
             "the engine openvino", expected="the package openvino-genai", got="none",
             do="Install the extra: pip install 'caucus[models]'",
         ) from error  # fmt: skip
+    return openvino, openvino_genai
+
+
+@lru_cache(maxsize=2)
+def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
+    """The loaded model: once for all personas of the same weights."""
+    _, genai = _packages()
     import torch  # noqa: PLC0415 — seconds to import; its threads follow OMP_NUM_THREADS
 
-    scheduler = openvino_genai.SchedulerConfig()
+    scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True
     scheduler.cache_size = _CACHE_GB
     scheduler.max_num_batched_tokens = _BATCHED_TOKENS
     settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads()}
     try:
-        return openvino_genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
+        return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
     except RuntimeError as error:
         raise ConfigError(
             "the language model cannot be loaded", expected="a GGUF file that openvino-genai reads",
@@ -88,10 +103,8 @@ def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
         ) from error  # fmt: skip
 
 
-def _settings(job: Job) -> Any:  # noqa: ANN401 — openvino_genai
-    import openvino_genai  # noqa: PLC0415
-
-    settings = openvino_genai.GenerationConfig()
+def _settings(genai: Any, job: Job) -> Any:  # noqa: ANN401 — openvino_genai
+    settings = genai.GenerationConfig()
     settings.max_new_tokens = job.max_new_tokens
     settings.num_return_sequences = job.count
     settings.rng_seed = job.seed
@@ -101,9 +114,3 @@ def _settings(job: Job) -> Any:  # noqa: ANN401 — openvino_genai
     if job.stop:
         settings.stop_strings = {job.stop}
     return settings
-
-
-def _row(ids: Sequence[int]) -> Any:  # noqa: ANN401 — numpy
-    import numpy as np  # noqa: PLC0415
-
-    return np.array([ids], dtype=np.int64)

@@ -62,7 +62,7 @@ def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
 def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monkeypatch, tmp_path):
     from server.llm.local import Local
 
-    monkeypatch.setattr(Local, "_model", property(lambda _: pytest.fail("weights were loaded")))
+    monkeypatch.setattr(Local, "_engine", property(lambda _: pytest.fail("weights were loaded")))
     writer = tiny_writer(tmp_path / "writer", ("a card",))
     encoder = tiny_transformer(tmp_path / "encoder")
     chosen = [

@@ -6,8 +6,13 @@ import pytest
 import torch
 
 from common.errors import ConfigError, ProviderError
-from server.llm.local import Local, _Noise
+from common.models.conversion import convert
+from server.domain import Example
+from server.llm.base import accepted
+from server.llm.completion import DECLINED, Completion
+from server.llm.local import Local
 from tests.support.provider_contract import ProviderContract, requests
+from tests.support.tiny_gguf import tiny_gguf
 from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_t5, tiny_writer
 
 SENTENCES = (
@@ -50,10 +55,70 @@ class TestLocal(ProviderContract):
         return lambda provider, asked: [provider._ids(request) for request in asked]
 
 
+@pytest.fixture(scope="module", params=["openvino", "transformers"])
+def completing(request, tmp_path_factory):
+    """A model that completes a list, by each engine."""
+    folder = tiny_gguf(tmp_path_factory.mktemp("gguf"), seed=4).parent
+    convert("gguf to safetensors", folder)
+    public = [Example(text=f"the doctor came on day {i} " * 7, topic="visits") for i in range(9)]
+    return Local(
+        name="m", model=folder, engine=request.param, completion=Completion(), public_examples=public,
+        max_new_tokens=120,
+    )  # fmt: skip
+
+
+class TestCompletion(ProviderContract):
+    declines = DECLINED
+
+    @pytest.fixture
+    def provider(self, completing):
+        return completing
+
+    @pytest.fixture
+    def effect(self):
+        return lambda provider, asked: [provider._job(accepted(request, provider.declines)) for request in asked]
+
+
+def test_a_completion_is_one_text_a_prompt_and_a_seed_decides_it(completing):
+    asked = requests(6, n=5)
+    first = completing.generate(asked)
+    assert completing.generate(asked) == first
+    texts = [text for reply in first for text in reply.texts]
+    assert len(set(texts)) > 20
+    assert not any("\n" in text for text in texts)
+    assert all(reply.output_tokens > len(reply.texts) for reply in first)
+
+
+def test_the_length_of_a_completion_is_bound_by_the_request_and_by_its_examples(completing):
+    def room(**fields):
+        return completing._job(requests(1, **fields)[0]).max_new_tokens
+
+    assert room(words=20) == 42
+    assert room(words=200) == 120
+    assert room(words=1) == 40
+    assert room() == 89  # the examples have 42 words
+    bare = Local(name="m", model=completing._folder, completion=Completion(public=False), max_new_tokens=60)
+    assert bare._job(requests(1)[0]).max_new_tokens == 60
+
+
+def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
+    def identity(**changes):
+        settings = {"engine": completing._kind, "completion": Completion(), "public_examples": completing._public}
+        return Local(name="m", model=completing._folder, max_new_tokens=120, **settings | changes).identity
+
+    assert identity() == completing.identity
+    others = [
+        identity(completion=None), identity(completion=Completion(temperature=0.5)), identity(public_examples=[]),
+        identity(engine="openvino" if completing._kind == "transformers" else "transformers"),
+    ]  # fmt: skip
+    assert len({completing.identity, *others}) == 5
+
+
 def written(model, asked):
     """The tokens of each answer, whatever can be read in them."""
-    prompts = [model._ids(request) for request in asked]
-    return model._written(prompts, list(asked))
+    answers = {}
+    model._engine.sample([model._job(request) for request in asked], answers.__setitem__)
+    return [answers[place][0] for place in range(len(asked))]
 
 
 def mixed(count=5, temperature=0.0):
@@ -81,22 +146,6 @@ def test_a_seed_decides_a_draw_and_another_draws_anew(writer):
     assert len({reply.texts for reply in first}) > 3
     greedy = [replace(request, temperature=0.0) for request in asked]
     assert len({reply.texts for reply in writer.generate(greedy)}) == 1
-
-
-def test_draws_have_the_softmax_distribution():
-    logits = torch.log(torch.tensor([0.5, 0.3, 0.15, 0.05]))
-    asked = requests(4000)
-    noise = _Noise(asked, 1.0)
-    for _ in range(2):  # each step draws anew
-        drawn = noise(None, logits.repeat(4000, 1)).argmax(dim=1)
-        shares = torch.bincount(drawn, minlength=4) / 4000
-        # Four standard errors: false alarm below 1 in 1,000 over both steps, and fixed by the seeds.
-        assert torch.all((shares - logits.exp()).abs() < 4 * (logits.exp() * (1 - logits.exp()) / 4000).sqrt())
-    cold = _Noise([replace(request, temperature=0.5) for request in asked], 1.0)
-    drawn = cold(None, logits.repeat(4000, 1)).argmax(dim=1)
-    assert (drawn == 0).float().mean() > 0.25 / 0.365 - 0.03
-    narrow = _Noise(asked, 0.6)(None, logits.repeat(4000, 1)).argmax(dim=1)
-    assert set(narrow.tolist()) == {0, 1}
 
 
 def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog):
@@ -173,7 +222,7 @@ def test_damaged_weights_and_a_full_memory_are_one_clear_error(writer, tmp_path,
     def full(*_args, **_kwargs):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(writer._model, "generate", full)
+    monkeypatch.setattr(writer._engine._model, "generate", full)
     with pytest.raises(ProviderError, match=r"runs out of memory.*batch_tokens"):
         writer.generate(requests(1))
 

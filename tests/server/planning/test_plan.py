@@ -169,6 +169,8 @@ def test_the_facts_are_json_and_hold_the_statement():
 class Model:
     """Says that each request reads 10 tokens and one more for each word it shows, and writes 20 for each text."""
 
+    declines = frozenset()
+
     def __init__(self, *, remote=True):
         self.remote = remote
 

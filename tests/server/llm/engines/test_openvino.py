@@ -1,0 +1,98 @@
+import subprocess
+import sys
+
+import pytest
+
+from common.errors import ConfigError, ProviderError
+from server.llm.engines import openvino
+from server.llm.engines.base import Job
+from server.llm.engines.openvino import OpenVino
+from tests.support.tiny_gguf import tiny_gguf
+
+FRESH = """
+import sys
+from pathlib import Path
+from server.llm.engines.base import Job
+from server.llm.engines.openvino import OpenVino
+OpenVino(Path(sys.argv[1]), name="m").sample(
+    [Job(ids=(30 + i, 31, 32), seed=i, count=3, max_new_tokens=20, temperature=1.0) for i in range(70)],
+    lambda place, continuations: print(place, continuations),
+)
+assert sys.modules["openvino_telemetry"] is None
+assert not any(module.startswith("openvino_telemetry.") for module in sys.modules)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_gguf(tmp_path_factory.mktemp("gguf")).parent
+
+
+@pytest.fixture(scope="module")
+def engine(folder):
+    return OpenVino(folder, name="m")
+
+
+def job(**changes):
+    return Job(**{"ids": (30, 31, 32), "seed": 5, "max_new_tokens": 20, "temperature": 1.0} | changes)
+
+
+def sampled(engine, jobs):
+    answers = {}
+    engine.sample(jobs, answers.__setitem__)
+    return [answers[place] for place in range(len(jobs))]
+
+
+def test_two_fresh_processes_give_the_same_tokens_and_load_no_telemetry(folder):
+    first, second = (
+        subprocess.run([sys.executable, "-c", FRESH, str(folder)], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert first == second
+    assert len(first.splitlines()) == 70
+
+
+def test_continuations_differ_and_a_seed_decides_them(engine):
+    (first,) = sampled(engine, [job(count=4)])
+    assert len({tuple(ids) for ids in first}) == 4
+    assert sampled(engine, [job(count=4)]) == [first]
+    assert sampled(engine, [job(seed=6, count=4)]) != [first]
+    assert all(len(ids) <= 20 for ids in first)
+
+
+def test_no_temperature_takes_the_likeliest_and_a_small_top_p_few(engine):
+    cold = sampled(engine, [job(seed=seed, temperature=0.0) for seed in range(5)])
+    assert all(answer == cold[0] for answer in cold)
+    assert sampled(engine, [job(seed=seed, top_p=0.001) for seed in range(3)]) == cold[:3]
+
+
+def test_a_stop_ends_a_continuation(engine):
+    (answers,) = sampled(engine, [job(count=30, max_new_tokens=200, stop="\n")])
+    decoded = [engine._pipeline.get_tokenizer().decode(ids) for ids in answers]
+    assert not any("\n" in text for text in decoded)
+    assert sum(len(ids) < 200 for ids in answers) > 20
+
+
+def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="language model m; expected one GGUF file for the engine openvino; got 0"):
+        OpenVino(tmp_path, name="m")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF cut off")
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        OpenVino(tmp_path, name="m")
+
+
+def test_without_the_package_the_error_says_which_extra(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openvino_genai", None)
+    openvino._pipeline.cache_clear()
+    with pytest.raises(ConfigError, match=r"the package openvino-genai.*caucus\[models\]"):
+        OpenVino(folder, name="m")
+
+
+def test_a_failure_of_the_engine_is_one_of_the_provider(engine, monkeypatch):
+    class Failing:
+        def generate(self, *_):
+            raise RuntimeError("no memory")
+
+    monkeypatch.setattr(engine, "_pipeline", Failing())
+    with pytest.raises(ProviderError, match="the language model m fails"):
+        sampled(engine, [job()])

@@ -1,0 +1,60 @@
+import pytest
+import torch
+
+from server.llm.engines.base import Job
+from server.llm.engines.transformers import Noise, Transformers
+from tests.support.tiny_models import tiny_llama
+
+
+def job(**changes):
+    return Job(**{"ids": (7, 8, 9), "seed": 0, "max_new_tokens": 12, "temperature": 1.0} | changes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_llama(tmp_path_factory.mktemp("llama") / "model")
+
+
+def sampled(engine, jobs):
+    answers = {}
+    engine.sample(jobs, answers.__setitem__)
+    return [answers[place] for place in range(len(jobs))]
+
+
+def test_draws_have_the_softmax_distribution():
+    logits = torch.log(torch.tensor([0.5, 0.3, 0.15, 0.05]))
+    rows = [(job(seed=seed), 0) for seed in range(4000)]
+    noise = Noise(rows, 1.0)
+    for _ in range(2):  # each step draws anew
+        drawn = noise(None, logits.repeat(4000, 1)).argmax(dim=1)
+        shares = torch.bincount(drawn, minlength=4) / 4000
+        # Four standard errors: false alarm below 1 in 1,000 over both steps, and fixed by the seeds.
+        assert torch.all((shares - logits.exp()).abs() < 4 * (logits.exp() * (1 - logits.exp()) / 4000).sqrt())
+    cold = Noise([(job(seed=seed, temperature=0.5), 0) for seed in range(4000)], 1.0)
+    drawn = cold(None, logits.repeat(4000, 1)).argmax(dim=1)
+    assert (drawn == 0).float().mean() > 0.25 / 0.365 - 0.03
+    narrow = Noise(rows, 0.6)(None, logits.repeat(4000, 1)).argmax(dim=1)
+    assert set(narrow.tolist()) == {0, 1}
+
+
+def test_continuations_of_one_prompt_differ_and_do_not_depend_on_the_batch(folder):
+    jobs = [job(seed=1, count=3), job(seed=2), job(seed=3, ids=tuple(range(20)), count=2, max_new_tokens=5)]
+    results = [
+        sampled(Transformers(folder, name="m", device="cpu", dtype="float32", batch_tokens=tokens), jobs)
+        for tokens in (1, 10_000)
+    ]
+    assert results[0] == results[1]
+    assert [len(continuations) for continuations in results[0]] == [3, 1, 2]
+    assert len({tuple(ids) for ids in results[0][0]}) == 3
+    assert all(len(ids) <= 5 for ids in results[0][2])
+
+
+def test_a_stop_ends_a_continuation(folder):
+    engine = Transformers(folder, name="m", device="cpu", dtype="float32", batch_tokens=10_000)
+    decode = engine._tokenizer.decode
+    (free,) = sampled(engine, [job(count=20, max_new_tokens=40)])
+    stop = decode(free[0])[5]
+    (ended,) = sampled(engine, [job(count=20, max_new_tokens=40, stop=stop)])
+    for whole, part in zip(map(decode, free), map(decode, ended), strict=True):
+        assert whole.startswith(part.split(stop)[0])
+        assert len(part) <= whole.find(stop) + 1 or stop not in whole

@@ -1,0 +1,112 @@
+import pytest
+
+from common.errors import ConfigError
+from server.domain import Example, Wording
+from server.llm.completion import Beginning, Completion
+from tests.support.provider_contract import OTHER, SOURCE, requests
+
+PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
+
+
+def prompt(fields=None, *, public=PUBLIC, seed=0, **settings):
+    request = requests(seed + 1, **fields or {})[seed]
+    return Completion(**settings).beginning(request, public).prompt
+
+
+def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_one():
+    lines = prompt().split("\n")
+    assert lines[0] == "Kind of text: customer's question."
+    assert [line.split(":")[0] for line in lines[1:]] == ["Topic", "Text"] * 5
+    assert lines[-2:] == ["Topic: late card (a card that has not come)", "Text:"]
+    assert sum(f"Text: {example.text}" in lines for example in PUBLIC) == 4
+    assert prompt() == prompt()
+    assert prompt() != prompt(seed=1)
+
+
+def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_topic_have_no_line():
+    own = [Example(text="My card is late.", topic="Late card")]
+    assert "My card is late." not in prompt(public=own)
+    plain = [Example(text="Nobody knows what this is about.")]
+    assert "\nText: Nobody knows what this is about.\nTopic: late card" in prompt(public=plain)
+    bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
+    assert bare == prompt(public=[])
+    assert bare.count("Text:") == 1
+
+
+def test_exemplars_stand_under_the_label_and_replace_the_public_texts():
+    shown = prompt({"good": (SOURCE, OTHER)})
+    assert shown.count("Topic: late card (a card that has not come)\nText: ") == 2
+    assert SOURCE in shown
+    assert OTHER in shown
+    assert "public" not in shown
+
+
+def test_of_many_exemplars_each_prompt_shows_a_random_few():
+    many = {"good": tuple(f"exemplar number {i}" for i in range(8))}
+    prompts = [prompt(many, seed=seed, examples=3) for seed in range(20)]
+    assert all(shown.count("exemplar") == 3 for shown in prompts)
+    assert len(set(prompts)) > 10
+    assert all(any(text in shown for shown in prompts) for text in many["good"])
+
+
+def test_a_source_is_the_last_example_and_two_are_shown_alike():
+    lines = prompt({"source": (SOURCE,)}).split("\n")
+    assert lines[-3] == f"Text: {SOURCE}"
+    assert sum("public" in line for line in lines) == 3
+    crossed = prompt({"source": (SOURCE, OTHER)})
+    assert SOURCE in crossed
+    assert OTHER in crossed
+
+
+def test_blanks_keep_the_beginning_of_the_source():
+    beginning = Completion().beginning(requests(1, source=(SOURCE,), blanks=0.5)[0], [])
+    assert beginning.kept == "Where is my card? I"
+    assert beginning.prompt.endswith("\nText: Where is my card? I")
+    assert Completion().read(" need it now.", beginning, whole=True) == "Where is my card? I need it now."
+    assert Completion().read("\n", beginning, whole=True) is None
+    all_of_it = Completion().beginning(requests(1, source=(SOURCE,), blanks=1.0)[0], [])
+    assert all_of_it.kept == ""
+
+
+def test_label_attribute_instruction_and_wording_are_in_the_prompt():
+    wording = Wording(writer="a customer", style="short", label="problem")
+    shown = prompt({"wording": wording, "attribute": "in a hurry"})
+    assert shown.startswith("Kind of text: customer's question. Written by: a customer. Manner of writing: short.\n")
+    assert "\nProblem: late card (a card that has not come), in a hurry\nText:" in shown
+    assert prompt(instruction="Letters to a bank.").startswith("Letters to a bank.\nTopic:")
+    nameless = prompt({"label": None}, public=[])
+    assert nameless == "Kind of text: customer's question.\nText:"
+
+
+def test_a_requested_length_prefers_public_texts_of_that_length():
+    short = Completion().beginning(requests(1, words=3)[0], PUBLIC)
+    long = Completion().beginning(requests(1, words=40)[0], PUBLIC)
+    assert short.longest < long.longest
+    assert long.longest > 25
+
+
+def test_a_text_ends_with_its_line_or_with_the_chosen_end():
+    several = "First line.\nSecond line."
+    one = Completion()
+    assert one.read(f" {several}", Beginning(prompt=""), whole=True) is None  # two words
+    assert one.read(" A whole first line.\nTopic: other", Beginning(prompt=""), whole=True) == "A whole first line."
+    assert "\nText: First line. Second line.\n" in prompt({"good": (several,)})
+    marked = Completion(end="###")
+    assert marked.stop == "\n###"
+    assert marked.read(f" {several}\n###\nTopic:", Beginning(prompt=""), whole=True) == several
+    shown = prompt({"good": (several,)}, end="###")
+    assert f"Text: {several}\n###\nTopic: late card" in shown
+    assert shown.endswith("Text:")
+
+
+def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
+    read = Completion().read
+    assert read(" A first sentence. And then it", Beginning(prompt=""), whole=False) == "A first sentence."
+    assert read(" no sentence ends here at all", Beginning(prompt=""), whole=False) is None
+
+
+def test_settings_are_checked():
+    with pytest.raises(ConfigError, match="examples"):
+        Completion(examples=-1)
+    with pytest.raises(ConfigError, match="temperature"):
+        Completion(temperature=3)
