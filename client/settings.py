@@ -19,6 +19,7 @@ A deployment's file has further keys (`client/deploy/settings.py`).
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any, Self
 
@@ -27,7 +28,8 @@ from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts, Summariser
 from client.writers.base import SECTIONS, PartyWriter
 from client.writers.fine_tuning import FineTuning
-from client.writers.rewriting import Instructed, Rewriting
+from client.writers.instructed import ABSTRACT, REWRITE, Instructed
+from client.writers.rewriting import Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import CaucusError, ConfigError
 from common.system.yaml_file import located
@@ -37,9 +39,11 @@ Make = Callable[..., Any]
 Kinds = Mapping[str, Make]
 Where = Callable[[str], object]
 
-ABSTRACTIONS: Kinds = {"extracts": Extracts, "summariser": Summariser}
+ABSTRACTIONS: Kinds = {
+    "extracts": Extracts, "summariser": Summariser, "instructed": partial(Instructed, instruction=ABSTRACT)
+}  # fmt: skip
 SENTIMENTS: Kinds = {"vader": Vader, "classifier": Classifier}
-REWRITERS: Kinds = {**ABSTRACTIONS, "instructed": Instructed}
+REWRITERS: Kinds = {**ABSTRACTIONS, "instructed": partial(Instructed, instruction=REWRITE)}
 
 _WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = {
     "seeds": (Seeds, {"abstraction": ABSTRACTIONS, "sentiment": SENTIMENTS}),

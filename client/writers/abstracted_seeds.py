@@ -13,7 +13,6 @@ candidates have the wrong polarity, the best of them are taken nevertheless.
 """
 
 import logging
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.records import EmbeddedRecords
-from client.writers.abstractors import Abstraction, same
+from client.writers.abstractors import Abstraction, same, says
 from client.writers.sentiment import Mood, Sentiment
 from common import redaction
 from common.errors import ConfigError, InternalError
@@ -36,9 +35,6 @@ from common.redaction import Redactor
 from common.validate import in_range, integers
 
 log = logging.getLogger("caucus.party")
-
-_SAYS = re.compile(r"\w")
-_MASK = re.compile(r"\[[A-Z]+\]")
 
 
 class Seeds:
@@ -101,7 +97,7 @@ class Seeds:
             redacted = self._redactor.redact(records.texts[place])
             candidates = (
                 self._candidates(redacted, np.random.default_rng(int.from_bytes(stream.read(32))))
-                if _says(redacted)
+                if says(redacted)
                 else []
             )
             if not candidates:
@@ -127,7 +123,7 @@ class Seeds:
             written = self._abstraction.write(
                 redacted, self._oversampled, tone=mood.polarity, sampled=sampled, rng=rng
             )  # fmt: skip
-            candidates += [candidate for candidate in written if _says(candidate) and not same(candidate, redacted)]
+            candidates += [candidate for candidate in written if says(candidate) and not same(candidate, redacted)]
             if any(self._agrees(self._sentiment.judge(candidate), mood) for candidate in candidates):
                 break
         return list(dict.fromkeys(candidates))
@@ -157,7 +153,3 @@ def _cosines(redacted: str, found: Sequence[str], encoder: Encoder) -> NDArray[n
     """(found,) with the record, each text embedded alone."""
     seed = encoder.encode([redacted])[0]
     return np.array([encoder.encode([candidate])[0] @ seed for candidate in found], dtype=np.float64)
-
-
-def _says(text: str) -> bool:
-    return _SAYS.search(_MASK.sub("", text)) is not None

@@ -41,6 +41,8 @@ _PIECES = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+|\s+(?:and|but|because|although|w
 _EXAMPLES = re.compile(r"\([^()]*\)|\"[^\"]*\"|“[^”]*”")
 _NUMBERS = re.compile(r"\b\d[\w.,:/%-]*")
 _WORDS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_SAYS = re.compile(r"\w")
+_MASK = re.compile(r"\[[A-Z]+\]")
 _NAMED = re.compile(r"(?<=\w )[A-Z][a-z]+(?: [A-Z][a-z]+)*")
 
 
@@ -141,10 +143,15 @@ def same(one: str, other: str) -> bool:
     return _WORDS.findall(one.lower()) == _WORDS.findall(other.lower())
 
 
+def says(text: str) -> bool:
+    """Whether there is a letter or digit outside masks."""
+    return _SAYS.search(_MASK.sub("", text)) is not None
+
+
 def _general(piece: str) -> str:
     for mask, word in _MASKS.items():
         piece = piece.replace(f"[{mask}]", word)
-    piece = _NUMBERS.sub("some", re.sub(r"\[[A-Z]+\]", " ", piece))
+    piece = _NUMBERS.sub("some", _MASK.sub(" ", piece))
     return _NAMED.sub("someone", " ".join(piece.split()).strip(" .!?;:,-"))
 
 

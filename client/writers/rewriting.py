@@ -21,14 +21,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction
-from client.writers.causal_model import checkpoint
 from common import redaction
 from common.errors import ConfigError, InternalError
 from common.models.encoder import Encoder
@@ -44,11 +43,6 @@ log = logging.getLogger("caucus.party")
 _WORDS = re.compile(r"\[[A-Z]+\]|\w+(?:['’-]\w+)*")
 _RUN = 3
 """Words in a row that make a copy."""
-_INSTRUCTION = (
-    "Rewrite the text below so that nobody can tell whom it is about or recognise its wording. Keep what kind of text "
-    "it is, its topic and its tone. Leave out or generalise names, places, dates, numbers and anything unusual. Answer "
-    "with the new text and nothing else."
-)
 
 
 class Verdict(NamedTuple):
@@ -69,7 +63,8 @@ class Rewriting:
     """Rewrites a party's records, as the party's own file says: a `PartyWriter`.
 
     Args:
-        rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or `Instructed`.
+        rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
+            `client.writers.instructed.Instructed`.
         names: A model for named entities, for redaction; None: patterns alone.
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest share of a record's three-word sequences that its text may repeat.
@@ -201,58 +196,6 @@ class Evaluators:
         if lengths[self.records.labels[place]] < 1e-6:
             return int(self.records.labels[place])
         return int(np.argmax(np.where(lengths > 1e-6, sums @ vector / np.maximum(lengths, 1e-6), -2)))
-
-
-class Instructed:
-    """A causal language model of transformers that follows instructions; an `Abstraction`.
-
-    Args:
-        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
-        longest: Largest number of tokens of a text.
-        temperature: Sampling temperature.
-        device: As torch names it.
-
-    Raises:
-        ConfigError: There is no such model here.
-    """
-
-    def __init__(self, name_or_path: str, *, longest: int = 200, temperature: float = 1.0, device: str = "cpu") -> None:
-        integers(1, longest=longest)
-        in_range(0.01, 2, temperature=temperature)
-        self._longest, self._temperature = longest, temperature
-        self._model, self._tokenizer = checkpoint(name_or_path, device)
-        self._model.eval()
-
-    def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """See `Abstraction.write`; all are drawn, and the tone is left to the instruction."""
-        del tone, sampled
-        import torch  # noqa: PLC0415 — loaded already
-        from transformers import GenerationConfig  # noqa: PLC0415
-
-        prompt = f"{_INSTRUCTION}\n\n{text}"
-        if self._tokenizer.chat_template:
-            turns = [{"role": "user", "content": prompt}]
-            prompt = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        else:
-            prompt += "\n\nNew text:\n"
-        given = self._tokenizer(prompt, add_special_tokens=not self._tokenizer.chat_template, return_tensors="pt")
-        ids = given["input_ids"].to(self._model.device)
-        room = getattr(self._model.config, "max_position_embeddings", None)
-        if room is not None and ids.shape[1] + self._longest > room:
-            # A text that does not fit cannot be rewritten; the rewriter's input remains a candidate.
-            return []
-        end = self._tokenizer.eos_token_id
-        how: dict[str, Any] = {"do_sample": True, "temperature": self._temperature, "top_k": 0, "eos_token_id": end}
-        how |= {"max_new_tokens": self._longest, "num_return_sequences": count, "pad_token_id": end or 0}
-        with torch.random.fork_rng(), torch.inference_mode():
-            torch.manual_seed(int(rng.integers(2**63)))
-            rows = self._model.generate(
-                ids, attention_mask=torch.ones_like(ids), generation_config=GenerationConfig(**how)  # type: ignore[no-untyped-call]
-            )  # fmt: skip
-        written = (
-            row.strip() for row in self._tokenizer.batch_decode(rows[:, ids.shape[1] :], skip_special_tokens=True)
-        )
-        return list(dict.fromkeys(text for text in written if text))
 
 
 def _spec(planned: PlannedQuery) -> RewrittenSpec:

@@ -37,6 +37,8 @@ _DIGESTED = (*_WEIGHTS, ".json", ".txt", ".model", ".jinja", ".codes")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
+_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
+"""Names of the instructions of processors for bfloat16, the last of Arm."""
 _DAMAGED = (
     OSError,
     EOFError,
@@ -200,6 +202,22 @@ def network(
             **{"dtype": "float32"} | settings,
         )
     return on_device(model, device).eval()
+
+
+def own_dtype(config: Any, device: str) -> str:  # noqa: ANN401 — transformers
+    """Type of a checkpoint's weights on a device, as `from_pretrained` takes it: the saved one where it is fast.
+
+    A processor computes in bfloat16 by instructions of its own, about twice as fast as in float32, or else emulates it
+    many times more slowly; half precision it always emulates.
+    """
+    import torch  # noqa: PLC0415 — seconds to import
+
+    if torch.device(device).type != "cpu":
+        return "auto"
+    saved = str(getattr(config, "dtype", None)).removeprefix("torch.")
+    has = torch.cpu.get_capabilities()
+    fast = any(has.get(instructions) for instructions in _BFLOAT16)
+    return "bfloat16" if saved == "bfloat16" and fast else "float32"
 
 
 def on_device(model: Any, device: str) -> Any:  # noqa: ANN401 — torch's module

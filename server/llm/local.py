@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common.errors import ConfigError, ProviderError
-from common.models import checkpoints
+from common.models import chat, checkpoints
 from common.validate import in_range, integers, not_empty, one_of
 from server.domain import Example
 from server.llm import completion as completions
@@ -47,7 +47,8 @@ class Local:
         completion: How the model wants to be asked for one text a prompt; None asks it in a chat.
         public_examples: Public texts that a completion may show.
         device: Where transformers computes, as torch names it: "cpu", "cuda", "cuda:1".
-        dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own.
+        dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
+            unless this processor would compute in it more slowly (`checkpoints.own_dtype`).
         max_new_tokens: Bound on one answer: in a chat all `n` texts of a request together, in a completion one text.
         batch_tokens: Prompts and answers of one batch of transformers, padding included: the memory that it may take.
         top_p: Sample from the likeliest tokens with this total probability.
@@ -87,7 +88,8 @@ class Local:
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
         self._kind, self._completion, self._public = engine, completion, tuple(public_examples)
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
-        self._device, self._dtype = device, dtype
+        self._device = device
+        self._dtype = checkpoints.own_dtype(self._config, device) if dtype == "auto" else dtype
         context = _context(self._config, self._tokenizer)
         if max_new_tokens >= context:
             raise ConfigError(
@@ -216,21 +218,13 @@ class Local:
             ids = list(self._tokenizer(whole, verbose=False)["input_ids"])
             # Some tokenizers end every text; an answer must go on.
             return ids[:-1] if self._begun and ids[-1] == self._tokenizer.eos_token_id else ids
-        from jinja2 import TemplateError  # noqa: PLC0415
-
-        chats = [
-            [{"role": "system", "content": system}, {"role": "user", "content": user}],
-            [{"role": "user", "content": f"{system}\n\n{user}"}],  # some templates know no system prompt
-        ]
-        for chat in chats:
-            try:
-                prompt_text = self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-            except TemplateError:
-                continue
-            return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
-        raise ProviderError(
-            f"the chat template of {self.name} fails", expected="one that takes a user's message", where=self._folder
-        )
+        prompt_text = chat.prompt(self._tokenizer, system, user)
+        if prompt_text is None:
+            raise ProviderError(
+                f"the chat template of {self.name} fails", expected="one that takes a user's message",
+                where=self._folder,
+            )  # fmt: skip
+        return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 def _context(config: Any, tokenizer: Any) -> int:  # noqa: ANN401

@@ -10,11 +10,12 @@ from client.settings import PartySettings
 from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts, Summariser
 from client.writers.fine_tuning import FineTuning
-from client.writers.rewriting import Instructed, Rewriting
+from client.writers.instructed import ABSTRACT, REWRITE, Instructed
+from client.writers.rewriting import Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import ConfigError
 from simulations.parties import party_settings
-from tests.support.tiny_models import tiny_summariser
+from tests.support.tiny_models import tiny_llama, tiny_summariser
 
 EXTRACTS = {"kind": "extracts", "longest": 7}
 SECTIONS = {
@@ -67,7 +68,11 @@ def test_a_section_that_is_absent_or_null_writes_nothing_and_an_empty_one_takes_
 def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
     from client import settings
 
-    made = {name: kind for kinds in (settings.SENTIMENTS, settings.REWRITERS) for name, kind in kinds.items()}
+    made = {
+        name: getattr(kind, "func", kind)
+        for kinds in (settings.SENTIMENTS, settings.REWRITERS)
+        for name, kind in kinds.items()
+    }
     assert made == {
         "extracts": Extracts, "summariser": Summariser, "instructed": Instructed, "vader": Vader,
         "classifier": Classifier,
@@ -75,6 +80,25 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
     chosen = {"kind": "summariser", "name_or_path": str(tiny_summariser(tmp_path)), "longest": 9, "shortest": 1}
     (writer,) = read(rewriting={"rewriter": chosen}).writers().values()
     assert isinstance(writer._rewriter, Summariser)
+
+
+def test_an_instructed_model_abstracts_and_rewrites_by_instructions_of_its_own(tmp_path):
+    chosen = {"kind": "instructed", "name_or_path": str(tiny_llama(tmp_path / "model", chat=True)), "top_p": 0.9}
+    seeds = {"abstraction": chosen, "sentiment": {"kind": "vader"}}
+    abstracting, rewriting = read(seeds=seeds, rewriting={"rewriter": chosen}).writers().values()
+    assert abstracting._abstraction._instruction == ABSTRACT
+    assert rewriting._rewriter._instruction == REWRITE
+    (other,) = read(rewriting={"rewriter": chosen | {"instruction": "Shorten."}}).writers().values()
+    assert other._rewriter._instruction == "Shorten."
+
+
+def test_a_model_of_the_catalogue_that_was_not_fetched_is_named_with_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    chosen = {"kind": "instructed", "name_or_path": "smollm2"}
+    seeds = {"abstraction": chosen, "sentiment": {"kind": "vader"}}
+    for sections in ({"seeds": seeds}, {"rewriting": {"rewriter": chosen}}):
+        with pytest.raises(ConfigError, match=r"model smollm2.* at a hospital caucus-party models smollm2"):
+            read(**sections).writers()
 
 
 @pytest.mark.parametrize(
@@ -117,11 +141,14 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
         ({"fine_tuning": {"name_or_path": 3}}, "fine_tuning.name_or_path; expected text or null; got 3; at FILE:fine_"),
         (
             {"seeds": {}},
-            "seeds.abstraction.kind; expected one of extracts, summariser; got none; at FILE:seeds.abstrac",
+            "seeds.abstraction.kind; expected one of extracts, summariser, instructed; got none; at FILE:",
         ),
         ({"rewriting": {}}, "rewriting.rewriter.kind; expected one of extracts, summariser, instructed"),
-        ({"seeds": {"abstraction": {"kind": "instructed"}}}, "expected one of extracts, summariser; got instructed"),
-        ({"seeds": {"abstraction": {"kind": ["extracts"]}}}, "one of extracts, summariser; got ['extracts']"),
+        ({"seeds": {"abstraction": {"kind": "retold"}}}, "one of extracts, summariser, instructed; got retold"),
+        (
+            {"seeds": {"abstraction": {"kind": ["extracts"]}}},
+            "one of extracts, summariser, instructed; got ['extracts']",
+        ),
         ({"seeds": {"abstraction": "extracts"}}, "seeds.abstraction; expected keys control, "),
         (
             {"seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "lexicon"}}},

@@ -44,7 +44,7 @@ def tiny_transformer(folder, *, prompts=None, normalised=False, **size):
     return saved
 
 
-def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3):
+def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3, tied=False):
     """A causal checkpoint of two random layers over bytes, weights large enough that attention decides its output."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -53,7 +53,7 @@ def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3):
     config = LlamaConfig(
         vocab_size=260, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
         intermediate_size=64, max_position_embeddings=context, eos_token_id=2, bos_token_id=None, pad_token_id=None,
-        initializer_range=scale,
+        initializer_range=scale, tie_word_embeddings=tied,
     )  # fmt: skip
     return _saved(LlamaForCausalLM(config), folder, chat=chat)
 

@@ -33,7 +33,7 @@ class Transformers:
         folder: The checkpoint.
         name: Name of the model, for errors.
         device: Where to compute, as torch names it.
-        dtype: Type of the weights, or "auto" for the checkpoint's own.
+        dtype: Type of the weights, as `checkpoints.own_dtype` may name it.
         batch_tokens: Prompts and continuations of one batch, padding included: the memory that it may take.
 
     Raises:

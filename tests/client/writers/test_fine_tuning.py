@@ -17,6 +17,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import FineTunedSpec
 from tests.support.asking import embedded
+from tests.support.tiny_models import tiny_llama
 
 LABELS = ("a", "second")
 TEXTS = ("Fever.", "no cough, no pain", "chest pain since noon", "x", "")
@@ -291,6 +292,29 @@ def test_a_checkpoint_is_trained_and_sampled_without_dropout_or_a_token_to_pad_w
         settings.check(planned(max_tokens=12), LABELS)
         texts = settings.write(planned(max_tokens=12), records, labels=LABELS, encoder=None, key=b"")
         assert {label for label, _ in texts} <= {0, 1}
+
+
+def test_a_network_of_llamas_kind_gets_adapters_in_all_linear_layers_and_right_gradients(tmp_path):
+    path = str(tiny_llama(tmp_path / "llama", chat=True, tied=True))
+    alone = tuner(base(name_or_path=path), lora=2)
+    assert alone.causal.model.lm_head.weight is alone.causal.model.model.embed_tokens.weight
+    adapted = {name.split(".")[-4] for name, weight in alone._model.named_parameters() if weight.requires_grad}
+    assert adapted == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+    together = tuner(base(name_or_path=path), lora=2, micro_batch=len(TEXTS))
+    with torch.no_grad():
+        for mine, other in zip(together.weights, alone.weights, strict=True):
+            mine.copy_(other.normal_(std=0.3))
+    expected = alone.gradients(read(alone.causal))
+    assert torch.allclose(together.gradients(read(together.causal)), expected, rtol=1e-3, atol=1e-5)
+    settings = FineTuning(name_or_path=path, micro_batch=2)
+    texts = settings.write(planned(lora=2, resolution=8192), RECORDS, labels=LABELS, encoder=None, key=b"")
+    assert {label for label, _ in texts} == {0, 1}
+
+
+def test_a_model_of_the_catalogue_that_was_not_fetched_is_named_with_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"model smollm2.* at a hospital caucus-party models smollm2"):
+        FineTuning(name_or_path="smollm2").check(planned(), LABELS)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ import pytest
 from client.records import embed
 from client.writers import rewriting
 from client.writers.abstractors import Extracts
-from client.writers.rewriting import Evaluators, Instructed, Rewriting, Verdict
+from client.writers.rewriting import Evaluators, Rewriting, Verdict
 from common import redaction
 from common.domain import Record
 from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import RewrittenSpec
-from tests.client.writers.test_fine_tuning import folder_of
 from tests.support.federations import ENCODER, LABELS
 
 FEVER = ["fever and cough since monday", "fever with a cough since sunday", "a cough since monday, no fever at all"]
@@ -179,32 +178,3 @@ def test_the_limit_on_texts_holds_for_all_answers_of_a_query_together():
 def test_another_query_is_a_bug_of_ours():
     with pytest.raises(InternalError, match="rewritten records"):
         Rewriting(rewriter=Extracts()).check(PlannedQuery(name="x", spec=LabelHistogramSpec(labels=2)), LABELS)
-
-
-# A model that follows instructions
-
-
-def test_what_does_not_fit_into_a_models_context_is_not_rewritten(tmp_path):
-    model = Instructed(folder_of(tmp_path, eos_token="<end>"), longest=4)
-    rng = np.random.default_rng(0)
-    # The context of this one holds 20 tokens: the instruction alone is longer, so it has nothing to say.
-    assert model.write("pain", 3, tone=0, sampled=True, rng=rng) == []
-
-
-def test_the_instruction_goes_through_the_models_own_template(tmp_path, monkeypatch):
-    monkeypatch.setattr(rewriting, "_INSTRUCTION", "second")
-    model = Instructed(folder_of(tmp_path, eos_token="<end>"), longest=6)
-    written = model.write("pain a", 3, tone=0, sampled=True, rng=np.random.default_rng(0))
-    assert 0 < len(written) <= 3
-    model._tokenizer.chat_template = "{{ messages[0]['content'] }} a"
-    seen = []
-    tokenizer = type(model._tokenizer)
-    call = tokenizer.__call__
-    monkeypatch.setattr(tokenizer, "__call__", lambda self, text, **how: seen.append(text) or call(self, text, **how))
-    assert model.write("pain", 2, tone=0, sampled=True, rng=np.random.default_rng(0))
-    assert seen == ["second\n\npain a"]
-
-
-def test_a_folder_that_is_no_model_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"name_or_path.*expected a folder"):
-        Instructed(str(tmp_path))

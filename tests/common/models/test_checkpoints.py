@@ -1,6 +1,7 @@
 import json
 import shutil
 import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -114,3 +115,25 @@ def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
     (folder / "model.safetensors").write_bytes(b"not weights")
     with pytest.raises(ConfigError, match=r"the it cannot be loaded.*SafetensorError"):
         checkpoints.load(str(folder), "AutoModelForSeq2SeqLM", what="it")
+
+
+@pytest.mark.parametrize(
+    ("saved", "instructions", "device", "expected"),
+    [
+        ("bfloat16", {}, "cpu", "float32"),
+        ("bfloat16", {"avx512_f": True, "avx512_bf16": False}, "cpu", "float32"),
+        ("bfloat16", {"avx512_bf16": True}, "cpu", "bfloat16"),
+        ("bfloat16", {"amx_bf16": True}, "cpu", "bfloat16"),
+        ("float16", {"avx512_bf16": True}, "cpu", "float32"),
+        ("float32", {"avx512_bf16": True}, "cpu", "float32"),
+        ("bfloat16", {}, "cuda:1", "auto"),
+    ],
+)
+def test_a_processor_computes_in_bfloat16_only_with_instructions_for_it(
+    saved, instructions, device, expected, monkeypatch
+):
+    import torch
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
+    for stated in (saved, getattr(torch, saved)):
+        assert checkpoints.own_dtype(SimpleNamespace(dtype=stated), device) == expected

@@ -200,6 +200,19 @@ def test_what_is_no_language_model_is_refused_before_weights_are_loaded(tmp_path
         Local(name="m", model=folder)
 
 
+def test_its_own_type_is_one_that_this_processor_computes_in(tmp_path, monkeypatch):
+    folder = tiny_gpt2(tmp_path / "gpt2")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"dtype": "bfloat16"}))
+    made = []
+    for has in (False, True):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda has=has: {"avx512_bf16": has})
+        made.append(Local(name="m", model=folder, dtype="auto"))
+    assert [each._engine._model.dtype for each in made] == [torch.float32, torch.bfloat16]
+    # What they write differs, so a cache of replies has to tell them apart.
+    assert made[0].identity != made[1].identity
+
+
 def test_damaged_weights_and_a_full_memory_are_one_clear_error(writer, tmp_path, monkeypatch):
     copy = shutil.copytree(writer._folder, tmp_path / "copy")
     (copy / "model.safetensors").write_bytes(b"cut off")

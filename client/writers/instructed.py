@@ -1,0 +1,111 @@
+"""A model that follows instructions as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
+
+The instruction is what the system says, and the text all that the user says: so small models have learnt to summarise
+and rewrite. Of an instruction before the text, or of a long one, they write a text about the text. A party's own file
+can give larger models another (`instruction`).
+
+A text that is cut off at `longest` tokens ends with its last whole sentence. Of a text that says nothing no model is
+asked for anything, since it would make something up.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from client.writers.abstractors import says
+from client.writers.causal_model import checkpoint
+from common.errors import ConfigError
+from common.models import chat
+from common.validate import in_range, integers, not_empty
+
+ABSTRACT = "Extract and present the main key point of the input text in one very short sentence."
+REWRITE = (
+    "You're an AI assistant for text re-writing. Rewrite the input text to make it more concise while preserving its "
+    "core meaning."
+)
+
+_SENTENCES = re.compile(r".*[.!?]", re.DOTALL)
+
+
+class Instructed:
+    """A causal language model of transformers that follows instructions; an `Abstraction`.
+
+    Args:
+        name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
+            nothing is downloaded and no code that comes with it run.
+        instruction: What to do with a text.
+        longest: Largest number of tokens of a text.
+        temperature: Sampling temperature; small models write word salad from about 0.9 on.
+        top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.
+        device: As torch names it.
+
+    Raises:
+        ConfigError: There is no such model here, or its chat template takes no message.
+    """
+
+    def __init__(
+        self,
+        name_or_path: str,
+        *,
+        instruction: str,
+        longest: int = 200,
+        temperature: float = 0.7,
+        top_p: float = 0.95,
+        device: str = "cpu",
+    ) -> None:
+        not_empty(instruction=instruction)
+        integers(1, longest=longest)
+        in_range(0.01, 2, temperature=temperature)
+        in_range(0.01, 1, top_p=top_p)
+        self._instruction, self._longest = instruction, longest
+        self._sampling = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
+        self._model, self._tokenizer = checkpoint(name_or_path, device)
+        self._model.eval()
+        if self._tokenizer.chat_template and chat.prompt(self._tokenizer, instruction, "") is None:
+            raise ConfigError("name_or_path", expected="a chat template that takes a user's message", got="another")
+
+    def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
+        """See `Abstraction.write`; all are drawn, and the tone is left to the instruction."""
+        del tone, sampled
+        import torch  # noqa: PLC0415 — loaded already
+        from transformers import GenerationConfig  # noqa: PLC0415
+
+        if not says(text):
+            return []
+        ids = self._ids(text)
+        room = getattr(self._model.config, "max_position_embeddings", None)
+        if room is not None and ids.shape[1] + self._longest > room:
+            # Of a text that does not fit nothing is written: without an abstraction it is blank, and of a rewriting
+            # the rewriter's input remains a candidate.
+            return []
+        end = self._tokenizer.eos_token_id
+        how: dict[str, Any] = {"eos_token_id": end, "pad_token_id": end or 0}
+        how |= {"max_new_tokens": self._longest, "num_return_sequences": count}
+        with torch.random.fork_rng(), torch.inference_mode():
+            torch.manual_seed(int(rng.integers(2**63)))
+            rows = self._model.generate(
+                ids, attention_mask=torch.ones_like(ids), generation_config=GenerationConfig(**self._sampling, **how)  # type: ignore[no-untyped-call]
+            )[:, ids.shape[1] :]  # fmt: skip
+        ended = [rows.shape[1] < self._longest or end in row for row in rows.tolist()]
+        written = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+        kept = (whole(row, ended=done) for row, done in zip(written, ended, strict=True))
+        return list(dict.fromkeys(text for text in kept if text))
+
+    def _ids(self, text: str) -> Any:  # noqa: ANN401 — torch's tensor
+        """(1, tokens): instruction and text, as the model's own chat template has them if it has one."""
+        chats = bool(self._tokenizer.chat_template)
+        if chats:
+            prompt = chat.prompt(self._tokenizer, self._instruction, text)
+        else:
+            prompt = f"{self._instruction}\n\n{text}\n\nNew text:\n"
+        given = self._tokenizer(prompt, add_special_tokens=not chats, return_tensors="pt")
+        return given["input_ids"].to(self._model.device)
+
+
+def whole(text: str, *, ended: bool) -> str:
+    """The text without spaces around it; of one that was cut off the whole sentences, which may be none."""
+    if not ended:
+        sentences = _SENTENCES.match(text)
+        text = sentences[0] if sentences else ""
+    return text.strip()
