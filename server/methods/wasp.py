@@ -70,7 +70,7 @@ class Wasp:
         rounds: T, generation rounds; T - 1 private queries.
         top: Q, votes of one record in each direction.
         shots: S, exemplars in a prompt, and size of each pool.
-        contrast: Bad exemplars beside the good ones; off for the ablation.
+        contrast: Bad exemplars beside the good ones, and furthest votes to find them; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
@@ -123,7 +123,8 @@ class Wasp:
             )
         # On a grid of 128 to a vote, as at Q = 8, so that shares of noise are whole numbers' worth for a small Q too.
         fine = max(1, 128 >> (self.top - 1))
-        spec = VotesSpec(top=self.top, furthest=True, fine=fine, max_records=target.max_records)
+        # Furthest votes serve the bad exemplars alone; without them the same ε has less noise.
+        spec = VotesSpec(top=self.top, furthest=self.contrast, fine=fine, max_records=target.max_records)
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
@@ -177,7 +178,7 @@ class Wasp:
     def _writer(self, state: State[WaspMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             good, bad = (pool.get(order.label, ()) for pool in (state.memory.good, state.memory.bad))
-            chosen = selection.exemplars(good, bad if self.contrast else (), self.shots, generator)
+            chosen = selection.exemplars(good, bad, self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
             return prompts.by_example(
                 tools.task,
@@ -194,29 +195,28 @@ class Wasp:
 
     def _vote(
         self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Nearest and furthest votes, (candidates,) each."""
+    ) -> NDArray[np.float64]:
+        """Nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
         numbers = selection.label_numbers(candidates, tools.task)
         answer = tools.ask(VOTES, nth, vectors=vectors(candidates, tools, ahead), labels=numbers)
-        nearest, furthest = answer.reshape(2, -1)
-        return nearest, furthest
+        return answer.reshape(-1, len(candidates))
 
     def _remember(
         self,
         memory: WaspMemory,
         candidates: Sequence[Candidate],
-        votes: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+        votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
         """Exemplars and weights by these votes, and what a reader should know; unchanged without votes."""
         if votes is None:
             return memory, []
         labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)
-        good, bad = (
+        good, *bad = (
             {label: best.tolist() for label, best in zip(labels, pools, strict=True)}
             for pools in (selection.top_per_label(scores, numbers, self.shots, len(labels)) for scores in votes)
         )
-        memory = replace(memory, good=good, bad=bad)
+        memory = replace(memory, good=good, bad=bad[0] if bad else {})
         if not self.weighting:
             return memory, []
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])

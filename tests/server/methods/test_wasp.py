@@ -101,9 +101,11 @@ def test_first_round_is_zero_shot_and_later_ones_contrast_good_with_bad():
         assert {state.candidates[by_text[text]].label for text in (*request.good, *request.bad)} == {request.label}
 
 
-def test_without_contrast_only_good_exemplars_are_shown():
-    tools, providers, _ = world(flat)
-    run(Wasp(samples=60, rounds=2, shots=4, contrast=False), tools)
+def test_without_contrast_nearest_votes_alone_are_asked_for_and_good_exemplars_shown():
+    tools, providers, _ = world(lambda nth, n: flat(nth, n)[:1])
+    method = Wasp(samples=60, rounds=2, shots=4, contrast=False)
+    run(method, tools)
+    assert plan_of(method, 2)[0].spec == VotesSpec(top=8, furthest=False, max_records=2)
     later = [request for provider in providers.values() for request in provider.requests if request.good]
     assert later
     assert not any(request.bad for request in later)
