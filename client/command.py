@@ -7,6 +7,7 @@ caucus-party start FOLDER                party service, SuperNode and relay, unt
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: once more
 caucus-party stop FOLDER
+caucus-party models [NAME ...] [--from FOLDER]   fetch the encoder of real runs (minilm), or any model that is listed
 caucus-party rotate FOLDER               new keys; ledger, settings and log stay
 caucus-party invitation FOLDER FILE      take a new invitation: the coordinator's address, bundle and authority
 caucus-party ledger show FILE [--delta D] [--json]     what was answered, run by run, and what it costs together
@@ -31,6 +32,7 @@ MODULES = {
     "client.deploy.approve": ("approve",),
     "client.deploy.renewal": ("rotate", "invitation"),
     "client.deploy.ledger": ("ledger",),
+    "client.deploy.models": ("models",),
 }
 
 

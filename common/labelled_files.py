@@ -39,7 +39,7 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_b
     """
     file = Path(path)
     records = []
-    for line, row in _rows(file, ("text", "label"), optional="user", may_be_empty=may_be_empty):
+    for line, row in _rows(file, ("text", "label"), optional=("user",), may_be_empty=may_be_empty):
         if labels is not None and row["label"] not in labels:
             expected = f"one of {', '.join(labels)}"
             raise DataError("unknown label", expected=expected, got="another (not shown)", where=f"{file}:{line}")
@@ -62,12 +62,26 @@ def read_texts(path: str | Path) -> list[str]:
         DataError: With path and line of the first error.
     """
     file = Path(path)
+    return _lines(file) if file.suffix.lower() == ".txt" else [row["text"] for _, row in _rows(file, ("text",))]
+
+
+def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
+    """Reads public texts with their topics.
+
+    Args:
+        path: As in `read_texts`; a row's topic is in `topic` or, if it has none, in `label`.
+
+    Returns:
+        At least one text, in the file's order, each with its topic or None.
+
+    Raises:
+        DataError: With path and line of the first error.
+    """
+    file = Path(path)
     if file.suffix.lower() == ".txt":
-        texts = [line.strip() for line in _decoded(file).split("\n") if line.strip()]
-        if not texts:
-            raise _empty(file)
-        return texts
-    return [row["text"] for _, row in _rows(file, ("text",))]
+        return [(text, None) for text in _lines(file)]
+    rows = _rows(file, ("text",), optional=("topic", "label"))
+    return [(row["text"], row.get("topic", row.get("label"))) for _, row in rows]
 
 
 def duplicates(records: Sequence[Record]) -> int:
@@ -75,10 +89,17 @@ def duplicates(records: Sequence[Record]) -> int:
     return len(records) - len(set(records))
 
 
+def _lines(file: Path) -> list[str]:
+    texts = [line.strip() for line in _decoded(file).split("\n") if line.strip()]
+    if not texts:
+        raise _empty(file)
+    return texts
+
+
 def _rows(
-    file: Path, columns: tuple[str, ...], optional: str | None = None, *, may_be_empty: bool = False
+    file: Path, columns: tuple[str, ...], optional: tuple[str, ...] = (), *, may_be_empty: bool = False
 ) -> Iterator[_Row]:
-    parsers: dict[str, Callable[[Path, tuple[str, ...], str | None], Iterator[_Row]]]
+    parsers: dict[str, Callable[[Path, tuple[str, ...], tuple[str, ...]], Iterator[_Row]]]
     parsers = {".csv": _csv, ".jsonl": _json_lines}
     parse = parsers.get(file.suffix.lower())
     if parse is None:
@@ -96,7 +117,7 @@ def _rows(
         raise _empty(file)
 
 
-def _csv(file: Path, columns: tuple[str, ...], optional: str | None) -> Iterator[_Row]:
+def _csv(file: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[_Row]:
     # strict: a stray or unterminated quote is an error, not a text that swallows the rows behind it.
     reader = csv.reader(io.StringIO(_decoded(file), newline=""), strict=True)
     header: list[str] | None = None
@@ -116,7 +137,7 @@ def _csv(file: Path, columns: tuple[str, ...], optional: str | None) -> Iterator
             if any(header.count(column) != 1 for column in columns):
                 expected = f"a header with {' and '.join(columns)}, each once"
                 raise DataError("missing column", expected=expected, where=f"{file}:{line}")
-            columns += (optional,) if optional and optional in header else ()
+            columns += tuple(column for column in optional if column in header)
         elif len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
             raise DataError("broken CSV row", expected=expected, got=len(fields), where=f"{file}:{line}")
@@ -124,7 +145,7 @@ def _csv(file: Path, columns: tuple[str, ...], optional: str | None) -> Iterator
             yield line, {column: fields[header.index(column)] for column in columns}
 
 
-def _json_lines(file: Path, columns: tuple[str, ...], optional: str | None) -> Iterator[_Row]:
+def _json_lines(file: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[_Row]:
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
     for line, content in enumerate(_decoded(file).split("\n"), start=1):
         if not content.strip():
@@ -132,7 +153,7 @@ def _json_lines(file: Path, columns: tuple[str, ...], optional: str | None) -> I
         row = _object(content)
         if row is None:
             raise DataError("malformed JSON", expected="one JSON object a line", where=f"{file}:{line}")
-        names = (*columns, optional) if optional and optional in row else columns
+        names = (*columns, *(column for column in optional if column in row))
         if not all(isinstance(row.get(column), str) for column in names):
             expected = f"an object with the strings {' and '.join(columns)}"
             raise DataError("missing column", expected=expected, where=f"{file}:{line}")

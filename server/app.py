@@ -134,6 +134,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
             {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
             use=config.llm.use,
             public_texts=source.public_texts,
+            public_examples=source.public_examples,
             encoder=encoder,
             experiment_seed=config.experiment_seed,
             spending=spending,

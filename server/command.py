@@ -1,5 +1,6 @@
 """`caucus-coordinator`: what a coordinator does from the command line.
 
+caucus-coordinator models [NAME ...] [--from FOLDER]   fetch language models and encoders, to be named in settings
 caucus-coordinator init FOLDER --address HOST:PORT     authority, certificate, invitation.json for the hospitals
 caucus-coordinator serve FOLDER                        SuperLink behind the front door, until stopped
 caucus-coordinator enrol FOLDER PARTY.json             add a hospital
@@ -35,6 +36,7 @@ MODULES = {
     "server.deploy.runs": ("run", "resume", "follow", "cancel"),
     "server.deploy.status": ("status",),
     "server.deploy.results": ("evaluate", "report"),
+    "server.deploy.models": ("models",),
 }
 
 

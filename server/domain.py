@@ -1,4 +1,4 @@
-"""Nouns of the coordinator: the public task, the models' texts, the privacy target and the members of a plan."""
+"""Nouns of the coordinator: the public task, public and models' texts, the privacy target and the members of a plan."""
 
 import math
 from dataclasses import dataclass, field
@@ -23,6 +23,19 @@ class Candidate:
     model: str
     round: int
     weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A public text, which any prompt may show.
+
+    Attributes:
+        text: The text.
+        topic: What it is about, if the source says so; perhaps one of the task's labels.
+    """
+
+    text: str
+    topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

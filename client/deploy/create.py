@@ -26,7 +26,7 @@ HEADER = """\
 # This hospital's own settings and limits. No message can change them.
 name: {name}
 records: {records}  # CSV or JSON Lines with text,label; mode 0600; read by the party service alone
-encoder: hashed_ngrams     # or the folder of a sentence-transformers model; every party must run the same
+encoder: hashed_ngrams     # or minilm (caucus-party models), or a sentence-transformers folder; the same at every party
 coordinator: {coordinator}  # outbound connections go here and nowhere else
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide

@@ -20,6 +20,7 @@ from client.noted_head import NotedHead
 from client.settings import PartySettings
 from common.domain import PartyId
 from common.errors import ConfigError
+from common.models import catalogue
 from common.secagg.identity import Identity, Roster
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
@@ -41,7 +42,7 @@ class HospitalSettings:
         folder: The hospital's folder.
         name: The hospital's name.
         records: File of private records.
-        encoder: "hashed_ngrams", or a model's folder.
+        encoder: "hashed_ngrams", a model's folder, or a name of the catalogue, such as "minilm".
         coordinator: host:port of the coordinator's front door.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
@@ -151,8 +152,8 @@ class HospitalSettings:
         """The encoder that this hospital runs."""
         from common.models.encoder import Encoder  # noqa: PLC0415 torch
 
-        return (
-            Encoder.hashed_ngrams()
-            if self.encoder == "hashed_ngrams"
-            else Encoder.pretrained(self.folder / self.encoder)
-        )
+        if self.encoder == "hashed_ngrams":
+            return Encoder.hashed_ngrams()
+        own = self.folder / self.encoder
+        listed = self.encoder in catalogue.catalogue() and not own.is_dir()
+        return Encoder.pretrained(self.encoder if listed else own)

@@ -22,6 +22,7 @@ from client.channel import SOCKET
 from client.deploy.loopback import CERTIFICATE, HOST, KEY
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
+from common.models import catalogue
 from common.system import locks, processes
 from common.system.commands import add_command
 from common.system.files import check_records, check_secret
@@ -63,7 +64,8 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
             check_records(settings.records)
             settings.number(settings.roster())
             command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
-            environment = processes.environment(settings.private)
+            # Its home is another than ours.
+            environment = processes.environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
             children.append(Child(name="service", command=command, environment=environment))
             if settings.metrics_port is not None:
                 metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))

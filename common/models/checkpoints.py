@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import ConfigError
+from common.models import catalogue
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
@@ -32,6 +33,7 @@ _TOKENIZERS = (
     "bpe.codes",
 )
 _WEIGHTS = (".safetensors", ".bin", ".pt")
+_DIGESTED = (*_WEIGHTS, ".json", ".txt", ".model", ".jinja", ".codes")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
@@ -50,10 +52,10 @@ _DAMAGED = (
 
 
 def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
-    """The folder of a checkpoint: the path itself, or the snapshot that the local cache has of a name.
+    """The folder of a checkpoint: the path itself, or where the catalogue or the local cache has a model of that name.
 
     Args:
-        name_or_path: Folder, or name such as "bert-base-uncased".
+        name_or_path: Folder, name of the catalogue such as "smollm2", or of the cache such as "bert-base-uncased".
         what: Purpose of the model, for errors.
         local_files_only: False downloads what the cache lacks.
 
@@ -62,7 +64,9 @@ def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bo
     """
     folder = Path(name_or_path)
     if not folder.is_dir():
-        folder = _snapshot(what, str(name_or_path), local_files_only=local_files_only)
+        name = str(name_or_path)
+        listed = name in catalogue.catalogue()
+        folder = catalogue.folder(name) if listed else _snapshot(what, name, local_files_only=local_files_only)
     if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
         raise ConfigError(what, expected="a folder with config.json", got="one without", where=folder, do=_COPY)
     if not any(file.suffix in _WEIGHTS for file in folder.rglob("*")):
@@ -133,11 +137,12 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 def digest(folder: Path, **settings: object) -> str:
     """Hex SHA-256 of all files of weights, configuration and tokenizer in a folder, and of settings beside them.
 
-    Names and paths of the folder are left out; the weights are read, a gigabyte in about a second, and not loaded.
+    Names and paths of the folder are left out, and so is where its files came from. The weights are read, a gigabyte in
+    about a second, and not loaded.
     """
     whole = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for file in sorted(folder.iterdir()):
-        if file.is_file() and file.suffix in {*_WEIGHTS, ".json", ".txt", ".model", ".jinja", ".codes"}:
+        if file.name != catalogue.MANIFEST and file.is_file() and file.suffix in _DIGESTED:
             content = hashlib.sha256()
             with file.open("rb") as opened:
                 while block := opened.read(_BLOCK):

@@ -21,6 +21,7 @@ from server.configuration import FILES, asked, check_file, given_paths
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.spending import Spending
+from server.tasks.sources import Source
 
 Look = Callable[[], tuple[str, str]]
 """Builds one part and returns its digest (or an empty text) and a description."""
@@ -140,12 +141,13 @@ class _Parts:
 
     def __init__(self, config: Any, build: Callable[..., Any]) -> None:  # noqa: ANN401
         self._config, self._build = config, build
-        self._task: Any = None
+        self._task: Source | None = None
         self._encoder: Encoder | None = None
 
     def task(self) -> tuple[str, str]:
-        self._task = self._build(self._config.task)
-        return "", f"{len(self._task.task().labels)} labels"
+        source: Source = self._build(self._config.task)
+        self._task = source
+        return "", f"{len(source.task().labels)} labels"
 
     def encoder(self) -> tuple[str, str]:
         encoder: Encoder = self._build(self._config.embedding)
@@ -167,7 +169,8 @@ class _Parts:
         built = providers.providers(
             offered,
             use=[name],
-            public_texts=self._public_texts,
+            public_texts=lambda: self._source().public_texts(),
+            public_examples=lambda: self._source().public_examples(),
             encoder=encoder,
             experiment_seed=self._config.experiment_seed,
             spending=Spending(),
@@ -176,11 +179,10 @@ class _Parts:
         built[name].check()
         return built[name].identity, "on somebody else's machine" if built[name].remote else "on this machine"
 
-    def _public_texts(self) -> list[str]:
+    def _source(self) -> Source:
         if self._task is None:
             raise ConfigError("public texts", expected="a task that can be read", got="none")
-        texts: list[str] = self._task.public_texts()
-        return texts
+        return self._task
 
 
 def _file(name: str, path: str) -> tuple[str, str]:

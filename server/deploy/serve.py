@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.errors import ConfigError
+from common.models import catalogue
 from common.system import locks, processes
 from common.system.commands import add_command
 from common.system.files import check_secret
@@ -73,6 +74,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
+    models = {catalogue.MODELS: str(catalogue.root())}  # the home of children is another than ours
     secret = "superexec.secret"  # noqa: S105 a path
     superlink = [sys.executable, "-m", "server.deploy.superlink", TOKEN]
     superlink += ["--host", "127.0.0.1", "--port", str(settings.superlink_port)]
@@ -84,7 +86,7 @@ def _children(settings: CoordinatorSettings) -> list[Child]:
     door += ["server.crt", "server.key", "ca.crt", TOKEN]
     return [
         Child(name="superlink", command=superlink, environment=environment),
-        Child(name="executor", command=executor, environment=environment | processes.chosen(PASSED_ON)),
+        Child(name="executor", command=executor, environment=environment | models | processes.chosen(PASSED_ON)),
         Child(name="front_door", command=door, environment=environment),
     ]
 

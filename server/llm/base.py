@@ -8,16 +8,26 @@ texts, selected by votes that are noised before anyone sees them, or released te
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
-from common.errors import ConfigError
+from common.errors import ConfigError, InternalError
 from common.validate import at_least, in_range, not_empty
 from server.domain import Wording
 
 _PARENTS = 2
 _SEEDS = 2**64 - 1
 _TEXTS = ("good", "bad", "source", "must")
+
+MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
+"""Modes of a request that a provider may decline; none declines a request that is zero-shot or by example.
+
+Contrast has bad exemplars beside good ones; keyphrases are in `must`; rewriting has one source text, as it is; crossing
+has two; blanks are filled into one; abstracts are requested, or written out; subtopics are phrases.
+"""
+
+SIMPLIFIED = "contrast"
+"""The one declined mode in which a model may still be asked; see `accepted`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +120,20 @@ class Request:
         return dict(self.labels)[self.label] if self.label is not None else ""
 
     @property
+    def modes(self) -> frozenset[str]:
+        """Those of `MODES` that the request uses."""
+        used = {
+            "contrast": bool(self.bad),
+            "keyphrases": bool(self.must),
+            "rewriting": len(self.source) == 1 and not self.blanks and not self.abstract,
+            "crossing": len(self.source) == _PARENTS,
+            "blanks": self.blanks > 0,
+            "abstracts": self.abstract,
+            "subtopics": self.phrases,
+        }
+        return frozenset(mode for mode in MODES if used[mode])
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """All texts that a prompt shows; none of them may be returned."""
         return self.good + self.bad + self.source
@@ -121,6 +145,18 @@ class Request:
     def key(self, provider: str) -> str:
         """SHA-256 in hexadecimal of a provider's identity and this request: the name of the reply in the cache."""
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
+
+
+def accepted(request: Request, declines: frozenset[str]) -> Request:
+    """The request as a model that declines these modes answers it: if one is contrast, with good exemplars alone.
+
+    Raises:
+        InternalError: It uses another declined mode; a run whose method does so is refused beforehand.
+    """
+    declined = request.modes & declines
+    if others := declined - {SIMPLIFIED}:
+        raise InternalError("request", expected=f"no {', '.join(sorted(declines))}", got=", ".join(sorted(others)))
+    return replace(request, bad=()) if declined else request
 
 
 LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
@@ -167,6 +203,10 @@ class Provider(Protocol):
     @property
     def remote(self) -> bool:
         """Whether it runs on another machine, so that the other models need not wait for it."""
+
+    @property
+    def declines(self) -> frozenset[str]:
+        """Those of `MODES` that it does not honour; it answers `accepted(request, declines)`."""
 
     def check(self) -> None:
         """Probe the model once and cheaply, before any private query.

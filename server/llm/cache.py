@@ -37,6 +37,7 @@ class Cached:
         self.name = provider.name
         self.identity = provider.identity
         self.remote = provider.remote
+        self.declines = provider.declines
         self.check = provider.check
         self.calls = 0
         self._provider = provider

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from server.domain import Task
+from server.domain import Example, Task
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner, Rules
@@ -23,6 +23,7 @@ def providers(
     *,
     use: Sequence[str] | None,
     public_texts: Callable[[], list[str]],
+    public_examples: Callable[[], list[Example]],
     encoder: Encoder,
     experiment_seed: int,
     spending: Spending,
@@ -32,12 +33,14 @@ def providers(
     """Build the K models of a run.
 
     A constructor receives, beside its own settings, those of these arguments that it has as parameters: `public_texts`
-    (read only if a model needs them), `encoder`, `experiment_seed`, `spending` and `folder`.
+    and `public_examples` (each read only if a model asks for it), `encoder`, `experiment_seed`, `spending` and
+    `folder`.
 
     Args:
         models: Constructor by name, with its own settings already bound.
         use: Names of the models to build; None builds all.
         public_texts: Reads the texts that a built-in model learns from.
+        public_examples: Reads the texts that a prompt may show; there may be none.
         encoder: Encoder by which a built-in model compares texts.
         experiment_seed: Seed of the built-in models.
         spending: Account of the run.
@@ -61,8 +64,9 @@ def providers(
     path = (folder and folder / "replies.db") if cache is None else cache
     for name in names:
         parameters = inspect.signature(models[name]).parameters
-        if "public_texts" in parameters and "public_texts" not in arguments:
-            arguments["public_texts"] = public_texts()
+        for argument, read in (("public_texts", public_texts), ("public_examples", public_examples)):
+            if argument in parameters and argument not in arguments:
+                arguments[argument] = read()
         settings = {key: value for key, value in arguments.items() if key in parameters}
         provider = models[name](name=name, **settings)
         built[name] = Cached(provider=provider, path=path) if path else provider

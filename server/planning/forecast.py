@@ -125,6 +125,7 @@ class _Actor:
 
     def __init__(self, name: str, provider: Provider) -> None:
         self.name = self.identity = name
+        self.declines = provider.declines
         self.forecast = Forecast()
         self._provider = provider
         self._words = 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from common.domain import Record
 from common.rng import experiment
-from server.domain import Task, Wording
+from server.domain import Example, Task, Wording
 
 LABELS = ("pneumonia", "heart failure", "COPD exacerbation", "pulmonary embolism")
 
@@ -148,7 +148,12 @@ def test_notes(count: int, experiment_seed: int, hospitals: int = 3) -> list[Rec
 
 
 def public_text(count: int, experiment_seed: int) -> list[str]:
-    """`count` public texts without labels: other wards' notes in every style, and some on the conditions."""
+    """The texts of `public_examples` alone."""
+    return [example.text for example in public_examples(count, experiment_seed)]
+
+
+def public_examples(count: int, experiment_seed: int) -> list[Example]:
+    """`count` public texts: other wards' notes in every style, on what brought the patient; some on the conditions."""
     rng = experiment(experiment_seed, "public text")
     return [_about(rng) if rng.random() < _ON_CONDITIONS else _elsewhere(rng) for _ in range(count)]
 
@@ -178,16 +183,15 @@ def _draw_findings(rng: np.random.Generator, column: int, wording: int) -> dict[
     return findings
 
 
-def _elsewhere(rng: np.random.Generator) -> str:
+def _elsewhere(rng: np.random.Generator) -> Example:
     """A note of another ward, in a style drawn at random. The patient may also have one of the four conditions."""
     style = (int(rng.integers(3)), int(rng.integers(3)), bool(rng.integers(2)))
     findings = _draw_findings(rng, int(rng.integers(len(LABELS))) if rng.random() < _BESIDES else len(LABELS), style[0])
     for section, phrases in findings.items():
         ward_phrases = [ways[style[0]] for at, *ways in _ELSEWHERE if at == section]
         findings[section] = [ward_phrases[int(rng.integers(len(ward_phrases)))], *phrases][: _MOST_FINDINGS[section]]
-    return _note(
-        rng, style, findings, str(rng.choice(("a fall", "stomach pain", "feeling unwell", "a rash", "headache")))
-    )
+    complaint = str(rng.choice(("a fall", "stomach pain", "feeling unwell", "a rash", "headache")))
+    return Example(text=_note(rng, style, findings, complaint), topic=complaint)
 
 
 def _note(
@@ -238,7 +242,7 @@ def _sentence(rng: np.random.Generator, section: str, phrases: list[str], wordin
     return leads[section][wording][int(rng.integers(2))] + joined + "."
 
 
-def _about(rng: np.random.Generator) -> str:
+def _about(rng: np.random.Generator) -> Example:
     """Some sentences on one of the four conditions, as a textbook, a patient's leaflet or a pocket card has them."""
     column, wording = int(rng.integers(len(LABELS))), int(rng.integers(3))
     condition = _CONDITIONS[column]
@@ -250,4 +254,5 @@ def _about(rng: np.random.Generator) -> str:
             sentences.append(_USUAL[wording][int(rng.integers(3))].format(finding, condition))
         elif percent <= _RARE and rng.random() < 1 / 3:
             sentences.append(_UNUSUAL[wording].format(finding, condition))
-    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences[:6])
+    text = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences[:6])
+    return Example(text=text, topic=LABELS[column])

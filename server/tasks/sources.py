@@ -10,8 +10,8 @@ from typing import Protocol
 
 from common.domain import Record
 from common.errors import ConfigError
-from common.labelled_files import read_records, read_texts
-from server.domain import Task
+from common.labelled_files import read_records, read_texts, read_topics
+from server.domain import Example, Task
 from server.tasks import demo_notes
 from server.tasks.settings import task_from
 
@@ -24,6 +24,9 @@ class Source(Protocol):
 
     def public_texts(self) -> list[str]:
         """Texts from which the built-in models may learn."""
+
+    def public_examples(self) -> list[Example]:
+        """The public texts that a prompt may show, with their topics; may be empty."""
 
     def held_out(self) -> list[Record]:
         """Real texts that are no party's records; may be empty."""
@@ -53,6 +56,10 @@ class DemoNotes:
         """See Source."""
         return demo_notes.public_text(self.public_notes, self.corpus_seed)
 
+    def public_examples(self) -> list[Example]:
+        """See Source; topics are complaints on other wards, and the four conditions."""
+        return demo_notes.public_examples(self.public_notes, self.corpus_seed)
+
     def held_out(self) -> list[Record]:
         """See Source."""
         return demo_notes.test_notes(self.test_records, self.corpus_seed)
@@ -68,7 +75,8 @@ class LabelledFiles:
         labels: Label to public description; a simulation may take the labels from the training file instead.
         train: Private records, dealt out to the simulated parties; unset in a deployment.
         test: Held-out texts, or None.
-        public_text: File with one text per line, or a file with a `text` column; needed by the built-in models.
+        public_text: File with one text per line, or a file with a `text` column and, for the models that show examples,
+            one of topics, `topic` or `label`; needed by the built-in models.
         attributes: Public attributes for zero-shot prompts.
         wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`server.domain.Wording`).
     """
@@ -120,6 +128,13 @@ class LabelledFiles:
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )
         return read_texts(self.public_text)
+
+    def public_examples(self) -> list[Example]:
+        """See Source; none if `public_text` is not set."""
+        return [
+            Example(text=text, topic=topic and topic.strip().replace("_", " "))
+            for text, topic in (read_topics(self.public_text) if self.public_text else ())
+        ]
 
     def held_out(self) -> list[Record]:
         """See Source."""

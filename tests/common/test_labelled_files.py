@@ -4,7 +4,7 @@ import pytest
 
 from common.domain import Record
 from common.errors import DataError
-from common.labelled_files import duplicates, read_records, read_texts
+from common.labelled_files import duplicates, read_records, read_texts, read_topics
 
 LABELS = ("pneumonia", "asthma")
 SECRET = "Zebulon"
@@ -90,7 +90,7 @@ def test_an_unknown_label_names_the_labels_that_are_allowed(write):
         read_records(write("a.csv", "text,label\nx,other\n"), LABELS)
 
 
-@pytest.mark.parametrize("reader", [read_records, read_texts])
+@pytest.mark.parametrize("reader", [read_records, read_texts, read_topics])
 def test_files_that_cannot_be_read(tmp_path, write, reader):
     with pytest.raises(DataError, match=r"cannot be read.*missing\.csv"):
         reader(tmp_path / "missing.csv")
@@ -107,10 +107,40 @@ def test_public_texts_of_each_kind(write):
     assert read_texts(write("a.jsonl", '{"text": "one"}\n')) == ["one"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "topics"),
+    [
+        ("a.txt", "one\n\ntwo\n", [None, None]),
+        ("a.csv", "text\none\ntwo\n", [None, None]),
+        ("a.csv", "text,label\none,x\ntwo,y\n", ["x", "y"]),
+        ("a.csv", "label,text,topic\nx,one,t\ny,two,u\n", ["t", "u"]),
+        ("a.jsonl", '{"text": "one", "label": "x"}\n{"text": "two", "topic": "t"}\n', ["x", "t"]),
+        ("a.jsonl", '{"text": "one"}\n{"text": "two", "topic": "t", "label": "x"}\n', [None, "t"]),
+    ],
+)
+def test_topics_of_public_texts(write, name, content, topics):
+    assert read_topics(write(name, content)) == list(zip(["one", "two"], topics, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("a.csv", "text,topic\none,x\ntwo, \n", "empty topic; at .*:3"),
+        ("a.jsonl", '{"text": "one", "label": 3}', "missing column"),
+    ],
+)
+def test_a_topic_that_cannot_be_read_is_refused_where_topics_are_asked_for(write, name, content, what):
+    path = write(name, content)
+    assert read_texts(path)
+    with pytest.raises(DataError, match=what):
+        read_topics(path)
+
+
+@pytest.mark.parametrize("reader", [read_texts, read_topics])
 @pytest.mark.parametrize(("name", "content"), [("a.txt", "\n \n"), ("a.csv", "text\n"), ("a.jsonl", "")])
-def test_public_files_without_a_text_are_refused(write, name, content):
+def test_public_files_without_a_text_are_refused(write, reader, name, content):
     with pytest.raises(DataError, match="no data"):
-        read_texts(write(name, content))
+        reader(write(name, content))
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
-"""What every provider promises. A suite subclasses `ProviderContract` and gives a fixture `provider`."""
+"""What every provider promises. A suite subclasses `ProviderContract` and gives a fixture `provider`.
+
+It names the modes that its provider declines, and overrides the fixture `effect` where what comes back does not show
+what was asked.
+"""
 
 import pytest
 
-from server.llm.base import LOSSES, Provider, Reply, Request
+from common.errors import InternalError
+from server.llm.base import LOSSES, MODES, SIMPLIFIED, Provider, Reply, Request
 
 LABELS = (("late card", "a card that has not come"), ("lost card", "a card that was lost or stolen"))
 
 
 SOURCE, OTHER = "Where is my card? I have waited for a week.", "Someone stole my card at the gym, can you block it?"
-MODES = {
+REQUESTS = {
     "zero-shot": {"attribute": "in a hurry", "words": 12},
     "by example": {"good": (SOURCE, OTHER)},
     "contrastive": {"good": (SOURCE,), "bad": (OTHER,)},
@@ -19,7 +24,20 @@ MODES = {
     "keyphrases by example": {"must": ("card",), "good": (OTHER,), "good_must": (("stole", "gym"),)},
     "subtopics": {"phrases": True, "n": 4},
     "subtopics of everything": {"phrases": True, "label": None},
+    "abstracts": {"abstract": True, "words": 8},
+    "from abstract": {"source": (SOURCE,), "abstract": True},
 }
+
+DIFFERENCES = {
+    "contrast": ({"good": (SOURCE,), "bad": (OTHER,)}, {"good": (SOURCE,)}),
+    "keyphrases": ({"must": ("stolen at the gym",)}, {}),
+    "rewriting": ({"source": (SOURCE,)}, {}),
+    "crossing": ({"source": (SOURCE, OTHER)}, {"source": (SOURCE,)}),
+    "blanks": ({"source": (SOURCE,), "blanks": 0.5}, {"source": (SOURCE,)}),
+    "abstracts": ({"source": (SOURCE,), "abstract": True}, {"source": (SOURCE,)}),
+    "subtopics": ({"phrases": True}, {}),
+}
+"""Fields of a request in each mode, and those of the same one without it."""
 
 
 def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:
@@ -29,6 +47,30 @@ def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:
 
 
 class ProviderContract:
+    declines = frozenset[str]()
+
+    @pytest.fixture
+    def effect(self):
+        """What the provider makes of each request: its texts, or the prompt that it sends."""
+        return lambda provider, asked: [reply.texts for reply in provider.generate(asked)]
+
+    def test_says_which_modes_it_declines(self, provider: Provider):
+        assert provider.declines == self.declines
+        assert self.declines <= set(MODES)
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_a_mode_is_honoured_or_declined_openly(self, provider: Provider, effect, mode: str):
+        fields, without = DIFFERENCES[mode]
+        asked, plain = requests(3, **fields), requests(3, **without)
+        if mode not in self.declines:
+            pairs = zip(effect(provider, asked), effect(provider, plain), strict=True)
+            assert all(honoured != ignored for honoured, ignored in pairs)
+        elif mode == SIMPLIFIED:
+            assert effect(provider, asked) == effect(provider, plain)
+        else:
+            with pytest.raises(InternalError, match=f"got .*{mode}"):
+                provider.generate(asked)
+
     def test_names_itself_without_a_key(self, provider: Provider):
         assert provider.name
         assert provider.identity
@@ -70,9 +112,11 @@ class ProviderContract:
         replies = provider.generate(requests(4), arrived=told.__setitem__)
         assert [told[place] for place in range(4)] == replies
 
-    @pytest.mark.parametrize("mode", MODES)
+    @pytest.mark.parametrize("mode", REQUESTS)
     def test_every_mode_is_answered(self, provider: Provider, mode: str):
-        asked = requests(3, **MODES[mode])
+        asked = requests(3, **REQUESTS[mode])
+        if asked[0].modes & self.declines - {SIMPLIFIED}:
+            return
         assert all(tokens >= 0 for tokens in provider.estimate(asked[0]))
         replies = provider.generate(asked)
         assert any(reply.texts for reply in replies)

@@ -53,6 +53,7 @@ class BuiltinModel:
     """
 
     remote = False
+    declines = frozenset[str]()
 
     def __init__(
         self,

@@ -47,6 +47,7 @@ class MessageBatches:
     """
 
     remote = True
+    declines = frozenset[str]()
 
     def __init__(
         self, *, chat: BatchChat, one_by_one: Remote, poll: float, folder: Path | None, spending: Spending | None = None

@@ -40,6 +40,7 @@ class Remote:
     """
 
     remote = True
+    declines = frozenset[str]()
 
     def __init__(self, *, chat: Chat, spending: Spending | None = None) -> None:
         settings = chat.settings

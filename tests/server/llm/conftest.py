@@ -80,3 +80,15 @@ def build(server, time, kind, monkeypatch):
 @pytest.fixture
 def model(build):
     return build()
+
+
+@pytest.fixture
+def sent(server):
+    """Sends requests, and returns the bodies that reached the server."""
+
+    def bodies(provider, asked):
+        before = len(server.seen)
+        provider.generate(asked)
+        return server.seen[before:]
+
+    return bodies

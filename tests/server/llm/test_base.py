@@ -3,9 +3,10 @@ import json
 
 import pytest
 
-from common.errors import ConfigError
+from common.errors import ConfigError, InternalError
 from server.domain import Wording
-from server.llm.base import Request
+from server.llm.base import MODES, Request, accepted
+from tests.support.provider_contract import DIFFERENCES
 
 LABELS = (("a", "first"), ("b", "second"))
 
@@ -92,6 +93,42 @@ def test_canonical_is_json_that_keeps_all():
     written = json.loads(request(label="a", good=("naïve",)).canonical())
     assert written["good"] == ["naïve"]
     assert set(written) == {field.name for field in dataclasses.fields(Request)}
+
+
+USED = {
+    "zero-shot": ({"attribute": "x", "words": 9, "label": "a"}, set()),
+    "by example": ({"good": ("one", "two")}, set()),
+    "contrastive": ({"good": ("one",), "bad": ("two",)}, {"contrast"}),
+    "keyphrases by example": ({"must": ("x",), "good": ("one",), "good_must": (("y",),)}, {"keyphrases"}),
+    "paraphrase with keyphrases": ({"source": ("one",), "must": ("x",)}, {"rewriting", "keyphrases"}),
+    "crossover": ({"source": ("one", "two")}, {"crossing"}),
+    "fill in": ({"source": ("one",), "blanks": 0.5}, {"blanks"}),
+    "abstracts": ({"abstract": True}, {"abstracts"}),
+    "from abstract": ({"abstract": True, "source": ("one",)}, {"abstracts"}),
+    "subtopics": ({"phrases": True}, {"subtopics"}),
+}
+
+
+@pytest.mark.parametrize("kind", USED)
+def test_a_request_says_which_modes_it_uses(kind):
+    fields, used = USED[kind]
+    assert request(**fields).modes == used
+
+
+def test_every_mode_is_used_by_some_request():
+    assert set().union(*(used for _, used in USED.values())) == set(MODES)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_declined_mode_is_simplified_or_never_asked_for(mode):
+    fields, without = DIFFERENCES[mode]
+    asked, others = request(**fields), frozenset(MODES) - request(**fields).modes
+    assert accepted(asked, others) == asked
+    if mode == "contrast":
+        assert accepted(asked, frozenset({mode})) == request(**without)
+    else:
+        with pytest.raises(InternalError, match=rf"expected no .*{mode}.*; got {mode}"):
+            accepted(asked, frozenset({"contrast", mode}))
 
 
 def test_description_of_the_wanted_label():

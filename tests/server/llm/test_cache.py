@@ -4,19 +4,23 @@ import sqlite3
 import pytest
 
 from common.errors import ProviderError
-from server.llm.base import Provider, Reply, Request
+from server.llm.base import MODES, Provider, Reply, Request, accepted
 from server.llm.cache import Cached
 from tests.support.provider_contract import ProviderContract, requests
 
 
 class Fake:
-    """Writes the request's seed; `fails_at` stops it after so many replies, `loses` names seeds that give nothing."""
+    """Writes the request's seed and modes.
+
+    `fails_at` stops it after so many replies, `loses` names seeds that give nothing.
+    """
 
     name = "fake"
     remote = False
 
-    def __init__(self, identity="fake/1", fails_at=None, loses=()):
+    def __init__(self, identity="fake/1", fails_at=None, loses=(), declines=frozenset()):
         self.identity, self.fails_at, self.loses, self.asked = identity, fails_at, loses, []
+        self.declines = declines
 
     def check(self):
         pass
@@ -28,7 +32,8 @@ class Fake:
                 raise ProviderError("the fake model stops")
             self.asked.append(request.seed)
             lost = request.seed in self.loses
-            texts = () if lost else tuple(f"text {request.seed}.{k}" for k in range(request.n))
+            modes = sorted(accepted(request, self.declines).modes)
+            texts = () if lost else tuple(" ".join([f"text {request.seed}.{k}", *modes]) for k in range(request.n))
             read, written = (0, 0) if lost else (7, 3)
             loss = "failed" if lost else None
             replies.append(Reply(texts=texts, input_tokens=read, output_tokens=written, loss=loss))
@@ -49,6 +54,14 @@ class TestCached(ProviderContract):
     @pytest.fixture
     def provider(self, path) -> Provider:
         return Cached(provider=Fake(), path=path)
+
+
+class TestCachedThatDeclines(ProviderContract):
+    declines = frozenset(MODES)
+
+    @pytest.fixture
+    def provider(self, path) -> Provider:
+        return Cached(provider=Fake(declines=self.declines), path=path)
 
 
 def test_the_second_time_costs_nothing(path):

@@ -45,6 +45,10 @@ class TestLocal(ProviderContract):
     def provider(self, writer):
         return writer
 
+    @pytest.fixture
+    def effect(self):
+        return lambda provider, asked: [provider._ids(request) for request in asked]
+
 
 def written(model, asked):
     """The tokens of each answer, whatever can be read in them."""

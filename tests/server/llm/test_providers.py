@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 
 from common.errors import ConfigError
-from server.domain import Task
+from server.domain import Example, Task
 from server.llm.base import Request
 from server.llm.builtin.model import BuiltinModel
 from server.llm.cache import Cached
@@ -14,12 +14,19 @@ from tests.support.federations import ENCODER
 
 class Remote:
     remote = True
+    declines = frozenset()
 
     def __init__(self, *, name, model="x", spending=None):
         self.name, self.identity, self.spending = name, f"remote/{model}", spending
 
     def check(self):
         pass
+
+
+class Shown(Remote):
+    def __init__(self, *, name, public_examples):
+        super().__init__(name=name)
+        self.examples = public_examples
 
 
 ACCOUNT = Spending()
@@ -34,7 +41,8 @@ def build(texts=("A public text.", "Another one."), **changes):
         return list(texts)
 
     settings = {"use": None, "encoder": None, "experiment_seed": 3, "spending": ACCOUNT, "folder": None}
-    return providers(MODELS, public_texts=public_texts, **(settings | changes)), asked
+    settings |= {"models": MODELS, "public_examples": list} | changes
+    return providers(settings.pop("models"), public_texts=public_texts, **settings), asked
 
 
 def test_all_models_are_built_by_name_with_their_settings():
@@ -50,6 +58,20 @@ def test_public_text_is_read_for_models_that_learn_from_it_only():
     built, asked = build(use=["there"])
     assert list(built) == ["there"]
     assert not asked
+
+
+def test_public_examples_are_read_once_for_models_that_show_them_only():
+    read = []
+
+    def examples():
+        read.append(1)
+        return [Example(text="one", topic="cards")]
+
+    build(public_examples=examples)
+    assert not read
+    built, asked = build(models={"a": Shown, "b": Shown}, public_examples=examples)
+    assert [model.examples for model in built.values()] == [examples(), examples()]
+    assert (len(read), asked) == (3, [])
 
 
 def test_the_seed_is_part_of_an_embedded_model():

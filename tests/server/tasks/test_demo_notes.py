@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from server.tasks.demo_notes import LABELS, TASK, private_notes, public_text, test_notes
+from server.tasks.demo_notes import LABELS, TASK, private_notes, public_examples, public_text, test_notes
 
 
 def pooled(count, experiment_seed=0):
@@ -93,6 +93,17 @@ def test_public_text_is_other_wards_and_the_four_conditions_in_a_public_voice():
         assert any(name.lower() in text.lower() for text in texts)
     assert any("\n" in text for text in texts)
     assert len(set(texts)) > 0.98 * len(texts)
+
+
+def test_public_examples_are_about_a_complaint_or_one_of_the_four_conditions():
+    examples = public_examples(600, 0)
+    assert [example.text for example in examples] == public_text(600, 0)
+    topics = {example.topic for example in examples}
+    assert topics > set(LABELS)
+    for example in examples:
+        if example.topic not in LABELS:
+            assert example.topic in example.text.splitlines()[0]
+        assert "breathlessness" not in example.topic
 
 
 def test_a_record_shows_nothing_of_itself():

@@ -1,6 +1,7 @@
 import pytest
 
 from common.errors import ConfigError, DataError
+from server.domain import Example
 from server.tasks.sources import DemoNotes, LabelledFiles
 
 
@@ -35,6 +36,24 @@ def test_public_text_is_read_from_its_file_and_missed_where_there_is_none(tmp_pa
     assert files(public_text=str(tmp_path / "public.txt")).public_texts() == ["one", "two"]
     with pytest.raises(ConfigError, match=r"Set task\.public_text=PATH, or choose models that need none"):
         files().public_texts()
+
+
+def test_examples_have_a_topic_where_the_public_file_has_one(tmp_path):
+    path = tmp_path / "public.csv"
+    path.write_text('text,label,topic\none,a," lost_card "\ntwo,b,fees\n')
+    assert files(public_text=str(path)).public_examples() == [
+        Example(text="one", topic="lost card"), Example(text="two", topic="fees")
+    ]  # fmt: skip
+    path.write_text("text,label\none,late_card\n")
+    assert files(public_text=str(path)).public_examples() == [Example(text="one", topic="late card")]
+    path.write_text("text\none\n")
+    assert files(public_text=str(path)).public_examples() == [Example(text="one")]
+
+
+def test_without_public_text_there_are_no_examples_and_a_missing_file_is_named(tmp_path):
+    assert files().public_examples() == []
+    with pytest.raises(DataError, match=r"cannot be read.*absent\.txt"):
+        files(public_text=str(tmp_path / "absent.txt")).public_examples()
 
 
 def test_held_out_texts_are_checked_against_the_labels(tmp_path):

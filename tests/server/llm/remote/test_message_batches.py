@@ -32,6 +32,10 @@ class TestBatches(ProviderContract):
     def provider(self, batches) -> Provider:
         return batches()
 
+    @pytest.fixture
+    def effect(self, sent):
+        return sent
+
 
 def test_a_round_is_one_batch_and_its_results_find_their_places(batches, server, time):
     server.polls = 3

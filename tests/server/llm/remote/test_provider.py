@@ -26,11 +26,19 @@ class TestRemote(ProviderContract):
     def provider(self, model) -> Provider:
         return model
 
+    @pytest.fixture
+    def effect(self, sent):
+        return sent
+
 
 class TestCachedRemote(ProviderContract):
     @pytest.fixture
     def provider(self, model, tmp_path) -> Provider:
         return Cached(provider=model, path=tmp_path / "replies.sqlite")
+
+    @pytest.fixture
+    def effect(self, sent):
+        return sent
 
 
 def test_without_a_key_it_stops_at_once(build, monkeypatch, kind):

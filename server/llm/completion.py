@@ -1,0 +1,168 @@
+"""Prompts for models that continue a text better than they follow instructions: examples as a list, then a beginning.
+
+A small instruct model cannot count, write a JSON list, or read "unlike these"; asked in a chat it writes letters. Shown
+three or four texts of the kind, it continues the list well. One prompt yields one text, sampled as often as the request
+has texts:
+
+    Kind of text: message that a customer of a bank sends to its support.
+    Topic: exchange rate
+    Text: What is the rate for euros today?
+    Topic: cancel transfer
+    Text:
+
+The examples are the request's good exemplars, or its sources, or else public texts of other topics. A text to rewrite
+is the last example, and what follows is a variation of it; with blanks, the new text begins with words of its source.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common import rng
+from common.validate import at_least, in_range
+from server.domain import Example
+from server.llm.base import Request
+
+WORDING = 1
+"""Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
+
+DECLINED = frozenset({"contrast", "keyphrases", "abstracts", "subtopics"})
+"""Modes that a completion cannot express: bad exemplars, which are left out; abstracts, and lists of subtopics; and
+keyphrases, of which SmolLM2-135M took up 30 of 272 in a line before the text."""
+
+_LINE = "\n"
+_FEWEST_WORDS = 3  # shorter completions are fragments
+_CHOICE = 4  # public texts per example, of which those of about the requested length are shown
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """The text that a model continues.
+
+    Attributes:
+        prompt: All that the model reads.
+        kept: Words of the source with which the new text begins, empty without blanks.
+        longest: Largest number of words of one example; 0 without examples.
+    """
+
+    prompt: str
+    kept: str = ""
+    longest: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """How a model wants to be asked.
+
+    Attributes:
+        examples: Largest number of examples in a prompt; of more exemplars, a random choice for each prompt.
+        public: Whether a prompt without exemplars shows public texts instead.
+        instruction: First line of each prompt; None: the task's kind of text, writer and style.
+        end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
+        temperature: Factor on the request's temperature. Small models need less than large ones.
+    """
+
+    examples: int = 4
+    public: bool = True
+    instruction: str | None = None
+    end: str | None = None
+    temperature: float = 0.75
+
+    def __post_init__(self) -> None:
+        at_least(0, examples=self.examples)
+        in_range(0, 2, temperature=self.temperature)
+
+    @property
+    def stop(self) -> str:
+        """Text that ends a completion."""
+        return _LINE if self.end is None else f"{_LINE}{self.end}"
+
+    def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
+        """The prompt of a request. Pure: equal arguments give equal prompts.
+
+        Args:
+            request: What is asked for; `bad` is left out.
+            public: Public texts of the task, for prompts without exemplars.
+        """
+        stream = rng.experiment(request.seed, "completion")
+        examples = self._examples(request, public, stream)
+        kept = _beginning_of(request.source[0], request.blanks) if request.blanks else ""
+        items = [self._item(request, topic, text) for topic, text in [*examples, (_topic(request), kept)]]
+        between = self.stop if self.end is None else f"{self.stop}{_LINE}"
+        return Beginning(
+            prompt=f"{self.instruction or _kind(request)}{_LINE}{between.join(items)}".rstrip(),
+            kept=kept,
+            longest=max((len(text.split()) for _, text in examples), default=0),
+        )
+
+    def read(self, completion: str, beginning: Beginning, *, whole: bool) -> str | None:
+        """The new text, or None if it is a fragment.
+
+        Args:
+            completion: What the model wrote, with or without the stop.
+            beginning: What it was to continue.
+            whole: Whether the model ended it; otherwise it is cut off after its last sentence.
+        """
+        text = completion.split(self.stop, maxsplit=1)[0]
+        if not whole:
+            ends = list(_SENTENCE_END.finditer(text))
+            text = text[: ends[-1].end()] if ends else ""
+        text = f"{beginning.kept}{text}".strip() if text.strip() else ""
+        return text if len(text.split()) >= _FEWEST_WORDS else None
+
+    def _examples(
+        self, request: Request, public: Sequence[Example], stream: np.random.Generator
+    ) -> list[tuple[str, str]]:
+        """(topic, text) of each example."""
+        exemplars = request.good or request.source
+        order = stream.permutation(len(exemplars))[: self.examples]
+        own = [(_topic(request), exemplars[at]) for at in order]
+        if not self.public or request.good:
+            return own
+        others = _public(public, request, self.examples - len(own), stream)
+        return [*((example.topic or "", example.text) for example in others), *own]
+
+    def _item(self, request: Request, topic: str, text: str) -> str:
+        """One item of the list, up to the end of its text."""
+        term = request.wording.label
+        lines = [f"{'Topic' if term == 'label' else term.capitalize()}: {topic}"] if topic else []
+        lines += [f"Text: {' '.join(text.split()) if self.end is None else text.strip()}"]
+        return _LINE.join(lines)
+
+
+def _kind(request: Request) -> str:
+    """The first line where no instruction is set: what is public about all texts of the task."""
+    wording = request.wording
+    lines = [f"Kind of text: {request.task_kind}."]
+    lines += [f"Written by: {wording.writer}."] if wording.writer else []
+    lines += [f"Manner of writing: {wording.style}."] if wording.style else []
+    return " ".join(lines)
+
+
+def _topic(request: Request) -> str:
+    """Label with its description, and attribute; empty if the prompt must name neither."""
+    parts = [] if request.label is None else [_named(request.label, request.description)]
+    return ", ".join([*parts, *([request.attribute] if request.attribute else [])])
+
+
+def _named(label: str, description: str) -> str:
+    name = label.replace("_", " ")
+    return name if description.lower() == name.lower() else f"{name} ({description})"
+
+
+def _beginning_of(source: str, blanks: float) -> str:
+    """The first words of a source, without the share that is to be replaced."""
+    words = source.split()
+    return " ".join(words[: round(len(words) * (1 - blanks))])
+
+
+def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
+    """Public texts drawn at random, of other topics than the label, of about the requested length."""
+    own = {name.replace("_", " ").lower() for name, _ in request.labels}
+    others = [example for example in public if (example.topic or "").lower() not in own]
+    drawn = [others[at] for at in stream.permutation(len(others))[: count * (1 if request.words is None else _CHOICE)]]
+    wanted = request.words or 0
+    return sorted(drawn, key=lambda example: abs(len(example.text.split()) - wanted) if wanted else 0)[:count]

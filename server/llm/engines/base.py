@@ -1,0 +1,50 @@
+"""What an engine computes: the tokens that a language model writes after the tokens of a prompt."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One prompt, and how to sample what follows it.
+
+    Attributes:
+        ids: Token ids of the prompt.
+        seed: Decides the draws; 64 bits.
+        count: Number of continuations.
+        max_new_tokens: Bound on each.
+        temperature: Spread of the sampling; 0 takes the likeliest token.
+        top_p: Sample from the likeliest tokens with this total probability.
+        stop: Text that ends a continuation, beside the model's own end; empty for none.
+    """
+
+    ids: tuple[int, ...]
+    seed: int
+    count: int = 1
+    max_new_tokens: int
+    temperature: float
+    top_p: float = 1.0
+    stop: str = ""
+
+
+Continuations = list[list[int]]
+"""Token ids of each continuation of one prompt, without the model's own end."""
+
+Sampled = Callable[[int, Continuations], None]
+"""Called with a job's position and its continuations as soon as they are there."""
+
+
+class Engine(Protocol):
+    """A loaded model."""
+
+    def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
+        """Sample all continuations of all jobs, each determined by its job alone up to rounding.
+
+        Args:
+            jobs: Any number of prompts.
+            done: Called once for each job, in any order, in the calling thread.
+
+        Raises:
+            ProviderError: They do not fit into memory.
+        """
