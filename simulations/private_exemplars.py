@@ -90,6 +90,7 @@ def _written(
         {name: instantiate(spec, _convert_="all", _partial_=True) for name, spec in config.llm.models.items()},
         use=config.llm.use,
         public_texts=source.public_texts,
+        public_examples=source.public_examples,
         encoder=encoder,
         experiment_seed=config.experiment_seed,
         spending=Spending(),
