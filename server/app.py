@@ -28,6 +28,7 @@ from server.llm import providers
 from server.llm.spending import Spending
 from server.method import Method
 from server.parts import Options, Parts, RunParts
+from server.planning.modes import refuse_declined
 from server.planning.plan import Secagg, make_plan
 from server.report import tensorboard
 from server.run import run
@@ -123,6 +124,18 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         max_cost=config.llm.get("max_cost"),
         max_tokens=config.llm.get("max_tokens"),
     )
+    models = providers.providers(
+        {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
+        use=config.llm.use,
+        public_texts=source.public_texts,
+        public_examples=source.public_examples,
+        encoder=encoder,
+        experiment_seed=config.experiment_seed,
+        spending=spending,
+        folder=folder,
+        cache=replies and Path(replies),
+    )
+    refuse_declined(method, models)
     return Parts(
         source=source,
         method=method,
@@ -130,17 +143,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         roster=roster,
         encoder=encoder,
         cleaner=providers.cleaner(config.llm.get("clean"), source.task(), source.public_texts),
-        providers=providers.providers(
-            {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
-            use=config.llm.use,
-            public_texts=source.public_texts,
-            public_examples=source.public_examples,
-            encoder=encoder,
-            experiment_seed=config.experiment_seed,
-            spending=spending,
-            folder=folder,
-            cache=replies and Path(replies),
-        ),
+        providers=models,
         spending=spending,
         evaluation=evaluation,
     )

@@ -23,6 +23,7 @@ from server.llm.spending import Spending
 from server.method import RoundReport, State
 from server.parts import RunParts
 from server.planning.guarantee_facts import describe
+from server.planning.modes import simplified
 from server.report import write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_run
@@ -54,6 +55,9 @@ def run(setup: RunParts) -> State[Any]:
     test_vectors = tools.encoder.encode([record.text for record in test])
     if not test:
         log.info("no accuracy and no FID: task.test is not set")
+    notes = simplified(method, parts.providers)
+    for note in notes:
+        log.warning("%s", note)
     snapshot = _snapshot(checkpoint, setup)
     state = State.from_dict(snapshot["state"], method.memory) if snapshot else method.start(tools)
     started = time.monotonic() - (snapshot["seconds"] if snapshot else 0.0)
@@ -78,6 +82,7 @@ def run(setup: RunParts) -> State[Any]:
         *earlier, report = state.rounds
         report = replace(
             report,
+            notes=report.notes if earlier else (*report.notes, *notes),
             fid=fid,
             seconds=tools.meter.seconds(),
             queries=tuple(tools.meter.queries()),

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from dataclasses import fields
 from pathlib import Path
 
@@ -190,6 +191,14 @@ def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
     encoder = instantiate(config.embedding, _convert_="all")
     assert isinstance(encoder, Encoder)
     assert encoder.encode(["one", "two"]).shape == (2, 16)
+
+
+def test_minilm_is_the_encoder_that_was_fetched(random_model, tmp_path, monkeypatch):
+    fetched = shutil.copytree(random_model, tmp_path / "minilm")
+    (fetched / "manifest.json").write_text("{}")
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    encoder = instantiate(composed(["embedding=minilm"]).embedding, _convert_="all")
+    assert encoder.digest == Encoder.pretrained(random_model).digest
 
 
 def test_a_whole_run_works_with_a_pretrained_encoder(random_model, tmp_path):

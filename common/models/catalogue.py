@@ -123,7 +123,7 @@ def folder(name: str) -> Path:
     at = root() / name
     if not (at / MANIFEST).is_file():
         raise ConfigError(
-            name, expected=f"{entry.description}, fetched before", got="none", where=at,
-            do=f"make models, or: caucus-coordinator models {name}; at a hospital: caucus-party models {name}",
+            f"model {name}", expected=f"{entry.description}, fetched before", got="none", where=at,
+            do=f"Fetch it: make models, or caucus-coordinator models {name}; at a hospital caucus-party models {name}",
         )  # fmt: skip
     return at

@@ -41,6 +41,7 @@ coordinator)
     inside --volume "$here/coordinator:/coordinator" "$image" sh -euc '
         said=$(caucus-coordinator init /coordinator --address "$1:9443")
         echo "$said" | grep ^fingerprint >&2
+        mkdir /coordinator/models
         chown -R 10001:10001 /coordinator
         cat /coordinator/invitation.json' - "$2" >"$here/invitation.json.part"
     mv "$here/invitation.json.part" "$here/invitation.json"
@@ -73,7 +74,7 @@ hospital)
             --invitation /given/invitation.json --relay-user relay)
         echo "$said" | grep fingerprint >&2
         cd /hospital
-        mkdir relay-logs
+        mkdir relay-logs models
         grep -E "^(name|records|encoder|coordinator|bundle):" client.yaml >relay.yaml
         chmod 600 relay.yaml
         chmod 700 relay-logs /records

@@ -20,6 +20,7 @@ from server.app import build, build_parts
 from server.configuration import FILES, asked, check_file, given_paths
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
+from server.llm.base import MODES
 from server.llm.spending import Spending
 from server.tasks.sources import Source
 
@@ -177,7 +178,9 @@ class _Parts:
             folder=None,
         )
         built[name].check()
-        return built[name].identity, "on somebody else's machine" if built[name].remote else "on this machine"
+        place = "on somebody else's machine" if built[name].remote else "on this machine"
+        declined = [mode for mode in MODES if mode in built[name].declines]
+        return built[name].identity, f"{place}; declines {', '.join(declined)}" if declined else place
 
     def _source(self) -> Source:
         if self._task is None:

@@ -111,6 +111,11 @@ class AugPe:
         validate.one_of("select", self.select, among=survivors.WAYS)
         check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        return self.variation.modes | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes; for Aug-PE+ the vocabulary histogram before them."""
         del membership

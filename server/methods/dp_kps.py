@@ -114,6 +114,11 @@ class DpKps:
                 got=self.length, do="Keep more terms, or draw shorter sequences",
             )  # fmt: skip
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        return {"keyphrases": None} if self.ablation == "none" else {}
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The histogram, then the sketches; nothing where models write alone."""
         if self.samples < len(task.labels):

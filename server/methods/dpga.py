@@ -155,6 +155,18 @@ class Dpga:
             validate.at_least(0.001, tau_step=self.tau_step)
         validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        later = self.rounds > 1
+        operators = (
+            ("subtopics", "keywords", self.keywords > 0),
+            ("rewriting", "rewritten", later and self._times(self.rewritten) > 0),
+            ("blanks", "filled", later and self._times(self.filled) > 0),
+            ("crossing", "crossed", later and self._times(self.crossed) > 0),
+        )
+        return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Metadata, as far as it is wanted, and T votes with what is left of epsilon."""
         del membership

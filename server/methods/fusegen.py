@@ -86,6 +86,11 @@ class FuseGen:
         validate.at_least(0, section="method", boosts=self.boosts)
         validate.at_least(2, section="method", pool=self.pool)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        return {}
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """No query."""
         del target, membership

@@ -72,6 +72,11 @@ class PreText:
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
         check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        return self.variation.modes if self.rounds > 1 or self.look_ahead else {}
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""
         del membership

@@ -122,6 +122,11 @@ class Rpsg:
         if self.rounds != 2:
             raise ConfigError("method.rounds", expected="2: variants, then rephrasings", got=self.rounds)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        return {"abstracts": None, "rewriting": None}
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):

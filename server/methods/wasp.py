@@ -106,6 +106,12 @@ class Wasp:
         if self.samples < self.rounds:
             raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """See `server.method.Method`."""
+        modes: dict[str, str | None] = {"contrast": "method.contrast=false"} if self.contrast else {}
+        return modes | ({"rewriting": "method.look_ahead=0"} if self.look_ahead else {})
+
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T - 1 queries; the last round's texts are released without a vote."""
         del membership

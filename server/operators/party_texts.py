@@ -45,6 +45,11 @@ class PartyTexts:
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """None: the parties write."""
+        return {}
+
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """None: the parties write."""
         del task, models

@@ -48,6 +48,13 @@ class Variation:
         validate.in_range(0, 1, mask=self.mask)
         validate.in_range(0, 1, length_spread=self.length_spread or 0.0)
 
+    @property
+    def modes(self) -> dict[str, str | None]:
+        """The mode of its requests, and the setting that avoids it; see `server.method.Method`."""
+        if self.kind == "fill_in":
+            return {"blanks": "method.variation.kind=paraphrase"}
+        return {"rewriting": "method.variation.kind=fill_in"}
+
     def write(
         self,
         parents: Sequence[tuple[Candidate, int]],

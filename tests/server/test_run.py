@@ -23,8 +23,8 @@ class Model:
 
     name, identity, remote = "m", "model/m", False
 
-    def __init__(self, last=math.inf):
-        self.calls, self.last = 0, last
+    def __init__(self, last=math.inf, declines=frozenset()):
+        self.calls, self.last, self.declines = 0, last, declines
 
     def check(self):
         pass
@@ -73,6 +73,15 @@ def with_parts(setup, **changes):
 
 def about(setup):
     return json.loads((setup.folder / "run.json").read_text())
+
+
+def test_a_model_that_declines_contrast_is_told_of_once_in_the_log_and_in_the_rounds(setup, caplog):
+    run(with_parts(setup, providers={"m": Model(declines=frozenset({"contrast"}))}))
+    note = "m declines contrast: its prompts show good exemplars alone"
+    assert [record.getMessage() for record in caplog.records].count(note) == 1
+    lines = [json.loads(line) for line in (setup.folder / "rounds.jsonl").read_text().splitlines()]
+    assert [line["notes"].count(note) for line in lines] == [1, 0, 0]
+    assert f"Round 0: {note}" in (setup.folder / "report.html").read_text()
 
 
 def test_a_run_goes_through_its_rounds_and_closes(setup):

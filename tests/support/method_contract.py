@@ -13,7 +13,7 @@ from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
 from common.queries.texts import Texts
 from server.domain import Membership, PrivacyTarget, Task
-from server.llm.base import Reply
+from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
 from server.method import State
 from server.report import write_report
@@ -151,6 +151,11 @@ class MethodContract:
         assert all(query.scale == 0 and query.spec.max_records == 1 for query in queries)
         assert not queries or sum(query.share for query in queries) == pytest.approx(1)
         assert all(query.spec.max_records == 8 for query in plan_of(method, 8))
+
+    def test_makes_requests_in_the_modes_that_it_states(self, method):
+        world = World(method)
+        run(method, world)
+        assert set().union(*(request.modes for request in world.requests)) == set(method.modes) <= set(MODES)
 
     def test_asks_what_was_planned_each_once(self, method):
         world = World(method)

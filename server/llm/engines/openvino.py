@@ -72,12 +72,15 @@ def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
             "the engine openvino", expected="the package openvino-genai", got="none",
             do="Install the extra: pip install 'caucus[models]'",
         ) from error  # fmt: skip
+    import torch  # noqa: PLC0415 — seconds to import; its threads follow OMP_NUM_THREADS
+
     scheduler = openvino_genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True
     scheduler.cache_size = _CACHE_GB
     scheduler.max_num_batched_tokens = _BATCHED_TOKENS
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads()}
     try:
-        return openvino_genai.ContinuousBatchingPipeline(file, scheduler, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        return openvino_genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
     except RuntimeError as error:
         raise ConfigError(
             "the language model cannot be loaded", expected="a GGUF file that openvino-genai reads",

@@ -17,7 +17,7 @@ from typing import Any
 from common.errors import ProviderError
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Failure, RateLimiter, Retries, failure_of
+from server.llm.remote.retry import Failure, RateLimiter, Retries, failure_of, said
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.render import render
 from server.llm.spending import Spending, Usage
@@ -26,6 +26,8 @@ _MOST_LOST_IN_A_ROW = 8
 _LOOK_AGAIN_S = 0.1
 _CHECK_RETRIES = 2
 _NOT_FOUND = 404
+_PROBE = "You answer with one word.", "Say yes."
+_PROBED = Request(task_kind="word", labels=(("yes", "yes"),))
 
 
 class Remote:
@@ -62,7 +64,7 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """See `Provider.check`."""
+        """See `Provider.check`. A server that tells of no single model is asked for one word instead."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
@@ -164,25 +166,40 @@ class Remote:
         async with self._chat.client() as client:
             for attempt in range(_CHECK_RETRIES + 1):
                 try:
-                    await client.models.retrieve(self._chat.settings.model)
+                    await self._look_up(client)
                 except self._chat.errors as error:
-                    if getattr(error, "status_code", None) == _NOT_FOUND and not self._chat.model_is_unknown(error):
-                        return
                     failure = failure_of(error, date=self._clock.date())
                     wait = self._retries.wait(attempt, failure.wait, self._clock.chance())
                     if failure.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
-                        raise self._broken(failure) from error
+                        raise self._broken(failure, told=said(error)) from error
                     await self._clock.sleep(wait)
                 else:
                     return
 
-    def _broken(self, failure: Failure) -> ProviderError:
-        # The SDK's own message may quote the prompt, so only the kind of error and its status are passed on.
+    async def _look_up(self, client: Any) -> None:  # noqa: ANN401
+        try:
+            await client.models.retrieve(self._chat.settings.model)
+        except self._chat.errors as error:
+            if getattr(error, "status_code", None) != _NOT_FOUND or self._chat.model_is_unknown(error):
+                raise
+        else:
+            return
+        most = worst(_PROBE, self._max_tokens)
+        if self._spending.hold(most, self._price) != "held":
+            return  # the run asks for nothing either
+        used = None
+        try:
+            used = (await self._chat.complete(client, *_PROBE, _PROBED)).usage
+        finally:
+            self._spending.settle(self.name, most, used, self._price)
+
+    def _broken(self, failure: Failure, *, told: str = "") -> ProviderError:
+        # The server's own message may quote the prompt: it is passed on from the check alone, whose prompt is public.
         wait = f", asks to wait {failure.wait:.0f} s" if failure.wait else ""
         return ProviderError(
             f"the language model {self.name} does not answer",
             expected="a completion",
-            got=failure.summary + wait,
+            got=failure.summary + wait + told,
             where=self._chat.settings.model,
             do=failure.do,
         )

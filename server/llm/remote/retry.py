@@ -23,7 +23,9 @@ _HOPELESS = {401, 402, 403, 404}
 _NO_CREDIT = ("insufficient_quota", "billing", "spend_limit", "credit balance")
 _TOO_LONG = ("context_length", "context length", "context size", "context_size", "context window", "prompt is too long")
 _FILTERED = ("content_filter", "content_policy", "content management policy")
-_SERVER = 500
+_SERVER, _UNAVAILABLE = 500, 503
+_QUOTE_KEYS = {401, 403}
+_LONGEST_QUOTE = 200
 _MINUTE = 60.0
 
 
@@ -81,6 +83,9 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
         return Failure(
             kind="hopeless", summary=f"{summary}, no credit or quota left", do="top up the account, then go on"
         )
+    if status == _UNAVAILABLE:
+        do = "the server is busy, or still loads its model: try again when it is ready; replies so far are kept"
+        return Failure(kind="again", summary=summary, wait=_retry_after(error, date), do=do)
     if status in _AGAIN or status >= _SERVER:
         return Failure(kind="again", summary=summary, wait=_retry_after(error, date))
     if any(word in body for word in _TOO_LONG):
@@ -89,6 +94,20 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     if any(word in body for word in _FILTERED):
         return Failure(kind="filtered", summary=f"{summary}, content filter")
     return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
+
+
+def said(error: Exception) -> str:
+    """What the server said of an error, after a colon, for a request whose prompt may be shown; empty if nothing.
+
+    A message about a key is left out, since it may quote it.
+    """
+    body = getattr(error, "body", None)
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    words = body.get("message") or body.get("detail") if isinstance(body, dict) else None
+    if not words or getattr(error, "status_code", None) in _QUOTE_KEYS:
+        return ""
+    return f": {' '.join(str(words).split())[:_LONGEST_QUOTE]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

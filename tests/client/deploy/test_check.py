@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import ssl
 import sys
 import tempfile
@@ -19,11 +20,13 @@ from client.command import main
 from client.deploy import connection, preflight
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
+from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority, make_certificate
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY
 from tests.support.hospital import change
+from tests.support.tiny_models import tiny_transformer
 
 UNSAFE = {
     "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
@@ -87,6 +90,22 @@ def test_one_problem_hides_no_other(made, capsys):
     assert "expected an existing file; got none" in problems["records"]["detail"]
     assert "fine_tuning.max_steps; expected an integer >= 1; got 0; at " in problems["writers"]["detail"]
     assert {name for name, each in found.items() if each["result"] == "skipped"} >= {"clock", "node's key", "labels"}
+
+
+def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_told(made, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path / "models"))
+    change(made, encoder="minilm")
+    found = checked(capsys, made, "--offline", code=1)["encoder"]
+    assert "model minilm; expected all-MiniLM-L6-v2" in found["detail"]
+    assert "caucus-party models minilm" in found["fix"]
+    own = tiny_transformer(tmp_path / "own")
+    digest = Encoder.pretrained(own).digest
+    fetched = shutil.copytree(own, tmp_path / "models" / "minilm")
+    (fetched / "manifest.json").write_text("{}")
+    assert checked(capsys, made, "--offline")["encoder"]["detail"] == f"{digest[:16]}, 16 dimensions"
+    shutil.rmtree(fetched)
+    shutil.copytree(own, made / "minilm")  # a folder of the hospital's own goes first
+    assert checked(capsys, made, "--offline")["encoder"]["result"] == "passed"
 
 
 @pytest.mark.parametrize("name", ["private/identity.key", "node/node.key", "node/superexec.secret"])

@@ -135,6 +135,19 @@ def test_a_half_that_runs_is_not_started_again_and_nothing_is_said_before(only, 
     assert not started
 
 
+def test_the_service_looks_for_models_where_its_operator_does_and_the_relay_for_none(made, monkeypatch):
+    started = {}
+    monkeypatch.setattr(
+        processes, "supervise", lambda children, **_: started.update({each.name: each.environment for each in children})
+    )
+    monkeypatch.delenv("CAUCUS_MODELS", raising=False)
+    monkeypatch.setenv("HOME", "/home/operator")
+    assert main(["start", str(made)]) == 0
+    assert {name: variables.get("CAUCUS_MODELS") for name, variables in started.items()} == {
+        "service": "/home/operator/.cache/caucus/models", "supernode": None, "relay": None,
+    }  # fmt: skip
+
+
 def test_status_and_approve_where_nothing_has_happened(made, capsys):
     assert main(["status", str(made)]) == 0
     assert "nothing runs: caucus-party start" in capsys.readouterr().out

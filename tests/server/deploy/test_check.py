@@ -86,6 +86,19 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
     assert "a causal or sequence-to-sequence head" in "\n".join(lines)
 
 
+def test_an_encoder_that_was_not_fetched_is_missing_and_make_models_is_told(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    code, lines = check(capsys, *SMALL, "embedding=minilm")
+    (missing,) = [line for line in lines if line.startswith("MISSING")]
+    assert code == 1
+    assert "encoder         minilm " in missing
+    assert "make models" in missing
+    assert main(["plan", *SMALL, "embedding=minilm"]) == 2
+    error = capsys.readouterr().err
+    assert "model minilm; expected all-MiniLM-L6-v2" in error
+    assert "make models" in error
+
+
 def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeypatch):
     from common.errors import ProviderError
     from server.llm.builtin.model import BuiltinModel
@@ -99,6 +112,18 @@ def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeyp
     assert code == 1
     assert "no answer; at broad" in said
     assert "expected some of broad, narrow, noisy; got ['nobody']" in said
+
+
+def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_needs_it(capsys, monkeypatch):
+    from server.llm.builtin.model import BuiltinModel
+
+    monkeypatch.setattr(BuiltinModel, "declines", frozenset({"crossing", "contrast"}))
+    code, lines = check(capsys, *SMALL, "llm.use=[broad]")
+    assert (code, lines[-1].startswith("ok       plan")) == (0, True)
+    assert "on this machine; declines contrast, crossing" in "\n".join(lines)
+    code, lines = check(capsys, *SMALL, "llm.use=[broad]", "method=dpga", "method.samples=8")
+    assert code == 1
+    assert "got broad, which declines crossing; at llm.use. Leave broad out" in lines[-1]
 
 
 def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_error(capsys):

@@ -114,6 +114,13 @@ def test_serve_as_root_says_what_that_means(account, folder, capsys, monkeypatch
     assert (warned in capsys.readouterr().out) == (account == 0)
 
 
+def test_runs_look_for_models_where_the_operator_does(folder, monkeypatch):
+    monkeypatch.setenv("CAUCUS_MODELS", "/srv/models")
+    children = serve._children(CoordinatorSettings.load(folder))
+    known = {child.name for child in children if child.environment.get("CAUCUS_MODELS") == "/srv/models"}
+    assert known == {"executor"}
+
+
 def test_each_start_draws_a_token_that_flowers_commands_send(folder):
     settings = CoordinatorSettings.load(folder)
     seen = set()

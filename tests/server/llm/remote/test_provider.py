@@ -254,11 +254,51 @@ def test_the_check_names_a_model_that_there_is_not_and_a_wrong_key(model, server
         model.check()
 
 
-def test_the_check_passes_a_server_without_a_list_and_waits_for_a_busy_one(model, server):
+def test_the_check_asks_a_server_without_a_list_for_a_word_and_waits_for_a_busy_one(build, server):
     server.missing = True
+    model = build(spending=(spending := Spending()))
     model.check()
+    assert "Say yes." in str(server.seen[0]["messages"])
+    assert spending.paid()["m"].replies == 1
     server.script = [(503, {}, error("api_error"))]
     model.check()
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"detail": "Server is pinned to\n'a'."}),
+        (422, error("invalid", "Server is pinned to 'a'.")),
+        (500, error("server_error", "Server is pinned to 'a'." + "b" * 999)),
+    ],
+)
+def test_the_check_passes_on_what_a_server_without_a_list_says_of_the_word(model, server, status, body):
+    server.missing = True
+    server.script = [(404, {}, {"detail": "Not Found"}), (status, {}, body)] * 3
+    with pytest.raises(ProviderError, match=rf"HTTP status {status}: Server is pinned to 'a'\.") as caught:
+        model.check()
+    assert len(str(caught.value)) < 600
+
+
+def test_the_check_passes_on_no_words_about_a_key(model, server):
+    server.missing = True
+    server.script = [(404, {}, {}), (401, {}, error("authentication_error", f"{KEY} is no key"))]
+    with pytest.raises(ProviderError, match="401") as caught:
+        model.check()
+    assert KEY not in str(caught.value)
+
+
+def test_the_check_asks_for_no_word_that_a_cap_forbids(build, server):
+    server.missing = True
+    build(spending=Spending(max_tokens=10)).check()
+    assert not server.seen
+
+
+def test_a_server_that_loads_its_model_is_said_to_be_loading(model, server):
+    server.script = [(503, {}, error("unavailable_error", "Loading model"))] * 3
+    with pytest.raises(ProviderError, match=r"Loading model.*loads its model"):
+        model.check()
 
 
 def test_the_key_is_shown_nowhere(model, server):

@@ -1,0 +1,44 @@
+"""Whether the chosen language models honour what a method asks of them, known before anything private is asked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.errors import ConfigError
+from server.llm.base import SIMPLIFIED, Provider
+from server.method import Method
+
+
+def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> None:
+    """Refuse a run whose method makes requests in a mode that a model declines; contrast alone is simplified instead.
+
+    Raises:
+        ConfigError: With the models, what they decline, and what to choose instead.
+    """
+    needed = {mode: setting for mode, setting in method.modes.items() if mode != SIMPLIFIED}
+    declined = {name: [mode for mode in needed if mode in model.declines] for name, model in providers.items()}
+    declined = {name: modes for name, modes in declined.items() if modes}
+    if not declined:
+        return
+    settings = list(dict.fromkeys(needed[mode] for modes in declined.values() for mode in modes))
+    avoided = " and ".join(setting for setting in settings if setting)
+    advice = [
+        f"Leave {' and '.join(declined)} out of llm.use",
+        *([f"set {avoided}"] if None not in settings else []),
+        "choose another method",
+    ]
+    raise ConfigError(
+        f"method {method.name}",
+        expected=f"language models that honour {', '.join(needed)}",
+        got=" and ".join(f"{name}, which declines {', '.join(modes)}" for name, modes in declined.items()),
+        where="llm.use",
+        do=f"{', '.join(advice[:-1])}, or {advice[-1]}",
+    )
+
+
+def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
+    """What a reader should know of the models that decline contrast, if the method asks for it."""
+    return [
+        f"{name} declines contrast: its prompts show good exemplars alone"
+        for name, model in providers.items()
+        if SIMPLIFIED in method.modes and SIMPLIFIED in model.declines
+    ]

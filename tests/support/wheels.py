@@ -1,0 +1,49 @@
+"""Wheels of tiny models, and catalogues that pin them."""
+
+import hashlib
+import io
+import zipfile
+
+from common.models.catalogue import Entry
+
+FILES = {
+    "config.json": b'{"model_type": "bert"}',
+    "model.safetensors": b"weights " * 1000,
+    "1_Pooling/config.json": b"{}",
+}
+FORBIDDEN = "raise SystemExit('code of a package was run')"
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def wheel(folder, *, name="tiny-model", version="1.0", files=FILES, archive=True):
+    """A wheel whose files lie in an archive in it, or in a folder; returns the catalogue's entry of it."""
+    module = name.replace("-", "_")
+    info = f"{module}-{version}.dist-info"
+    inside = f"{module}/model.zip" if archive else module
+    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: no-such-package-anywhere\n"
+    contents = {
+        f"{module}/__init__.py": FORBIDDEN.encode(),
+        **({inside: _zipped(files)} if archive else {f"{inside}/{file}": data for file, data in files.items()}),
+        f"{info}/METADATA": about.encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": b"",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{module}-{version}-py3-none-any.whl"
+    path.write_bytes(_zipped(contents))
+    return Entry(
+        description="a tiny model", purpose="encoder", licence="Apache-2.0", engine="none", package=name,
+        version=version, megabytes=1, wheel=sha256(path.read_bytes()), inside=inside,
+        files={file: sha256(data) for file, data in files.items()},
+    )  # fmt: skip
+
+
+def _zipped(contents):
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in contents.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return whole.getvalue()
