@@ -118,6 +118,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     cache = config.get("embedding_cache")
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:
         encoder = Remembered(encoder, path)
+    replies = config.get("reply_cache")
     spending = Spending(
         path=folder / providers.SPENDING if folder else None,
         max_cost=config.llm.get("max_cost"),
@@ -132,6 +133,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         experiment_seed=config.experiment_seed,
         spending=spending,
         folder=folder,
+        cache=replies and Path(replies),
     )
     refuse_declined(method, models)
     return Parts(

@@ -51,7 +51,7 @@ FILES = (
     "secagg.roster",
 )
 """Settings that name a file which a run reads."""
-PATHS = ("task.train", "embedding_cache", *FILES)
+PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
 """Settings that name a file; that of private records is a simulation's alone."""
 PATHS_OR_NAMES = (
     "embedding.name_or_path",

@@ -1,10 +1,10 @@
 """OnlyPrivate: the small model trained on all private records together, at ε = ∞ (WASP, section 5.1, baselines).
 
-It is an upper bound for synthetic texts. It needs all records in one place, so it exists only in a simulation:
-its configuration names no class (`_target_`) that a coordinator could build, and `server/app.py` refuses it.
+It is an upper bound for synthetic texts. It needs all records in one place, so it exists only in a simulation
+(`simulations/unprotected.py`).
 """
 
-import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,9 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.domain import Record
-from common.errors import ConfigError
-from common.plan.plan import Plan
-from server.metrics.accuracy import DEFINITION
-from server.planning.guarantee_facts import describe
-from server.report import write_report
-from server.run_folder import write_json
-from server.tasks.sources import Source
-from simulations import parties
+from server.evaluation.small_model import Evaluation, by_encoder
+from server.method import NoMemory, State
+from simulations import unprotected
 from simulations.private_evaluation.compare import real_private
 
 NAME = "only_private"
@@ -38,52 +33,45 @@ def only_private(config: DictConfig, folder: Path) -> None:
     Raises:
         ConfigError: There are no held-out texts to measure on.
     """
-    source: Source = instantiate(config.task, _convert_="all")
-    task, held_out = source.task(), source.held_out()
-    private = [record for records in parties.deal(config) for record in records]
-    if not held_out:
-        raise ConfigError("task.test", expected="held-out records to measure on", got="none")
-    plan = Plan(
-        method=NAME,
-        labels=tuple(task.labels),
-        encoder="none",
-        parties=config.federation.parties,
-        max_dropouts=0,
-        colluders=0,
-        threshold=1,
-        secure=False,
-        epsilon=math.inf,
-        delta=float(config.privacy.delta),
-        unit=config.privacy.unit,
-        queries=(),
+    started = time.monotonic()
+    _, private, held_out = unprotected.records_of(config)
+    unprotected.write(
+        config,
+        folder,
+        state=State(memory=NoMemory()),
+        metrics=measured(config, private, held_out),
+        statement=STATEMENT,
+        not_covered=NOT_COVERED,
+        started=started,
     )
-    facts = describe(plan, simulation=True)
-    facts |= dict.fromkeys(("planned_epsilon", "released_epsilon", "party_epsilon"), math.inf) | {"pure_epsilon": None}
-    facts |= {"against_colluders": [], "spent": facts["spent"] | {"epsilon": math.inf}}
-    facts |= {"statement": STATEMENT, "not_covered": [NOT_COVERED, *facts["not_covered"]]}
-    write_json(folder / "privacy.json", {"statement": STATEMENT, **facts})
-    write_json(
-        folder / "metrics.json",
-        {
-            "definition": DEFINITION,
-            "test_records": len(held_out),
-            "synthetic": None,
-            "real_private": score(config, private, held_out),
-        },
-    )
-    for name in ("synthetic.jsonl", "rounds.jsonl"):
-        (folder / name).write_text("", encoding="utf-8")
-    summary = {"run": config.run, "status": "complete", "method": NAME, "task": task.name}
-    write_json(folder / "run.json", summary | {"parties": config.federation.parties, "seconds": 0.0, "versions": {}})
-    write_report(folder)
 
 
-def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """Accuracy and macro-F1 of the configured small model trained on the private records.
+def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
+    """Content of `metrics.json` if private records are the training texts.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.
     """
-    evaluation = instantiate(config.evaluation, _convert_="all")
+    evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
+    metrics = {
+        "definition": evaluation.definition,
+        "test_records": len(held_out),
+        "synthetic": None,
+        "real_private": score(config, private, held_out),
+    }
+    if "utility_encoder" in evaluation.metrics:
+        settings = by_encoder(evaluation)
+        metrics["utility_encoder"] = {"definition": settings.definition} | _score(config, settings, private, held_out)
+    return metrics
+
+
+def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
+    """Accuracy and macro-F1 of the configured small model trained on the private records; errors as those above."""
+    return _score(config, instantiate(config.evaluation, _convert_="all"), private, held_out)
+
+
+def _score(
+    config: DictConfig, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
+) -> dict[str, Any]:
     encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None
     return real_private(private, held_out, evaluation, encoder)

@@ -40,7 +40,7 @@ from server.app import app as server_app
 from server.configuration import identified, reloaded, store, with_absolute_paths
 from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
-from simulations import only_private, parties, sweep
+from simulations import only_private, parties, private_exemplars, sweep
 from simulations.local_grid import LocalGrid
 from simulations.private_evaluation import canaries
 from simulations.private_evaluation.compare import compare
@@ -51,6 +51,11 @@ log = logging.getLogger("caucus.simulation")
 ENGINES = ("local", "flower")
 EXPECTED = (CaucusError, *WRONG_SETTINGS)
 """Errors of wrong settings and failing parts; any other error is a bug and is shown with its traceback."""
+WITHOUT_PRIVACY = {
+    only_private.NAME: only_private.only_private,
+    private_exemplars.NAME: private_exemplars.private_exemplars,
+}
+"""Baselines that use the private records themselves and ask no party (`simulations/unprotected.py`)."""
 
 
 def main() -> None:
@@ -128,8 +133,8 @@ def simulate(config: DictConfig, folder: Path) -> None:
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
     store(config, folder)
-    if config.method.name == only_private.NAME:
-        only_private.only_private(config, folder)
+    if baseline := WITHOUT_PRIVACY.get(config.method.name):
+        baseline(config, folder)
     else:
         (_in_process if config.engine == "local" else _on_ray)(config, folder)
         _compare(config, folder)

@@ -9,7 +9,7 @@ A sweep writes its table and a page, `report.html`, when it ends; `python -m` wr
 resumed, and prints the table. An experiment (`configs/experiment/`) names its rows, with the overrides of each and the
 figures of the paper. In any other sweep, a row is a combination of overrides, without the experiment seed.
 `experiment.columns` names figures of `metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL],
-unscaled, not in percent; in a sweep without an experiment `+experiment.columns=[...]`.
+unscaled, not in percent, or `seconds`, the wall time; in a sweep without an experiment `+experiment.columns=[...]`.
 """
 
 import json
@@ -193,7 +193,7 @@ def _run(folder: Path, row: str) -> Run:
         fid=tuple(entry.get("fid") for entry in rounds),
         tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
-        figures=metric_groups.by_name(metrics),
+        figures=metric_groups.by_name(metrics) | ({"seconds": ended["seconds"]} if "seconds" in ended else {}),
     )
 
 

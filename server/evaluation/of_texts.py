@@ -23,6 +23,7 @@ from server.evaluation.figures import (
     missing,
     together,
 )
+from server.evaluation.small_model import Evaluation, by_encoder
 from server.metrics import diversity, personal_information
 
 _PERSONAL = 300
@@ -32,6 +33,7 @@ def of_texts(measured: Measured) -> dict[str, Group]:
     """The chosen groups that need no private record."""
     groups = {
         "utility": _utility,
+        "utility_encoder": _utility_encoder,
         "language": _language,
         "fidelity": _fidelity,
         "diversity": _diversity,
@@ -50,9 +52,18 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> Group:
+    return _classification(measured, measured.evaluation)
+
+
+def _utility_encoder(measured: Measured) -> Group:
+    """A second small model, beside the configured one: on the encoder's vectors."""
+    return _classification(measured, by_encoder(measured.evaluation))
+
+
+def _classification(measured: Measured, evaluation: Evaluation) -> Group:
     train = [Record(candidate.text, candidate.label) for candidate in measured.candidates]
     weights = [candidate.weight for candidate in measured.candidates]
-    return classification(measured, train, weights, measured.evaluation)
+    return classification(measured, train, weights, evaluation)
 
 
 def _language(measured: Measured) -> Group:

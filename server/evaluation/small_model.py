@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,17 @@ MODELS = ("tfidf", "encoder", "network", "finetuned")
 
 log = logging.getLogger("caucus.evaluate")
 
-METRICS = ("utility", "language", "fidelity", "diversity", "privacy", "fidelity_private", "membership", "canaries")
+METRICS = (
+    "utility",
+    "utility_encoder",
+    "language",
+    "fidelity",
+    "diversity",
+    "privacy",
+    "fidelity_private",
+    "membership",
+    "canaries",
+)
 DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
 """Metrics that train no language model: seconds."""
 LANGUAGE_MODEL = (
@@ -136,6 +146,11 @@ class Evaluation:
         if self.domain_adaptation == "deep_coral":
             definition += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
         return definition + " All texts as the sequences of their terms." * bool(self.vocabulary)
+
+
+def by_encoder(evaluation: Evaluation) -> Evaluation:
+    """The same settings with logistic regression on the encoder's vectors as the small model."""
+    return replace(evaluation, model="encoder", domain_adaptation="none", target=None)
 
 
 def metrics(

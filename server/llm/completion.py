@@ -58,7 +58,8 @@ class Completion:
     """How a model wants to be asked.
 
     Attributes:
-        examples: Largest number of examples in a prompt; of more exemplars, a random choice for each prompt.
+        examples: Largest number of examples in a prompt; of more exemplars, a random choice for each prompt. Sources,
+            and one exemplar, are always shown.
         public: Whether a prompt without exemplars shows public texts instead.
         instruction: First line of each prompt; None: the task's kind of text, writer and style.
         end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
@@ -118,7 +119,7 @@ class Completion:
     ) -> list[tuple[str, str]]:
         """(topic, text) of each example."""
         exemplars = request.good or request.source
-        order = stream.permutation(len(exemplars))[: self.examples]
+        order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         own = [(_topic(request), exemplars[at]) for at in order]
         if not self.public or request.good:
             return own

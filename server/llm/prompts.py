@@ -4,7 +4,8 @@ The wording is up to the providers (`server/llm/render.py`). Exemplars and sourc
 sampled from noised answers, and the examples with keyphrases come from the data's recipient. One kind of text that a
 party wrote can occur here: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
 privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
-parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt.
+parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A simulation can show
+records to models on its own machine, at ε = ∞, to measure what that is worth (`simulations/private_exemplars.py`).
 """
 
 from collections.abc import Sequence

@@ -28,6 +28,7 @@ def providers(
     experiment_seed: int,
     spending: Spending,
     folder: Path | None,
+    cache: Path | None = None,
 ) -> dict[str, Provider]:
     """Build the K models of a run.
 
@@ -44,6 +45,7 @@ def providers(
         experiment_seed: Seed of the built-in models.
         spending: Account of the run.
         folder: Folder of the cache of replies and of other files that must survive a crash; None stores nothing.
+        cache: File of the cache of replies, which runs may share, in place of one in the folder.
 
     Raises:
         ConfigError: A name is unknown, there is no name, or there is no public text for a model that needs it.
@@ -59,6 +61,7 @@ def providers(
         "spending": spending,
         "folder": folder,
     }
+    path = (folder and folder / "replies.db") if cache is None else cache
     for name in names:
         parameters = inspect.signature(models[name]).parameters
         for argument, read in (("public_texts", public_texts), ("public_examples", public_examples)):
@@ -66,7 +69,7 @@ def providers(
                 arguments[argument] = read()
         settings = {key: value for key, value in arguments.items() if key in parameters}
         provider = models[name](name=name, **settings)
-        built[name] = Cached(provider=provider, path=folder / "replies.db") if folder else provider
+        built[name] = Cached(provider=provider, path=path) if path else provider
     return built
 
 

@@ -193,9 +193,7 @@ class Wasp:
 
         return write
 
-    def _vote(
-        self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools
-    ) -> NDArray[np.float64]:
+    def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
         """Nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
         numbers = selection.label_numbers(candidates, tools.task)
         answer = tools.ask(VOTES, nth, vectors=vectors(candidates, tools, ahead), labels=numbers)

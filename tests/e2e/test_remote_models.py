@@ -14,8 +14,8 @@ from tests.support.loopback import Loopback, error, message
 from tests.support.runs import command, labelled, lines, read, texts, tiny
 
 METHODS = sorted(path.stem for path in (Path(configs.__file__).parent / "method").glob("*.yaml"))
-ASKS_NO_MODEL = {"only_private"}
-"""Trains on the records where they are, in a simulation alone."""
+ASKS_NO_REMOTE_MODEL = {"only_private", "private_exemplars"}
+"""Use the records where they are, in a simulation alone."""
 
 SIZES = {
     "aug_pe": ["method.samples=8", "method.rounds=2", "method.look_ahead=1"],
@@ -68,7 +68,7 @@ def small(method, folder):
 
 
 @pytest.mark.parametrize("provider", REMOTE)
-@pytest.mark.parametrize("method", [method for method in METHODS if method not in ASKS_NO_MODEL])
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in ASKS_NO_REMOTE_MODEL])
 def test_no_private_text_reaches_a_model(method, provider, server, tmp_path):
     task = labelled(tmp_path / "data")
     tiny(tmp_path / "run", *task, *small(method, tmp_path), *remote(provider, server))

@@ -6,6 +6,7 @@ from common.models.encoder import Encoder
 from server import app, configuration, failure
 from server.app import build_parts
 from server.configuration import composed
+from server.llm.base import Request
 from server.vector_cache import Remembered
 from simulations.local_grid import LocalGrid
 
@@ -20,6 +21,14 @@ def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_pa
     assert type(build_parts(composed([*asked, "embedding_cache=run"])).encoder) is Encoder  # without a run
     build_parts(composed([*asked, f"embedding_cache={tmp_path}/own.db"]))
     assert (tmp_path / "own.db").exists()
+
+
+def test_replies_are_kept_where_the_configuration_says(tmp_path):
+    asked = ["task.public_notes=60", "llm.use=[broad]"]
+    for more, path in ([], tmp_path / "replies.db"), ([f"reply_cache={tmp_path}/own.db"], tmp_path / "own.db"):
+        model = build_parts(composed([*asked, *more]), folder=tmp_path).providers["broad"]
+        model.generate([Request(task_kind="note", labels=(("a", "first"),), label="a")])
+        assert path.exists()
 
 
 def told(folder, raised, cause=None):

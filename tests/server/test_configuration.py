@@ -50,6 +50,7 @@ def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypat
     assert config.embedding.name_or_path == str(tmp_path / "own-model")
     assert config.evaluation.checkpoint == "bert-base-uncased"
     assert with_absolute_paths(composed(["embedding_cache=run"])).embedding_cache == "run"
+    assert with_absolute_paths(composed(["reply_cache=own.db"])).reply_cache == str(tmp_path / "own.db")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

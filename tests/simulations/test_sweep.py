@@ -65,6 +65,15 @@ def test_any_figure_can_be_a_column(tmp_path):
     assert "| ours | 2 | 70.0 ± 0.0 | 4 | 0.5 ± 0.35 | – |" in text
 
 
+def test_the_wall_time_can_be_a_column(tmp_path):
+    for number, seconds in enumerate([40.0, 60.0]):
+        path = run(tmp_path, number, "ours", 0.7, experiment=EXPERIMENT | {"columns": ["seconds"]})
+        (path / "run.json").write_text(json.dumps({"status": "complete", "seconds": seconds}))
+    text = as_markdown(read_table(tmp_path))
+    assert "| accuracy | ε | seconds |" in text
+    assert "| ours | 2 | 70.0 ± 0.0 | 4 | 50 ± 14 |" in text
+
+
 def test_failed_runs_are_shown_not_left_out(tmp_path):
     run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT)
     run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")

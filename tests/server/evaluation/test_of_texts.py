@@ -19,7 +19,7 @@ def measured(**changes):
 
 def test_every_figure_has_a_value_rows_and_a_definition():
     groups = of_texts(measured())
-    assert list(groups) == ["utility", "language", "fidelity", "diversity", "privacy"]
+    assert list(groups) == ["utility", "utility_encoder", "language", "fidelity", "diversity", "privacy"]
     assert_whole(groups)
     assert not any(group.get("simulation_only") for group in groups.values())
     assert groups["utility"]["accuracy"]["value"] == 1.0
@@ -29,6 +29,15 @@ def test_every_figure_has_a_value_rows_and_a_definition():
 
 def test_nothing_that_was_not_chosen_is_measured():
     assert list(of_texts(measured(settings={"metrics": ["diversity"]}))) == ["diversity"]
+
+
+def test_a_second_classifier_reads_the_encoder_s_vectors_whatever_the_first_is():
+    settings = {"metrics": ["utility", "utility_encoder"], "model": "tfidf"}
+    made = of_texts(measured(settings=settings))
+    assert made["utility"]["definition"].startswith("TF-IDF")
+    assert made["utility_encoder"]["definition"].startswith("Logistic regression (L2, C = 10) on the encoder's vectors")
+    chosen = of_texts(measured(settings={"metrics": ["utility"], "model": "encoder"}))["utility"]
+    assert made["utility_encoder"]["accuracy"] == chosen["accuracy"]
 
 
 def test_without_real_texts_the_set_itself_is_measured():

@@ -58,6 +58,12 @@ def test_a_source_is_the_last_example_and_two_are_shown_alike():
     assert OTHER in crossed
 
 
+def test_a_model_that_wants_no_examples_still_sees_what_the_request_is_about():
+    assert prompt({"source": (SOURCE, OTHER)}, examples=0).count("Text:") == 3
+    assert prompt({"good": (SOURCE, OTHER)}, examples=0).count("Text:") == 2
+    assert prompt(examples=0).count("Text:") == 1
+
+
 def test_blanks_keep_the_beginning_of_the_source():
     beginning = Completion().beginning(requests(1, source=(SOURCE,), blanks=0.5)[0], [])
     assert beginning.kept == "Where is my card? I"

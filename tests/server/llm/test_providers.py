@@ -9,6 +9,7 @@ from server.llm.builtin.model import BuiltinModel
 from server.llm.cache import Cached
 from server.llm.providers import cleaner, providers
 from server.llm.spending import Spending
+from tests.support.federations import ENCODER
 
 
 class Remote:
@@ -80,6 +81,16 @@ def test_the_seed_is_part_of_an_embedded_model():
 def test_with_a_folder_each_model_answers_from_its_cache(tmp_path):
     built, _ = build(folder=tmp_path)
     assert all(isinstance(provider, Cached) for provider in built.values())
+
+
+def test_runs_may_share_one_cache_of_replies(tmp_path):
+    request = Request(task_kind="note", labels=(("a", "first"),), label="a")
+    shared = tmp_path / "shared.db"
+    settings = {"use": ["here"], "encoder": ENCODER, "cache": shared}
+    first, second = (build(folder=tmp_path / run, **settings)[0]["here"] for run in ("1", "2"))
+    assert first.generate([request]) == second.generate([request])
+    assert (first.calls, second.calls) == (1, 0)
+    assert shared.exists()
 
 
 @pytest.mark.parametrize(("use", "got"), [(["nobody"], "nobody"), (["here", "nobody"], "nobody"), ([], "none")])
