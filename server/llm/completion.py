@@ -161,9 +161,10 @@ def _beginning_of(source: str, blanks: float) -> str:
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
-    """Public texts drawn at random, of other topics than the label, of about the requested length."""
+    """Public texts of other topics than the task's labels, drawn at random; of about the requested length, if any."""
     own = {name.replace("_", " ").lower() for name, _ in request.labels}
     others = [example for example in public if (example.topic or "").lower() not in own]
-    drawn = [others[at] for at in stream.permutation(len(others))[: count * (1 if request.words is None else _CHOICE)]]
-    wanted = request.words or 0
-    return sorted(drawn, key=lambda example: abs(len(example.text.split()) - wanted) if wanted else 0)[:count]
+    drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words
+    if words is not None:
+        drawn.sort(key=lambda example: abs(len(example.text.split()) - words))
+    return drawn[:count]

@@ -10,7 +10,7 @@ import hashlib
 import importlib.metadata
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -86,7 +86,7 @@ class Local:
         self._folder = checkpoints.found(model, what=f"language model {name}", local_files_only=local_files_only)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
-        self._kind, self._completion, self._public = engine, completion, tuple(public_examples)
+        self._engine_name, self._completion, self._public = engine, completion, tuple(public_examples)
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
         self._device = device
         self._dtype = checkpoints.own_dtype(self._config, device) if dtype == "auto" else dtype
@@ -102,7 +102,7 @@ class Local:
     def identity(self) -> str:
         """Digest of weights, tokenizer, settings and public texts. Batches and devices move only last places."""
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
-        if self._kind == "openvino":
+        if self._engine_name == "openvino":
             settings |= {"engine": f"openvino-genai {importlib.metadata.version('openvino-genai')}"}
         else:
             settings |= {"dtype": self._dtype}
@@ -161,7 +161,7 @@ class Local:
     @cached_property
     def _engine(self) -> Engine:
         """Loaded at the first request: a run that resumes from its cache never needs it."""
-        if self._kind == "openvino":
+        if self._engine_name == "openvino":
             return OpenVino(self._folder, name=self.name)
         return Transformers(
             self._folder, name=self.name, device=self._device, dtype=self._dtype, batch_tokens=self._batch_tokens
@@ -170,20 +170,23 @@ class Local:
     def _job(self, request: Request) -> Job:
         """The request as an engine gets it."""
         seed = int.from_bytes(hashlib.sha256(request.canonical().encode()).digest()[:8], "big") >> 1
-        fields: Mapping[str, Any] = {"seed": seed, "top_p": self._top_p}
         if self._completion is None:
             return Job(
-                ids=tuple(self._ids(request)), max_new_tokens=self._max_new_tokens, temperature=request.temperature,
-                **fields,
-            )  # fmt: skip
+                ids=tuple(self._ids(request)),
+                seed=seed,
+                max_new_tokens=self._max_new_tokens,
+                temperature=request.temperature,
+                top_p=self._top_p,
+            )
         beginning = self._completion.beginning(request, self._public)
         return Job(
             ids=tuple(self._tokenizer(beginning.prompt, verbose=False)["input_ids"]),
+            seed=seed,
             count=request.n,
             max_new_tokens=self._room(request, beginning),
             temperature=request.temperature * self._completion.temperature,
+            top_p=self._top_p,
             stop=self._completion.stop,
-            **fields,
         )
 
     def _room(self, request: Request, beginning: Beginning) -> int:

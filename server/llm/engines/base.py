@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+GREEDY = 1e-3
+"""Temperatures below take the likeliest token."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -11,10 +14,10 @@ class Job:
 
     Attributes:
         ids: Token ids of the prompt.
-        seed: Decides the draws; 64 bits.
+        seed: Decides the draws; below 2^63.
         count: Number of continuations.
         max_new_tokens: Bound on each.
-        temperature: Spread of the sampling; 0 takes the likeliest token.
+        temperature: Of the sampling; below `GREEDY` the likeliest token is taken.
         top_p: Sample from the likeliest tokens with this total probability.
         stop: Text that ends a continuation, beside the model's own end; empty for none.
     """

@@ -19,12 +19,11 @@ from typing import Any, cast
 import numpy as np
 
 from common.errors import ConfigError, ProviderError
-from server.llm.engines.base import Job, Sampled
+from server.llm.engines.base import GREEDY, Job, Sampled
 
 _TOGETHER = 64  # jobs between two reports: a killed run loses no more
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
 _BATCHED_TOKENS = 16384  # of prompts, in one step; the longest prompt must fit, since none is split
-_GREEDY = 1e-3  # temperatures below are greedy
 
 
 class OpenVino:
@@ -114,7 +113,7 @@ def _settings(genai: Any, job: Job) -> Any:  # noqa: ANN401 — openvino_genai
     settings.max_new_tokens = job.max_new_tokens
     settings.num_return_sequences = job.count
     settings.rng_seed = job.seed
-    settings.do_sample = job.temperature >= _GREEDY
+    settings.do_sample = job.temperature >= GREEDY
     if settings.do_sample:
         settings.temperature, settings.top_p, settings.top_k = job.temperature, job.top_p, sys.maxsize
     if job.stop:

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 from common.errors import ProviderError
 from common.models import checkpoints
 from common.models.batches import by_tokens
-from server.llm.engines.base import Job, Sampled
+from server.llm.engines.base import GREEDY, Job, Sampled
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _MIX_1, _MIX_2 = 0x85EBCA6B, 0xC2B2AE35  # of MurmurHash3's 32-bit finaliser
 _32 = 0xFFFFFFFF
-_COLD = 1e-3  # temperatures below are greedy
 
 
 class Transformers:
@@ -128,10 +127,10 @@ class Noise:
         uniform = (_mixed(_mixed(tokens ^ first) ^ second).float() + 0.5) * 2.0**-32
         gumbel = -torch.log(-torch.log1p(-uniform.clamp(max=1 - 2.0**-24)))
         heat = torch.tensor(self._temperatures, device=scores.device)[:, None]
-        sharp = scores.float() / heat.clamp(min=_COLD)
+        sharp = scores.float() / heat.clamp(min=GREEDY)
         if self._top_p < 1:
             sharp = TopPLogitsWarper(self._top_p)(tokens, sharp)
-        return torch.where(heat < _COLD, scores.float(), sharp + gumbel)
+        return torch.where(heat < GREEDY, scores.float(), sharp + gumbel)
 
 
 def _mixed(words: "Tensor") -> "Tensor":

@@ -103,13 +103,15 @@ def test_the_length_of_a_completion_is_bound_by_the_request_and_by_its_examples(
 
 def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     def identity(**changes):
-        settings = {"engine": completing._kind, "completion": Completion(), "public_examples": completing._public}
+        settings = {
+            "engine": completing._engine_name, "completion": Completion(), "public_examples": completing._public,
+        }  # fmt: skip
         return Local(name="m", model=completing._folder, max_new_tokens=120, **settings | changes).identity
 
     assert identity() == completing.identity
     others = [
         identity(completion=None), identity(completion=Completion(temperature=0.5)), identity(public_examples=[]),
-        identity(engine="openvino" if completing._kind == "transformers" else "transformers"),
+        identity(engine="openvino" if completing._engine_name == "transformers" else "transformers"),
     ]  # fmt: skip
     assert len({completing.identity, *others}) == 5
 

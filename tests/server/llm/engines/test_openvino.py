@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -43,13 +44,14 @@ def sampled(engine, jobs):
     return [answers[place] for place in range(len(jobs))]
 
 
-def test_two_fresh_processes_give_the_same_tokens_and_load_no_telemetry(folder):
+def test_two_fresh_processes_give_the_same_tokens_and_report_to_nobody(folder, tmp_path):
+    command, environment = [sys.executable, "-c", FRESH, str(folder)], os.environ | {"HOME": str(tmp_path)}
     first, second = (
-        subprocess.run([sys.executable, "-c", FRESH, str(folder)], capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout for _ in range(2)
     )
     assert first == second
     assert len(first.splitlines()) == 70
+    assert not list(tmp_path.rglob("*ga_cid"))  # the identity under which telemetry would report
 
 
 def test_continuations_differ_and_a_seed_decides_them(engine):

@@ -1,28 +1,10 @@
 """The tiny GGUF file is one model to every engine: the same tokens, the same chat template, the same text."""
 
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from common.models import conversion
 from tests.support.tiny_gguf import tiny_gguf
-
-LOADED = """
-import sys
-from pathlib import Path
-from server.llm.engines.base import Job
-from server.llm.engines.openvino import OpenVino
-
-texts = {}
-job = Job(ids=(5, 6, 7), seed=1, max_new_tokens=4, temperature=0.8)
-OpenVino(Path(sys.argv[1]), name="tiny").sample([job], texts.__setitem__)
-assert texts[0][0]
-assert not [name for name in sys.modules if name.startswith("openvino_telemetry.")]
-"""
 
 PROMPT = "Message: my card is lost\nMessage:"
 TALK = [{"role": "user", "content": "my card"}]
@@ -106,15 +88,3 @@ def test_sampled_texts_follow_prompt_and_seed_and_stop_at_a_line_end(pipeline):
 def test_a_seed_gives_the_same_file(tmp_path):
     files = [tiny_gguf(tmp_path / str(at), seed=seed).read_bytes() for at, seed in enumerate((3, 3, 4))]
     assert files[0] == files[1] != files[2]
-
-
-def test_the_engine_reports_to_nobody(file, tmp_path):
-    environment = os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[3])}
-    subprocess.run([sys.executable, "-c", LOADED, str(file.parent)], env=environment, check=True)
-    assert not list(tmp_path.rglob("*ga_cid"))
-
-
-def test_converted_weights_ask_to_be_sampled(tmp_path):
-    tiny_gguf(tmp_path)
-    conversion.convert("gguf to safetensors", tmp_path)
-    assert json.loads((tmp_path / "generation_config.json").read_text())["do_sample"] is True
