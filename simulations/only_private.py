@@ -34,10 +34,11 @@ def only_private(config: DictConfig, folder: Path) -> None:
         ConfigError: There are no held-out texts to measure on.
     """
     started = time.monotonic()
-    _, private, held_out = unprotected.records_of(config)
+    source, private, held_out = unprotected.records_of(config)
     unprotected.write(
         config,
         folder,
+        source.task(),
         state=State(memory=NoMemory()),
         metrics=measured(config, private, held_out),
         statement=STATEMENT,
@@ -57,17 +58,12 @@ def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[R
         "definition": evaluation.definition,
         "test_records": len(held_out),
         "synthetic": None,
-        "real_private": score(config, private, held_out),
+        "real_private": _score(config, evaluation, private, held_out),
     }
     if "utility_encoder" in evaluation.metrics:
         settings = by_encoder(evaluation)
         metrics["utility_encoder"] = {"definition": settings.definition} | _score(config, settings, private, held_out)
     return metrics
-
-
-def score(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """Accuracy and macro-F1 of the configured small model trained on the private records; errors as those above."""
-    return _score(config, instantiate(config.evaluation, _convert_="all"), private, held_out)
 
 
 def _score(

@@ -62,6 +62,7 @@ def private_exemplars(config: DictConfig, folder: Path) -> None:
     unprotected.write(
         config,
         folder,
+        source.task(),
         state=state,
         metrics=metrics,
         statement=STATEMENT,

@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
+from server.domain import Task
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
 from server.report import write_report
@@ -39,6 +40,7 @@ def records_of(config: DictConfig) -> tuple[Source, list[Record], list[Record]]:
 def write(
     config: DictConfig,
     folder: Path,
+    task: Task,
     *,
     state: State[NoMemory],
     metrics: dict[str, Any],
@@ -51,16 +53,16 @@ def write(
     Args:
         config: Of the run; its method gives the name.
         folder: The run folder.
+        task: What the texts are.
         state: Its texts and rounds, if any.
         metrics: Content of `metrics.json`.
         statement: What is not protected, in the first place of `privacy.json`.
         not_covered: The same, first in the list of what the guarantee does not cover.
         started: `time.monotonic()` at the start of the run.
     """
-    source: Source = instantiate(config.task, _convert_="all")
     plan = Plan(
         method=config.method.name,
-        labels=tuple(source.task().labels),
+        labels=tuple(task.labels),
         encoder="none",
         parties=config.federation.parties,
         max_dropouts=0,
@@ -80,7 +82,7 @@ def write(
         "run": config.run,
         "status": "complete",
         "method": config.method.name,
-        "task": source.task().name,
+        "task": task.name,
         "parties": config.federation.parties,
         "seconds": round(time.monotonic() - started, 3),
     }

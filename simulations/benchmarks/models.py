@@ -14,7 +14,6 @@ the engine's. The head is needed for written tokens alone.
 """
 
 import argparse
-import resource
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from common.models import checkpoints
 from server.llm.engines.base import Continuations, Job
 from server.llm.engines.openvino import OpenVino
 from server.tasks import demo_notes
+from simulations.benchmarks.timing import fastest, timed
 
 _PROMPT, _SHARED, _LONG, _MOST = 110, 233, 248, 28  # tokens
 _EACH = 4  # texts of a prompt
@@ -167,26 +167,18 @@ def _job(ids: list[int], seed: int) -> Job:
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
     """The tokens of a batch, those that end texts included, and its CPU seconds."""
     texts: list[list[int]] = []
-    start = _seconds()
-    sample(jobs, lambda _, continuations: texts.extend(continuations))
-    seconds = _seconds() - start
+    _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]
     return Work(
         read=sum(len(job.ids) * job.count for job in jobs),
         written=sum(min(length, _MOST) for length in lengths),
-        seconds=seconds,
+        seconds=milliseconds / 1000,
     )
-
-
-def _seconds() -> float:
-    """CPU seconds of all threads of this process so far."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _product_speed() -> float:
     """Multiplications of 8-bit integers a CPU second, in the fastest of some products of two square matrices."""
-    import openvino  # noqa: PLC0415
+    import openvino  # noqa: PLC0415 — the engine that was loaded before keeps its import from being reported
     from openvino import opset13 as operators  # noqa: PLC0415
 
     shape = [_SIZE, _SIZE]
@@ -197,12 +189,7 @@ def _product_speed() -> float:
     graph = openvino.Model([operators.matmul(rounded, weights, transpose_a=False, transpose_b=True)], [given])
     request = openvino.compile_model(graph, "CPU").create_infer_request()
     request.infer([np.random.default_rng(1).random(shape, np.float32)])
-    times = []
-    for _ in range(10):
-        start = _seconds()
-        request.infer()
-        times.append(_seconds() - start)
-    return _SIZE**3 / min(times)
+    return 1000 * _SIZE**3 / fastest(10, request.infer)
 
 
 if __name__ == "__main__":

@@ -85,5 +85,6 @@ def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "task.public_notes=60"]
     private = [Record("zyxcanary", "a"), Record("b", "b")]
     with pytest.raises(ConfigError, match=r"evaluation\.embedding; expected an encoder that runs here"):
-        only_private.score(composed([*chosen, "evaluation.model=encoder"]), private, private)
-    assert only_private.score(composed(chosen), private, private)["records"] == 2  # TF-IDF asks no encoder
+        only_private.measured(composed([*chosen, "evaluation.model=encoder"]), private, private)
+    measured = only_private.measured(composed(chosen), private, private)
+    assert measured["real_private"]["records"] == 2  # TF-IDF asks no encoder
