@@ -37,6 +37,10 @@ def test_the_weights_are_those_of_the_file_as_plain_numbers(converted):
     assert "quantization_config" not in json.loads((converted / "config.json").read_text())
 
 
+def test_a_server_of_transformers_is_told_to_sample(converted):
+    assert json.loads((converted / "generation_config.json").read_text())["do_sample"] is True
+
+
 def test_the_tokenizer_and_its_chat_template_come_with_them(converted):
     from transformers import AutoTokenizer
 
