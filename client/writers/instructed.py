@@ -8,7 +8,6 @@ A text that is cut off at `longest` tokens ends with its last whole sentence. Of
 asked for anything, since it would make something up.
 """
 
-import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from client.writers.abstractors import says
 from client.writers.causal_model import checkpoint
 from common.errors import ConfigError
 from common.models import chat
+from common.models.sentences import whole_sentences
 from common.validate import in_range, integers, not_empty
 
 ABSTRACT = "Extract and present the main key point of the input text in one very short sentence."
@@ -24,8 +24,6 @@ REWRITE = (
     "You're an AI assistant for text re-writing. Rewrite the input text to make it more concise while preserving its "
     "core meaning."
 )
-
-_SENTENCES = re.compile(r".*[.!?]", re.DOTALL)
 
 
 class Instructed:
@@ -105,7 +103,4 @@ class Instructed:
 
 def whole(text: str, *, ended: bool) -> str:
     """The text without spaces around it; of one that was cut off the whole sentences, which may be none."""
-    if not ended:
-        sentences = _SENTENCES.match(text)
-        text = sentences[0] if sentences else ""
-    return text.strip()
+    return (text if ended else whole_sentences(text)).strip()

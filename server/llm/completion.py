@@ -14,13 +14,13 @@ The examples are the request's good exemplars, or its sources, or else public te
 is the last example, and what follows is a variation of it; with blanks, the new text begins with words of its source.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from common import rng
+from common.models.sentences import whole_sentences
 from common.validate import at_least, in_range
 from server.domain import Example
 from server.llm.base import Request
@@ -35,7 +35,6 @@ keyphrases, of which SmolLM2-135M took up 30 of 272 in a line before the text.""
 _LINE = "\n"
 _FEWEST_WORDS = 3  # shorter completions are fragments
 _CHOICE = 4  # public texts per example, of which those of about the requested length are shown
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +108,7 @@ class Completion:
         """
         text = completion.split(self.stop, maxsplit=1)[0]
         if not whole:
-            ends = list(_SENTENCE_END.finditer(text))
-            text = text[: ends[-1].end()] if ends else ""
+            text = whole_sentences(text)
         text = f"{beginning.kept}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= _FEWEST_WORDS else None
 
