@@ -2,9 +2,9 @@
 
 import pytest
 
-from common.errors import ConfigError
 from common.models import catalogue
 from common.models.conversion import convert
+from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
 from tests.support.tiny_gguf import tiny_gguf
 
@@ -33,11 +33,8 @@ def test_a_run_of_three_personas_with_a_tiny_model_in_place_of_the_real_one(tmp_
 
 @pytest.mark.slow
 def test_the_real_weights_write_the_same_notes_again(tmp_path):
-    try:
-        for name in ("smollm2", "minilm"):
-            catalogue.folder(name)
-    except ConfigError:
-        pytest.skip("the real models are not on this machine: make models")
+    for name in ("smollm2", "minilm"):
+        fetched(name)
     first, second = (
         assert_whole(tiny(tmp_path / name, "llm=smollm2", "embedding=minilm", "privacy.epsilon=4")) for name in "ab"
     )

@@ -2,8 +2,7 @@
 
 import pytest
 
-from common.errors import ConfigError
-from common.models import catalogue
+from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
 
 pytestmark = pytest.mark.slow
@@ -13,10 +12,7 @@ ONE = ("federation.parties=1", "task.records_per_party=40", "method.samples=4")
 
 @pytest.fixture(autouse=True)
 def _weights():
-    try:
-        catalogue.folder("smollm2")
-    except ConfigError:
-        pytest.skip("the model smollm2 is not on this machine: caucus-party models smollm2")
+    fetched("smollm2")
 
 
 def released(run):

@@ -5,8 +5,6 @@ The models are tiny; with the real weights of `caucus-coordinator models smollm2
 
 import asyncio
 import json
-import os
-from pathlib import Path
 
 import openai as sdk
 import pytest
@@ -19,6 +17,7 @@ from server.llm.remote.retry import failure_of
 from server.llm.render import render
 from tests.support import serving
 from tests.support.provider_contract import requests
+from tests.support.real_models import fetched
 from tests.support.runs import labelled, lines, read, resume, tiny
 from tests.support.tiny_gguf import tiny_gguf
 from tests.support.tiny_models import tiny_llama, tiny_writer
@@ -186,9 +185,7 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_real_weights(kind, tmp_path):
-    folder = Path(os.environ.get("CAUCUS_MODELS") or "~/.cache/caucus/models").expanduser() / "smollm2"
-    if not folder.is_dir():
-        pytest.skip("no weights: run `caucus-coordinator models smollm2`")
+    folder = fetched("smollm2")
     if why := serving.missing(kind):
         pytest.skip(why)
     model = folder if kind == "transformers" else next(folder.glob("*.gguf"))
