@@ -7,6 +7,7 @@ import ssl
 import sys
 import tempfile
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +21,7 @@ from client.command import main
 from client.deploy import connection, preflight
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
+from common.models import catalogue
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority, make_certificate
@@ -101,10 +103,12 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
     own = tiny_transformer(tmp_path / "own")
     digest = Encoder.pretrained(own).digest
     fetched = shutil.copytree(own, tmp_path / "models" / "minilm")
-    (fetched / "manifest.json").write_text("{}")
+    (fetched / "manifest.json").write_text(json.dumps(asdict(catalogue.catalogue()["minilm"])))
     assert checked(capsys, made, "--offline")["encoder"]["detail"] == f"{digest[:16]}, 16 dimensions"
     shutil.rmtree(fetched)
-    shutil.copytree(own, made / "minilm")  # a folder of the hospital's own goes first
+    shutil.copytree(own, made / "minilm")  # a folder of the hospital's own has to be named as one
+    assert "fetched before; got none" in checked(capsys, made, "--offline", code=1)["encoder"]["detail"]
+    change(made, encoder="./minilm")
     assert checked(capsys, made, "--offline")["encoder"]["result"] == "passed"
 
 

@@ -1,8 +1,10 @@
 """What the catalogue lists, and how a name of it becomes a folder."""
 
+import json
 import re
 import shutil
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,9 @@ def listed(tmp_path, monkeypatch):
     return tmp_path / "models" / "tiny"
 
 
-def fetched(place):
-    (place / catalogue.MANIFEST).write_text("{}")
+def fetched(place, **changes):
+    entry = asdict(catalogue.catalogue()["tiny"])
+    (place / catalogue.MANIFEST).write_text(json.dumps(entry | changes))
     return place
 
 
@@ -109,10 +112,24 @@ def test_a_name_of_the_catalogue_is_found_where_it_was_fetched(listed):
     assert checkpoints.found("tiny") == listed
 
 
-def test_a_folder_here_goes_before_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
+def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
+    tiny_bert(listed)
     tiny_bert(tmp_path / "work" / "tiny")
+    Encoder.hashed_ngrams().save(tmp_path / "work" / "tiny")
     monkeypatch.chdir(tmp_path / "work")
-    assert checkpoints.found("tiny") == Path("tiny")
+    for refused in (checkpoints.found, Encoder.pretrained):
+        with pytest.raises(ConfigError, match="fetched before; got none"):
+            refused("tiny")
+    fetched(listed)
+    assert checkpoints.found("tiny") == listed
+    assert checkpoints.found("./tiny") == Path("tiny")
+
+
+@pytest.mark.parametrize("changes", [{"wheel": "0" * 64}, {"files": {"config.json": "0" * 64}}, {"conversion": None}])
+def test_what_another_entry_brought_is_not_used_under_its_name(changes, listed):
+    fetched(tiny_bert(listed), **changes)
+    with pytest.raises(ConfigError, match="fetched before; got one of another version"):
+        checkpoints.found("tiny")
 
 
 def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_says(listed, tmp_path):
