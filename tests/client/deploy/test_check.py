@@ -7,7 +7,6 @@ import ssl
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +20,6 @@ from client.command import main
 from client.deploy import connection, preflight
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
-from common.models import catalogue
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority, make_certificate
@@ -29,6 +27,7 @@ from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY
 from tests.support.hospital import change
 from tests.support.tiny_models import tiny_transformer
+from tests.support.wheels import as_fetched
 
 UNSAFE = {
     "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
@@ -103,7 +102,7 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
     own = tiny_transformer(tmp_path / "own")
     digest = Encoder.pretrained(own).digest
     fetched = shutil.copytree(own, tmp_path / "models" / "minilm")
-    (fetched / "manifest.json").write_text(json.dumps(asdict(catalogue.catalogue()["minilm"])))
+    as_fetched(fetched, "minilm")
     assert checked(capsys, made, "--offline")["encoder"]["detail"] == f"{digest[:16]}, 16 dimensions"
     shutil.rmtree(fetched)
     shutil.copytree(own, made / "minilm")  # a folder of the hospital's own has to be named as one

@@ -1,10 +1,8 @@
 """What the catalogue lists, and how a name of it becomes a folder."""
 
-import json
 import re
 import shutil
 import tomllib
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from common.errors import ConfigError
 from common.models import catalogue, checkpoints
 from common.models.encoder import Encoder
 from tests.support.tiny_models import tiny_bert, tiny_transformer
-from tests.support.wheels import wheel
+from tests.support.wheels import as_fetched, wheel
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -28,9 +26,7 @@ def listed(tmp_path, monkeypatch):
 
 
 def fetched(place, **changes):
-    entry = asdict(catalogue.catalogue()["tiny"])
-    (place / catalogue.MANIFEST).write_text(json.dumps(entry | changes))
-    return place
+    return as_fetched(place, "tiny", **changes)
 
 
 def test_the_catalogue_pins_every_file():
