@@ -16,6 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
+from common.models import catalogue
 from common.system.files import write_atomic
 from server.llm import providers
 
@@ -59,7 +60,7 @@ PATHS_OR_NAMES = (
     "evaluation.language_model.start",
     *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
 )
-"""Settings that name a file or a folder if there is one, and something else if not."""
+"""Settings that name a model of the catalogue, or else a file or a folder if there is one, or something else."""
 
 
 def composed(overrides: list[str], config_name: str = "simulation") -> DictConfig:
@@ -137,7 +138,8 @@ def with_absolute_paths(config: DictConfig) -> DictConfig:
     """Make relative paths absolute: a run works, and is resumed, in another folder than this one."""
     for name, value in [*given_paths(config, PATHS), *given_paths(config, PATHS_OR_NAMES)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
-        if Path(value).exists() or (name in PATHS and not in_the_run_folder):
+        listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()
+        if not listed and (Path(value).exists() or (name in PATHS and not in_the_run_folder)):
             OmegaConf.update(config, name, str(Path(value).resolve()))
     return config
 

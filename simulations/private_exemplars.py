@@ -98,7 +98,9 @@ def _written(
         folder=folder / "state",
     )
     remote = [name for name, model in models.items() if model.remote]
-    if remote or evaluation.uses_endpoint:
+    # Whatever its model is, some of its figures are by an encoder, and these texts are as private as the records.
+    endpoint = not encoder.runs_here or (evaluation.embedding is not None and not evaluation.embedding.runs_here)
+    if remote or endpoint:
         raise ConfigError(
             f"method {NAME}",
             expected="language models and an encoder that run here: private text is never sent anywhere",

@@ -22,6 +22,7 @@ from server.methods.wasp import Wasp
 from simulations.parties import party_settings
 from simulations.sweep import in_row
 from tests.support.method_contract import plan_of
+from tests.support.wheels import as_fetched
 
 ROOT = Path(configs.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if path.parent.name != "deployment")
@@ -194,8 +195,7 @@ def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
 
 
 def test_minilm_is_the_encoder_that_was_fetched(random_model, tmp_path, monkeypatch):
-    fetched = shutil.copytree(random_model, tmp_path / "minilm")
-    (fetched / "manifest.json").write_text("{}")
+    as_fetched(shutil.copytree(random_model, tmp_path / "minilm"), "minilm")
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     encoder = instantiate(composed(["embedding=minilm"]).embedding, _convert_="all")
     assert encoder.digest == Encoder.pretrained(random_model).digest

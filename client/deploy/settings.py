@@ -42,7 +42,7 @@ class HospitalSettings:
         folder: The hospital's folder.
         name: The hospital's name.
         records: File of private records.
-        encoder: "hashed_ngrams", a model's folder, or a name of the catalogue, such as "minilm".
+        encoder: "hashed_ngrams", a name of the catalogue, such as "minilm", or a model's folder.
         coordinator: host:port of the coordinator's front door.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
@@ -154,6 +154,5 @@ class HospitalSettings:
 
         if self.encoder == "hashed_ngrams":
             return Encoder.hashed_ngrams()
-        own = self.folder / self.encoder
-        listed = self.encoder in catalogue.catalogue() and not own.is_dir()
-        return Encoder.pretrained(self.encoder if listed else own)
+        listed = self.encoder in catalogue.catalogue()
+        return Encoder.pretrained(self.encoder if listed else self.folder / self.encoder)

@@ -1,16 +1,19 @@
 """The catalogue of models: what can be fetched by name, and where it is on this machine.
 
 A name of the catalogue stands wherever the folder of a model is accepted: `embedding.name_or_path=minilm`, `model:
-smollm2`. Each model has a folder of its own in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
+smollm2`. A folder of that name in the present one is meant by `./minilm` alone, since only the catalogue's weights are
+pinned. Each model has a folder of its own in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
 `common/models/fetch.py` makes such a folder, wholly or not at all.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from common.errors import ConfigError
 from common.system.yaml_file import YamlFile, located
@@ -24,6 +27,9 @@ MANIFEST = "manifest.json"
 
 ENCODER, LANGUAGE_MODEL = PURPOSES = ("encoder", "language model")
 CONVERSIONS = ("none", "gguf to safetensors")
+_DECISIVE = ("wheel", "inside", "files", "conversion")
+"""What decides about the content of a model's folder."""
+
 FILE = Path(__file__).with_name("catalogue.yaml")
 
 
@@ -113,13 +119,32 @@ def folder(name: str) -> Path:
     """The folder of a model of the catalogue that has been fetched.
 
     Raises:
-        ConfigError: It has not been fetched.
+        ConfigError: It has not been fetched, or it was of another entry, such as an earlier version's.
     """
     entry = named(name, catalogue())
     at = root() / name
-    if not (at / MANIFEST).is_file():
+    if manifest(at, entry) is None:
+        got = "one of another version" if (at / MANIFEST).is_file() else "none"
         raise ConfigError(
-            f"model {name}", expected=f"{entry.description}, fetched before", got="none", where=at,
+            f"model {name}", expected=f"{entry.description}, fetched before", got=got, where=at,
             do=f"Fetch it: make models, or caucus-coordinator models {name}; at a hospital caucus-party models {name}",
         )  # fmt: skip
     return at
+
+
+def placed(name_or_path: str | Path) -> Path:
+    """The folder of a model of the catalogue, if this is its name; any other path as it is.
+
+    Raises:
+        ConfigError: It is in the catalogue and has not been fetched.
+    """
+    return folder(str(name_or_path)) if name_or_path in catalogue() else Path(name_or_path)
+
+
+def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
+    """The manifest in a folder; None if there is none, or the folder was made of another entry."""
+    try:
+        said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))
+        return said if all(said[key] == getattr(entry, key) for key in _DECISIVE) else None
+    except (OSError, ValueError, KeyError, TypeError):  # of one that somebody edited, too
+        return None

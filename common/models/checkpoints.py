@@ -33,7 +33,7 @@ _TOKENIZERS = (
     "bpe.codes",
 )
 _WEIGHTS = (".safetensors", ".bin", ".pt")
-_DIGESTED = (*_WEIGHTS, ".json", ".txt", ".model", ".jinja", ".codes")
+_DIGESTED = (*_WEIGHTS, ".gguf", ".json", ".txt", ".model", ".jinja", ".codes")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
@@ -57,18 +57,16 @@ def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bo
     """The folder of a checkpoint: the path itself, or where the catalogue or the local cache has a model of that name.
 
     Args:
-        name_or_path: Folder, name of the catalogue such as "smollm2", or of the cache such as "bert-base-uncased".
+        name_or_path: Name of the catalogue such as "smollm2", folder, or name of the cache such as "bert-base-uncased".
         what: Purpose of the model, for errors.
         local_files_only: False downloads what the cache lacks.
 
     Raises:
         ConfigError: There is no such checkpoint here, or the folder does not contain a model.
     """
-    folder = Path(name_or_path)
+    folder = catalogue.placed(name_or_path)
     if not folder.is_dir():
-        name = str(name_or_path)
-        listed = name in catalogue.catalogue()
-        folder = catalogue.folder(name) if listed else _snapshot(what, name, local_files_only=local_files_only)
+        folder = _snapshot(what, str(name_or_path), local_files_only=local_files_only)
     if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
         raise ConfigError(what, expected="a folder with config.json", got="one without", where=folder, do=_COPY)
     if not any(file.suffix in _WEIGHTS for file in folder.rglob("*")):

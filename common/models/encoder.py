@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
+from common.models import catalogue
 from common.models.batches import by_tokens
 from common.models.checkpoints import configuration, explained, found, with_tokenizer
 from common.validate import at_least, in_range, integers, one_of
@@ -94,7 +95,8 @@ class Encoder:
         Code that comes with a model is never run.
 
         Args:
-            name_or_path: Folder, or name such as "sentence-transformers/sentence-t5-base".
+            name_or_path: Name of the catalogue such as "minilm", folder, or name such as
+                "sentence-transformers/sentence-t5-base".
             prompt_name: One of the model's own prompts to put before every text, such as "clustering".
             prompt: A prompt in words instead; "" for none where the model has one by default.
             device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1".
@@ -103,7 +105,7 @@ class Encoder:
         Raises:
             ConfigError: There is no such model here, it cannot be loaded, is not of text alone, or lacks that prompt.
         """
-        if (ngram_config := _embedded_config(Path(name_or_path))) is not None:
+        if (ngram_config := _embedded_config(catalogue.placed(name_or_path))) is not None:
             if prompt or prompt_name:
                 raise ConfigError(
                     "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"

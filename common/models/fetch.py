@@ -29,10 +29,7 @@ from pathlib import Path
 
 from common.errors import CaucusError, ConfigError
 from common.models import conversion
-from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, named
-
-_DECISIVE = ("wheel", "inside", "files", "conversion")
-"""What decides about the content of a model's folder."""
+from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
 """In pip's output: a file, its digest as expected, and as it is."""
@@ -72,13 +69,12 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
 
 def _whole(place: Path, entry: Entry) -> bool:
     """Whether a folder was made of this entry, and has every file as it was then."""
+    if (made := manifest(place, entry)) is None:
+        return False
     try:
-        manifest = json.loads((place / MANIFEST).read_text("utf-8"))
-        if any(manifest[key] != getattr(entry, key) for key in _DECISIVE):
+        if entry.conversion != "none" and made["converted_with"]["caucus"] != str(conversion.VERSION):
             return False
-        if entry.conversion != "none" and manifest["converted_with"]["caucus"] != str(conversion.VERSION):
-            return False
-        digests = {**entry.files, **manifest["converted"]}
+        digests = {**entry.files, **made["converted"]}
         return all(_digest(place / file) == digest for file, digest in digests.items())
     except (OSError, ValueError, KeyError, TypeError):  # of a manifest that somebody edited, too
         return False
@@ -111,8 +107,8 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
         files = {path.relative_to(model).as_posix(): path for path in sorted(model.rglob("*")) if path.is_file()}
         converted = {file: _digest(path) for file, path in files.items() if file not in entry.files}
         versions |= {"caucus": str(conversion.VERSION)}
-        manifest = {"name": name, **asdict(entry), "converted": converted, "converted_with": versions}
-        (model / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+        made = {"name": name, **asdict(entry), "converted": converted, "converted_with": versions}
+        (model / MANIFEST).write_text(json.dumps(made, indent=2) + "\n", "utf-8")
         for path in (*files.values(), model / MANIFEST):
             path.chmod(0o644)  # transformers writes weights that only their owner can read
             with path.open("rb") as written:
@@ -138,7 +134,8 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
     variables = os.environ | {"TMPDIR": str(part)}
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
     if ended.returncode == 0:
-        (wheel,) = (part / "wheel").glob("*.whl")
+        # Further requirements of pip's settings (PIP_REQUIREMENT) may have brought other wheels too.
+        (wheel,) = (path for path in (part / "wheel").glob("*.whl") if _digest(path) == entry.wheel)
         return wheel
     if mismatch := _MISMATCH.search(ended.stderr):
         where, expected, got = mismatch.groups()

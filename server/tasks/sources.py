@@ -6,6 +6,7 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from common.domain import Record
@@ -89,6 +90,14 @@ class LabelledFiles:
     public_text: str | None = None
     attributes: Sequence[str] = ()
     wording: Mapping[str, str | None] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse private records as public text: models learn from it, and prompts show it word for word."""
+        if self.train and self.public_text and Path(self.train).resolve() == Path(self.public_text).resolve():
+            raise ConfigError(
+                "task.public_text", expected="a file of public text", got="the private records, task.train",
+                where=self.public_text, do="Name another file, or none: task.public_text=null",
+            )  # fmt: skip
 
     def task(self) -> Task:
         """See Source.

@@ -50,9 +50,9 @@ def real_private(
     Raises:
         ConfigError: The model would send the records to an endpoint.
     """
-    if evaluation.uses_endpoint:
+    if evaluation.uses_endpoint or not (encoder is None or encoder.runs_here):
         raise ConfigError(
-            "evaluation.embedding",
+            "evaluation.embedding" if evaluation.uses_endpoint else "embedding",
             expected="an encoder that runs here: private text is never sent anywhere",
             got="an endpoint",
             do="Leave it out, or choose an encoder that is computed locally",

@@ -10,6 +10,7 @@ from tests.support.deployed import Deployment, party
 from tests.support.faults import EXACT
 from tests.support.runs import lines
 from tests.support.tiny_models import tiny_transformer
+from tests.support.wheels import as_fetched
 
 pytestmark = pytest.mark.deployment
 
@@ -36,7 +37,7 @@ def test_hospitals_and_coordinator_run_the_encoder_that_was_fetched(deployed, mo
         deployed.set(number, encoder="minilm")
     assert "caucus-party models minilm" in party("check", deployed.at(0), "--offline", code=1)
     fetched = shutil.copytree(tiny_transformer(tmp_path / "tiny"), models / "minilm")
-    (fetched / "manifest.json").write_text("{}")
+    as_fetched(fetched, "minilm")
     deployed.up()
     deployed.run("named", EXACT, "embedding=minilm")  # with another encoder than the plan's no hospital would answer
     assert lines(deployed.result("named"), "synthetic.jsonl")

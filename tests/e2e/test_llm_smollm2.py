@@ -7,6 +7,7 @@ from common.models.conversion import convert
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
 from tests.support.tiny_gguf import tiny_gguf
+from tests.support.wheels import as_fetched
 
 PERSONAS = {"smollm2", "smollm2_bare", "smollm2_hot"}
 
@@ -26,7 +27,7 @@ def test_a_run_of_three_personas_with_a_tiny_model_in_place_of_the_real_one(tmp_
     folder = tmp_path / "models" / "smollm2"
     tiny_gguf(folder, seed=4)
     convert("gguf to safetensors", folder)
-    (folder / catalogue.MANIFEST).write_text("{}")
+    as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
     assert_whole(tiny(tmp_path / "run", "llm=smollm2"))
 

@@ -49,6 +49,10 @@ def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypat
     assert config.evaluation.target == "/b.txt"
     assert config.embedding.name_or_path == str(tmp_path / "own-model")
     assert config.evaluation.checkpoint == "bert-base-uncased"
+    (tmp_path / "minilm").mkdir()
+    for given, kept in ("minilm", "minilm"), ("./minilm", str(tmp_path / "minilm")):
+        named = with_absolute_paths(composed(["embedding=pretrained", f"embedding.name_or_path={given}"]))
+        assert named.embedding.name_or_path == kept
     assert with_absolute_paths(composed(["embedding_cache=run"])).embedding_cache == "run"
     assert with_absolute_paths(composed(["reply_cache=own.db"])).reply_cache == str(tmp_path / "own.db")
 

@@ -6,6 +6,7 @@ from server.app import build_parts
 from server.command import main
 from server.configuration import composed
 from server.domain import Task
+from server.evaluation.remote_encoder import RemoteEncoder
 from server.llm.builtin.model import BuiltinModel
 from simulations import private_exemplars
 from tests.support.runs import labelled, lines, read, tiny
@@ -74,13 +75,21 @@ def test_the_exemplars_alone_can_be_the_training_data(tmp_path):
     assert lines(folder, "synthetic.jsonl") == []
 
 
-def test_records_are_shown_to_no_model_on_another_machine(tmp_path, monkeypatch):
+@pytest.mark.parametrize("model", ["encoder", "tfidf"])
+@pytest.mark.parametrize("place", ["evaluation.embedding", "embedding"])
+@pytest.mark.parametrize("texts", [True, False])
+def test_no_endpoint_gets_records_or_what_was_made_of_them(texts, place, model, tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("sent")
+
+    monkeypatch.setattr(RemoteEncoder, "encode", refused)
     monkeypatch.setenv("OPENAI_API_KEY", "a key of nobody")
+    group = "embedding=openai_compatible" if place == "embedding" else f"+embedding@{place}=openai_compatible"
     with pytest.raises(ConfigError, match=r"private text is never sent anywhere; got an endpoint"):
-        small(
-            tmp_path, "evaluation.model=encoder", "+embedding@evaluation.embedding=openai_compatible",
-            "evaluation.embedding.base_url=http://localhost:1/v1",
-        )  # fmt: skip
+        small(tmp_path, f"evaluation.model={model}", group, f"method.texts={texts}")
+
+
+def test_records_are_shown_to_no_model_on_another_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(BuiltinModel, "remote", True)
     with pytest.raises(ConfigError, match=r"private text is never sent anywhere; got broad"):
         small(tmp_path)

@@ -2,8 +2,11 @@
 
 import hashlib
 import io
+import json
 import zipfile
+from dataclasses import asdict
 
+from common.models import catalogue
 from common.models.catalogue import Entry
 
 FILES = {
@@ -16,6 +19,12 @@ FORBIDDEN = "raise SystemExit('code of a package was run')"
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
+
+
+def as_fetched(folder, name, **changes):
+    """Give a folder the manifest of a model of the catalogue; returns the folder."""
+    (folder / catalogue.MANIFEST).write_text(json.dumps(asdict(catalogue.catalogue()[name]) | changes))
+    return folder
 
 
 def wheel(folder, *, name="tiny-model", version="1.0", files=FILES, archive=True):

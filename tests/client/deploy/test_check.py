@@ -27,6 +27,7 @@ from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY
 from tests.support.hospital import change
 from tests.support.tiny_models import tiny_transformer
+from tests.support.wheels import as_fetched
 
 UNSAFE = {
     "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
@@ -101,10 +102,12 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
     own = tiny_transformer(tmp_path / "own")
     digest = Encoder.pretrained(own).digest
     fetched = shutil.copytree(own, tmp_path / "models" / "minilm")
-    (fetched / "manifest.json").write_text("{}")
+    as_fetched(fetched, "minilm")
     assert checked(capsys, made, "--offline")["encoder"]["detail"] == f"{digest[:16]}, 16 dimensions"
     shutil.rmtree(fetched)
-    shutil.copytree(own, made / "minilm")  # a folder of the hospital's own goes first
+    shutil.copytree(own, made / "minilm")  # a folder of the hospital's own has to be named as one
+    assert "fetched before; got none" in checked(capsys, made, "--offline", code=1)["encoder"]["detail"]
+    change(made, encoder="./minilm")
     assert checked(capsys, made, "--offline")["encoder"]["result"] == "passed"
 
 

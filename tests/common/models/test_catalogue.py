@@ -11,7 +11,7 @@ from common.errors import ConfigError
 from common.models import catalogue, checkpoints
 from common.models.encoder import Encoder
 from tests.support.tiny_models import tiny_bert, tiny_transformer
-from tests.support.wheels import wheel
+from tests.support.wheels import as_fetched, wheel
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -25,9 +25,8 @@ def listed(tmp_path, monkeypatch):
     return tmp_path / "models" / "tiny"
 
 
-def fetched(place):
-    (place / catalogue.MANIFEST).write_text("{}")
-    return place
+def fetched(place, **changes):
+    return as_fetched(place, "tiny", **changes)
 
 
 def test_the_catalogue_pins_every_file():
@@ -109,10 +108,24 @@ def test_a_name_of_the_catalogue_is_found_where_it_was_fetched(listed):
     assert checkpoints.found("tiny") == listed
 
 
-def test_a_folder_here_goes_before_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
+def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
+    tiny_bert(listed)
     tiny_bert(tmp_path / "work" / "tiny")
+    Encoder.hashed_ngrams().save(tmp_path / "work" / "tiny")
     monkeypatch.chdir(tmp_path / "work")
-    assert checkpoints.found("tiny") == Path("tiny")
+    for refused in (checkpoints.found, Encoder.pretrained):
+        with pytest.raises(ConfigError, match="fetched before; got none"):
+            refused("tiny")
+    fetched(listed)
+    assert checkpoints.found("tiny") == listed
+    assert checkpoints.found("./tiny") == Path("tiny")
+
+
+@pytest.mark.parametrize("changes", [{"wheel": "0" * 64}, {"files": {"config.json": "0" * 64}}, {"conversion": None}])
+def test_what_another_entry_brought_is_not_used_under_its_name(changes, listed):
+    fetched(tiny_bert(listed), **changes)
+    with pytest.raises(ConfigError, match="fetched before; got one of another version"):
+        checkpoints.found("tiny")
 
 
 def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_says(listed, tmp_path):

