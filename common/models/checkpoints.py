@@ -279,7 +279,7 @@ def _snapshot(what: str, name: str, *, local_files_only: bool) -> Path:
     try:
         return Path(snapshot_download(name, local_files_only=local_files_only, ignore_patterns=list(_OTHER_FRAMEWORKS)))
     except (OSError, ValueError, HFValidationError) as error:
-        similar = get_close_matches(name, catalogue.catalogue(), 1)
+        similar = get_close_matches(Path(name).name, catalogue.catalogue(), 1)
         raise ConfigError(
             what, expected="a folder, or the name of a model in the local cache", got=repr(name),
             do=f"Did you mean {similar[0]}?" if similar else _COPY,
