@@ -14,6 +14,7 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue
 
 from common.errors import CheckpointError, ConfigError
 from common.models import catalogue
@@ -81,8 +82,17 @@ def asked(overrides: list[str], config_name: str = "simulation") -> DictConfig:
 
 
 def identified(config: DictConfig) -> DictConfig:
-    """Resolve the configuration, and give the run an identity unless it has one."""
-    resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    """Resolve the configuration, and give the run an identity unless it has one.
+
+    Raises:
+        ConfigError: A setting that has no default is missing.
+    """
+    try:
+        resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        raise ConfigError(
+            str(error.full_key), expected="a value", got="none", do=f"Add {error.full_key}=VALUE"
+        ) from error
     resolved["run"] = resolved.get("run") or uuid.uuid4().hex
     identified_config = OmegaConf.create(resolved)
     assert isinstance(identified_config, DictConfig)

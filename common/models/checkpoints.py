@@ -10,6 +10,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -276,6 +277,8 @@ def _snapshot(what: str, name: str, *, local_files_only: bool) -> Path:
     try:
         return Path(snapshot_download(name, local_files_only=local_files_only, ignore_patterns=list(_OTHER_FRAMEWORKS)))
     except (OSError, ValueError, HFValidationError) as error:
+        similar = get_close_matches(Path(name).name, catalogue.catalogue(), 1)
         raise ConfigError(
-            what, expected="a folder, or the name of a model in the local cache", got=repr(name), do=_COPY
-        ) from error
+            what, expected="a folder, or the name of a model in the local cache", got=repr(name),
+            do=f"Did you mean {similar[0]}?" if similar else _COPY,
+        ) from error  # fmt: skip

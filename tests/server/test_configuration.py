@@ -64,3 +64,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     config.task.test = str(tmp_path)
     with pytest.raises(ConfigError, match=f"task.test; expected a file that can be read; got none; at {tmp_path}"):
         check_files(config)
+
+
+def test_a_setting_without_a_default_is_named():
+    with pytest.raises(
+        ConfigError, match=r"method\.vocabulary; expected a value; got none\. Add method\.vocabulary=VALUE"
+    ):
+        composed(["method=dp_kps"])

@@ -12,6 +12,7 @@ in single precision: the default follows the processor, and its texts would too.
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -38,14 +39,8 @@ class OpenVino:
     """
 
     def __init__(self, folder: Path, *, name: str) -> None:
-        files = sorted(folder.glob("*.gguf"))
-        if len(files) != 1:
-            raise ConfigError(
-                f"language model {name}", expected="one GGUF file for the engine openvino", got=f"{len(files)}",
-                where=folder, do="Choose engine: transformers, or copy the file there",
-            )  # fmt: skip
         self._name = name
-        self._pipeline = _pipeline(files[0])
+        self._pipeline = _pipeline(weights(folder, name=name))
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """See `Engine.sample`."""
@@ -68,22 +63,33 @@ class OpenVino:
                     done(place, [list(continuation) for continuation in result.m_generation_ids])
 
 
-def _packages() -> tuple[Any, Any]:
-    """The modules openvino and openvino_genai.
+def weights(folder: Path, *, name: str) -> Path:
+    """The GGUF file of a checkpoint, known to be there, as the package is, before anything is loaded.
 
     Raises:
-        ConfigError: They are not installed.
+        ConfigError: The package is not installed, or the folder has no GGUF file, or several.
     """
+    if find_spec("openvino_genai") is None:
+        raise ConfigError(
+            f"engine of {name}", expected="the package openvino-genai", got="none",
+            do="Install the extra: pip install 'caucus[models]'",
+        )  # fmt: skip
+    files = sorted(folder.glob("*.gguf"))
+    if len(files) != 1:
+        raise ConfigError(
+            f"language model {name}", expected="one GGUF file for the engine openvino", got=f"{len(files)}",
+            where=folder, do="Choose engine: transformers, or copy the file there",
+        )  # fmt: skip
+    return files[0]
+
+
+def _packages() -> tuple[Any, Any]:
+    """The modules openvino and openvino_genai."""
     # openvino reports each import over the network unless this package of it is missing.
     sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
-    try:
-        import openvino  # noqa: PLC0415 — an extra, and a second to import
-        import openvino_genai  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(
-            "the engine openvino", expected="the package openvino-genai", got="none",
-            do="Install the extra: pip install 'caucus[models]'",
-        ) from error  # fmt: skip
+    import openvino  # noqa: PLC0415 — an extra, and a second to import
+    import openvino_genai  # noqa: PLC0415
+
     return openvino, openvino_genai
 
 

@@ -26,6 +26,8 @@ def test_a_folder_is_found_as_it_is_and_a_name_in_the_cache_alone(bert, monkeypa
     for name in ("nobody/no-such-model", "not a name", "/no/such/folder"):
         with pytest.raises(ConfigError, match="the name of a model in the local cache; got"):
             checkpoints.found(name)
+    with pytest.raises(ConfigError, match=r"smolm2'\. Did you mean smollm2\?"):
+        checkpoints.found("/a/folder/smolm2")
 
 
 def test_a_name_is_looked_up_in_the_cache(bert, tmp_path, monkeypatch):

@@ -165,6 +165,8 @@ def test_what_pip_does_not_find_is_one_line_with_its_own_words_and_advice(wheels
         fetched(entry, root, None)
     with pytest.raises(ConfigError, match="--from; expected a folder of wheels; got none"):
         fetched(entry, root, wheels / "nowhere")
+    with pytest.raises(ConfigError, match="--from; expected a folder of wheels; got a file"):
+        fetched(entry, root, next(wheels.iterdir()))
     assert left(root) == set()
     monkeypatch.setattr(fetch, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match="ensurepip"):

@@ -1,7 +1,10 @@
 """What all command lines share, as a shell sees it."""
 
+import argparse
 import subprocess
 import sys
+
+from common.system.commands import add_command, run
 
 MANY_LINES = """
 import argparse
@@ -24,3 +27,14 @@ def test_a_reader_who_has_seen_enough_ends_a_command_in_silence() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+def test_ctrl_c_is_one_line(capsys) -> None:
+    def interrupted(_):
+        yield "begun"
+        raise KeyboardInterrupt
+
+    parser = argparse.ArgumentParser(prog="long")
+    add_command(parser.add_subparsers(), "work", interrupted, summary="", description="", example="")
+    assert run(parser, ["work"]) == 130
+    assert capsys.readouterr() == ("begun\n", "long: interrupted\n")

@@ -123,7 +123,7 @@ def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_ne
     assert "on this machine; declines contrast, crossing" in "\n".join(lines)
     code, lines = check(capsys, *SMALL, "llm.use=[broad]", "method=dpga", "method.samples=8")
     assert code == 1
-    assert "got broad, which declines crossing; at llm.use. Leave broad out" in lines[-1]
+    assert "got broad, which declines crossing; at llm.use. Choose another llm, " in lines[-1]
 
 
 def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_error(capsys):

@@ -1,5 +1,6 @@
 import json
 import shutil
+import sys
 from dataclasses import replace
 
 import pytest
@@ -101,6 +102,16 @@ def test_the_length_of_a_completion_is_bound_by_the_request_and_by_its_examples(
     assert bare._job(requests(1)[0]).max_new_tokens == 60
 
 
+def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completing, monkeypatch):
+    with pytest.raises(ConfigError, match="engine of m; expected one of transformers, openvino; got 'openvin'"):
+        Local(name="m", model=saved("gpt2"), engine="openvin")
+    with pytest.raises(ConfigError, match="language model m; expected one GGUF file for the engine openvino; got 0"):
+        Local(name="m", model=saved("gpt2"), engine="openvino", max_new_tokens=12)
+    monkeypatch.setitem(sys.modules, "openvino_genai", None)
+    with pytest.raises(ConfigError, match="expected the package openvino-genai; got none"):
+        Local(name="m", model=completing._folder, engine="openvino", max_new_tokens=12)
+
+
 def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     def identity(**changes):
         settings = {
@@ -195,7 +206,7 @@ def test_what_is_no_language_model_is_refused_before_weights_are_loaded(tmp_path
     with pytest.raises(ConfigError, match=r"a causal or sequence-to-sequence head; got BertModel"):
         Local(name="m", model=tiny_bert(tmp_path / "bert"))
     folder = tiny_gpt2(tmp_path / "gpt2")
-    with pytest.raises(ConfigError, match="dtype; expected one of float32"):
+    with pytest.raises(ConfigError, match="dtype of m; expected one of float32"):
         Local(name="m", model=folder, dtype="float8")
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ConfigError, match="a tokenizer beside the weights"):

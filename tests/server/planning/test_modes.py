@@ -68,7 +68,7 @@ def test_a_method_with_models_that_decline_what_it_asks_for_is_refused_beforehan
         (AugPe(), "llm.use, set method.variation.kind=fill_in, or choose another method"),
         (Dpga(keywords=0), "set method.rewritten=0 and method.filled=0 and method.crossed=0, or choose another method"),
         (Wasp(look_ahead=1), "set method.look_ahead=0, or"),
-        (Rpsg(), "llm.use, or choose another method"),
+        (Rpsg(), "Leave small out of llm.use, or choose another method"),
     ],
 )
 def test_the_error_names_the_settings_that_avoid_it(method, advice):
@@ -111,5 +111,5 @@ def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):
     monkeypatch.setattr(BuiltinModel, "declines", frozenset({"rewriting"}))
     small = ["task.public_notes=60", "method.samples=60", "evaluation.metrics=[]"]
     build_parts(composed(small))
-    with pytest.raises(ConfigError, match="got broad, which declines rewriting and narrow, which"):
+    with pytest.raises(ConfigError, match="got broad, narrow, which decline rewriting; at"):
         build_parts(composed([*small, "method=aug_pe", "llm.use=[broad,narrow]"]))
