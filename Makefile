@@ -36,7 +36,7 @@ models: $(INSTALLED)
 
 # Fewer texts than in the demo: a real model takes a hundred times as long as the built-in ones.
 demo-real: $(INSTALLED)
-	$(BIN)/caucus-simulate llm=smollm2 embedding=minilm method.samples=600 method.rounds=3 \
+	$(BIN)/caucus-simulate llm=smollm2 embedding=minilm method.samples=400 method.rounds=3 \
 		hydra.run.dir=runs/demo-real-$$(date +%Y%m%d-%H%M%S)
 
 test: check

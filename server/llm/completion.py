@@ -123,7 +123,7 @@ class Completion:
         own = [(_topic(request), exemplars[at]) for at in order]
         if not self.public or request.good:
             return own
-        others = _public(public, request, self.examples - len(own), stream)
+        others = _public(public, request, max(0, self.examples - len(own)), stream)
         return [*((example.topic or "", example.text) for example in others), *own]
 
     def _item(self, request: Request, topic: str, text: str) -> str:

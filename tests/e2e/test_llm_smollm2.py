@@ -1,0 +1,47 @@
+"""Whole runs of `llm=smollm2`: with a tiny model in its place, and with the real weights."""
+
+import pytest
+
+from common.errors import ConfigError
+from common.models import catalogue
+from common.models.conversion import convert
+from tests.support.runs import lines, read, tiny
+from tests.support.tiny_gguf import tiny_gguf
+
+PERSONAS = {"smollm2", "smollm2_bare", "smollm2_hot"}
+
+
+def assert_whole(run):
+    texts = lines(run, "synthetic.jsonl")
+    assert len(texts) > 40
+    assert {row["model"] for row in texts} == PERSONAS
+    assert not any("\n" in row["text"] or "<|" in row["text"] for row in texts)
+    declined = [note for note in lines(run, "rounds.jsonl")[0]["notes"] if "declines contrast" in note]
+    assert len(declined) == len(PERSONAS)
+    assert read(run, "privacy.json")["epsilon"] == pytest.approx(4.0)
+    return texts
+
+
+def test_a_run_of_three_personas_with_a_tiny_model_in_place_of_the_real_one(tmp_path, monkeypatch):
+    folder = tmp_path / "models" / "smollm2"
+    tiny_gguf(folder, seed=4)
+    convert("gguf to safetensors", folder)
+    (folder / catalogue.MANIFEST).write_text("{}")
+    monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
+    assert_whole(tiny(tmp_path / "run", "llm=smollm2"))
+
+
+@pytest.mark.slow
+def test_the_real_weights_write_the_same_notes_again(tmp_path):
+    try:
+        models = [catalogue.folder(name) for name in ("smollm2", "minilm")]
+    except ConfigError:
+        pytest.skip("the real models are not on this machine: make models")
+    assert len(models) == 2
+    first, second = (
+        assert_whole(tiny(tmp_path / name, "llm=smollm2", "embedding=minilm", "privacy.epsilon=4")) for name in "ab"
+    )
+    # The noise of the votes is secret and new, so only the first round is the same.
+    assert [row for row in first if row["round"] == 0] == [row for row in second if row["round"] == 0]
+    words = [len(row["text"].split()) for row in first]
+    assert 10 < sum(words) / len(words) < 120
