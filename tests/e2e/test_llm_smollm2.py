@@ -2,7 +2,6 @@
 
 import pytest
 
-from common.models import catalogue
 from common.models.conversion import convert
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny

@@ -19,7 +19,7 @@ def converted(tmp_path_factory):
     """A folder with the file and what was made of it."""
     folder = tmp_path_factory.mktemp("converted")
     tiny_gguf(folder)
-    assert set(conversion.convert(KIND, folder)) == {"caucus", "gguf", "transformers"}
+    assert set(conversion.convert(KIND, folder)) == {"gguf", "transformers"}
     return folder
 
 
