@@ -10,10 +10,12 @@ has texts:
     Topic: cancel transfer
     Text:
 
-The examples are the request's good exemplars, or its sources, or else public texts of other topics. A text to rewrite
-is the last example, and what follows is a variation of it; with blanks, the new text begins with words of its source.
+The examples are the request's good exemplars, or its sources, or else public texts of other topics; those that are much
+longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
+what follows is a variation of it; with blanks, the new text begins with words of its source.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,7 +27,7 @@ from common.validate import at_least, in_range
 from server.domain import Example
 from server.llm.base import Request
 
-WORDING = 1
+WORDING = 2
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
 
 DECLINED = frozenset({"contrast", "keyphrases", "abstracts", "subtopics"})
@@ -118,11 +120,11 @@ class Completion:
         """(topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
-        own = [(_topic(request), exemplars[at]) for at in order]
+        own = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
         if not self.public or request.good:
             return own
         others = _public(public, request, max(0, self.examples - len(own)), stream)
-        return [*((example.topic or "", example.text) for example in others), *own]
+        return [*((example.topic or "", _shortened(example.text, request.words)) for example in others), *own]
 
     def _item(self, request: Request, topic: str, text: str) -> str:
         """One item of the list, up to the end of its text."""
@@ -156,6 +158,14 @@ def _beginning_of(source: str, blanks: float) -> str:
     """The first words of a source, without the share that is to be replaced."""
     words = source.split()
     return " ".join(words[: round(len(words) * (1 - blanks))])
+
+
+def _shortened(text: str, words: int | None) -> str:
+    """Of an example at most twice the requested number of words, in whole sentences if it has some."""
+    if words is None or len(text.split()) <= 2 * words:
+        return text
+    cut = text[: list(re.finditer(r"\S+", text))[2 * words - 1].end()]
+    return whole_sentences(cut) or cut
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:

@@ -91,6 +91,14 @@ def test_a_requested_length_prefers_public_texts_of_that_length():
     assert long.longest > 25
 
 
+def test_examples_that_are_much_longer_than_requested_are_cut_after_a_sentence():
+    long = "One two three four five. Six seven eight nine ten. Eleven twelve."
+    assert "Text: One two three four five.\nTopic" in prompt({"good": (long,), "words": 4})
+    assert "Text: One two\nTopic" in prompt({"good": (long,), "words": 1})
+    assert long in prompt({"good": (long,), "words": 6})
+    assert long in prompt({"good": (long,)})
+
+
 def test_a_text_ends_with_its_line_or_with_the_chosen_end():
     several = "First line.\nSecond line."
     one = Completion()
