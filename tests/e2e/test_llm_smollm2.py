@@ -3,6 +3,7 @@
 import pytest
 
 from common.models.conversion import convert
+from server.llm.engines import openvino
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
 from tests.support.tiny_gguf import tiny_gguf
@@ -35,9 +36,12 @@ def test_a_run_of_three_personas_with_a_tiny_model_in_place_of_the_real_one(tmp_
 def test_the_real_weights_write_the_same_notes_again(tmp_path):
     for name in ("smollm2", "minilm"):
         fetched(name)
-    first, second = (
-        assert_whole(tiny(tmp_path / name, "llm=smollm2", "embedding=minilm", "privacy.epsilon=4")) for name in "ab"
-    )
+    runs = []
+    for name in "ab":
+        openvino._pipeline.cache_clear()  # as in a new process: a prompt that was read before may change a text
+        run = tiny(tmp_path / name, "llm=smollm2", "embedding=minilm", "privacy.epsilon=4")
+        runs.append(assert_whole(run))
+    first, second = runs
     # The noise of the votes is secret and new, so only the first round is the same.
     assert [row for row in first if row["round"] == 0] == [row for row in second if row["round"] == 0]
     words = [len(row["text"].split()) for row in first]
