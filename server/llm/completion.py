@@ -45,12 +45,10 @@ class Beginning:
 
     Attributes:
         prompt: All that the model reads.
-        kept: Words of the source with which the new text begins, empty without blanks.
         longest: Largest number of words of one example; 0 without examples.
     """
 
     prompt: str
-    kept: str = ""
     longest: int = 0
 
 
@@ -91,27 +89,25 @@ class Completion:
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
-        kept = _beginning_of(request.source[0], request.blanks) if request.blanks else ""
-        items = [self._item(request, topic, text) for topic, text in [*examples, (_topic(request), kept)]]
+        items = [self._item(request, topic, text) for topic, text in [*examples, (_topic(request), kept(request))]]
         between = self.stop if self.end is None else f"{self.stop}{_LINE}"
         return Beginning(
             prompt=f"{self.instruction or _kind(request)}{_LINE}{between.join(items)}".rstrip(),
-            kept=kept,
             longest=max((len(text.split()) for _, text in examples), default=0),
         )
 
-    def read(self, completion: str, beginning: Beginning, *, whole: bool) -> str | None:
+    def read(self, completion: str, request: Request, *, whole: bool) -> str | None:
         """The new text, or None if it is a fragment.
 
         Args:
             completion: What the model wrote, with or without the stop.
-            beginning: What it was to continue.
+            request: What was asked for.
             whole: Whether the model ended it; otherwise it is cut off after its last sentence.
         """
         text = completion.split(self.stop, maxsplit=1)[0]
         if not whole:
             text = whole_sentences(text)
-        text = f"{beginning.kept}{text}".strip() if text.strip() else ""
+        text = f"{kept(request)}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= _FEWEST_WORDS else None
 
     def _examples(
@@ -134,6 +130,12 @@ class Completion:
         return _LINE.join(lines)
 
 
+def kept(request: Request) -> str:
+    """Words with which the new text begins: the source up to the share to be replaced; none without blanks."""
+    words = request.source[0].split() if request.blanks else []
+    return " ".join(words[: round(len(words) * (1 - request.blanks))])
+
+
 def _kind(request: Request) -> str:
     """The first line where no instruction is set: what is public about all texts of the task."""
     wording = request.wording
@@ -152,12 +154,6 @@ def _topic(request: Request) -> str:
 def _named(label: str, description: str) -> str:
     name = label.replace("_", " ")
     return name if description.lower() == name.lower() else f"{name} ({description})"
-
-
-def _beginning_of(source: str, blanks: float) -> str:
-    """The first words of a source, without the share that is to be replaced."""
-    words = source.split()
-    return " ".join(words[: round(len(words) * (1 - blanks))])
 
 
 def _shortened(text: str, words: int | None) -> str:

@@ -204,9 +204,8 @@ class Local:
         if self._completion is None:
             texts = parse(self._begun + outputs[0], request.n, phrases=request.phrases)
         else:
-            beginning = self._completion.beginning(request, self._public)
             read = [
-                self._completion.read(output, beginning, whole=self._completion.stop in output or not broken)
+                self._completion.read(output, request, whole=self._completion.stop in output or not broken)
                 for output, broken in zip(outputs, cut, strict=True)
             ]
             texts = tuple(text for text in read if text is not None)

@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import Beginning, Completion
+from server.llm.completion import Completion, kept
 from tests.support.provider_contract import OTHER, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
@@ -65,13 +65,14 @@ def test_a_model_that_wants_no_examples_still_sees_what_the_request_is_about():
 
 
 def test_blanks_keep_the_beginning_of_the_source():
-    beginning = Completion().beginning(requests(1, source=(SOURCE,), blanks=0.5)[0], [])
-    assert beginning.kept == "Where is my card? I"
+    (request,) = requests(1, source=(SOURCE,), blanks=0.5)
+    beginning = Completion().beginning(request, [])
+    assert kept(request) == "Where is my card? I"
     assert beginning.prompt.endswith("\nText: Where is my card? I")
-    assert Completion().read(" need it now.", beginning, whole=True) == "Where is my card? I need it now."
-    assert Completion().read("\n", beginning, whole=True) is None
-    all_of_it = Completion().beginning(requests(1, source=(SOURCE,), blanks=1.0)[0], [])
-    assert all_of_it.kept == ""
+    assert Completion().read(" need it now.", request, whole=True) == "Where is my card? I need it now."
+    assert Completion().read("\n", request, whole=True) is None
+    (all_of_it,) = requests(1, source=(SOURCE,), blanks=1.0)
+    assert kept(all_of_it) == ""
 
 
 def test_label_attribute_instruction_and_wording_are_in_the_prompt():
@@ -102,12 +103,12 @@ def test_examples_that_are_much_longer_than_requested_are_cut_after_a_sentence()
 def test_a_text_ends_with_its_line_or_with_the_chosen_end():
     several = "First line.\nSecond line."
     one = Completion()
-    assert one.read(f" {several}", Beginning(prompt=""), whole=True) is None  # two words
-    assert one.read(" A whole first line.\nTopic: other", Beginning(prompt=""), whole=True) == "A whole first line."
+    assert one.read(f" {several}", requests(1)[0], whole=True) is None  # two words
+    assert one.read(" A whole first line.\nTopic: other", requests(1)[0], whole=True) == "A whole first line."
     assert "\nText: First line. Second line.\n" in prompt({"good": (several,)})
     marked = Completion(end="###")
     assert marked.stop == "\n###"
-    assert marked.read(f" {several}\n###\nTopic:", Beginning(prompt=""), whole=True) == several
+    assert marked.read(f" {several}\n###\nTopic:", requests(1)[0], whole=True) == several
     shown = prompt({"good": (several,)}, end="###")
     assert f"Text: {several}\n###\nTopic: late card" in shown
     assert shown.endswith("Text:")
@@ -115,8 +116,8 @@ def test_a_text_ends_with_its_line_or_with_the_chosen_end():
 
 def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
     read = Completion().read
-    assert read(" A first sentence. And then it", Beginning(prompt=""), whole=False) == "A first sentence."
-    assert read(" no sentence ends here at all", Beginning(prompt=""), whole=False) is None
+    assert read(" A first sentence. And then it", requests(1)[0], whole=False) == "A first sentence."
+    assert read(" no sentence ends here at all", requests(1)[0], whole=False) is None
 
 
 def test_settings_are_checked():
