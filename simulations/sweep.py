@@ -10,6 +10,10 @@ resumed, and prints the table. An experiment (`configs/experiment/`) names its r
 figures of the paper. In any other sweep, a row is a combination of overrides, without the experiment seed.
 `experiment.columns` names figures of `metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL],
 unscaled, not in percent, or `seconds`, the wall time; in a sweep without an experiment `+experiment.columns=[...]`.
+
+A row that names others (`against: [WASP]`) shows how much higher `experiment.difference` is than theirs, a figure of
+`metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with its 95 %
+interval. Data, private records and first texts are the same in such a pair.
 """
 
 import json
@@ -24,10 +28,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.configuration import composed, load, store
+from server.metrics.intervals import over_seeds
 from server.report import metric_groups
 from server.report.facts import unprotected
 from server.report.reading import read_lines
-from server.report.sweep import Run, Table, TableRow, write_comparison
+from server.report.sweep import Run, Table, TableRow, paired, write_comparison
 from server.run_folder import for_json
 
 ERROR = "error.txt"
@@ -92,18 +97,19 @@ def read_table(folder: Path) -> Table:
     # Hydra numbers the runs: 10 comes after 9.
     folders = sorted(configs, key=lambda path: (len(path.name), path.name))
     names = _names([configs[path].get("row") for path in folders])
-    runs = [_run(path, name) for path, name in zip(folders, names, strict=True)]
+    runs = [_run(path, name, configs[path].get(_SEED[:-1])) for path, name in zip(folders, names, strict=True)]
     experiment: Any = OmegaConf.to_container(OmegaConf.create(configs[folders[0]].get("experiment", {})))
     planned, data = experiment.get("rows", {}), experiment.get("data", [])
+    difference = _column(experiment.get("difference", "accuracy"))
     return Table(
         title=experiment.get("title", f"Sweep {folder.name}"),
         rows=tuple(
-            _row(name, [run for run in runs if run.row == name], _paper(planned, name, data))
-            for name in dict.fromkeys((*planned, *names))
+            _row(name, runs, planned.get(name, {}), data, difference) for name in dict.fromkeys((*planned, *names))
         ),
         runs=tuple(runs),
         traffic=experiment.get("traffic", False),
         columns=tuple(_column(name) for name in experiment.get("columns", [])),
+        difference=difference,
     )
 
 
@@ -133,7 +139,8 @@ def _cells(table: Table) -> list[list[str]]:
     """Head and rows."""
     data_sets = _data_sets(table)
     head = ["row", "runs", "accuracy", "ε"]
-    head += list(table.columns)
+    against = list(dict.fromkeys(other for row in table.rows for other in row.against))
+    head += list(table.columns) + [f"over {other}" for other in against]
     head += ["KiB to a party", "KiB from a party"] * table.traffic + [f"paper: {name}" for name in data_sets]
     lines = [head]
     for row in table.rows:
@@ -141,6 +148,7 @@ def _cells(table: Table) -> list[list[str]]:
         lines.append(
             [row.row, _runs(row), _accuracy(row), ", ".join(f"{value:g}" for value in row.epsilons) or "–"]
             + [_figure(row, name) for name in table.columns]
+            + [_difference(row.against.get(other, ())) for other in against]
             + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
             + [_number(row.paper.get(name), 2) for name in data_sets]
         )
@@ -149,6 +157,11 @@ def _cells(table: Table) -> list[list[str]]:
 
 def _notes(table: Table) -> str:
     notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
+    if any(row.against for row in table.rows):
+        notes += (
+            f" Over another row: mean difference in {table.difference} between runs with the same experiment seed, "
+        )
+        notes += "in points of a hundred, ± half its 95 % interval (Student's t)."
     notes += " Traffic: mean for each answer, all of the protocol's messages." * table.traffic
     differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
     return notes + differ * bool(_data_sets(table))
@@ -170,7 +183,7 @@ def _names(rows: Sequence[Any]) -> list[str]:
     ]
 
 
-def _run(folder: Path, row: str) -> Run:
+def _run(folder: Path, row: str, seed: int | None) -> Run:
     ended = _read(folder / "run.json")
     if ended.get("status") != "complete":
         error = folder / ERROR
@@ -184,6 +197,7 @@ def _run(folder: Path, row: str) -> Run:
     return Run(
         folder=folder.name,
         row=row,
+        seed=seed,
         method=ended.get("method", ""),
         parties=ended.get("parties"),
         accuracy=scores["accuracy"] if scores else None,
@@ -204,13 +218,17 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _row(name: str, runs: Sequence[Run], paper: Mapping[str, float]) -> TableRow:
-    done = tuple(run for run in runs if run.error is None)
-    return TableRow(row=name, runs=done, failed=len(runs) - len(done), paper=paper)
+def _row(name: str, runs: Sequence[Run], planned: Mapping[str, Any], data: Sequence[str], difference: str) -> TableRow:
+    def done(row: str) -> tuple[Run, ...]:
+        return tuple(run for run in runs if run.row == row and run.error is None)
 
-
-def _paper(planned: Mapping[str, Any], row: str, data: Sequence[str]) -> dict[str, float]:
-    return dict(zip(data, planned.get(row, {}).get("paper", ()), strict=False))
+    return TableRow(
+        row=name,
+        runs=done(name),
+        failed=sum(run.row == name and run.error is not None for run in runs),
+        paper=dict(zip(data, planned.get("paper", ()), strict=False)),
+        against={other: paired(done(name), done(other), difference) for other in planned.get("against", ())},
+    )
 
 
 def _runs(row: TableRow) -> str:
@@ -235,6 +253,14 @@ def _figure(row: TableRow, name: str) -> str:
     if not values:
         return "–"
     return f"{statistics.fmean(values):.4g}" + (f" ± {statistics.stdev(values):.2g}" if len(values) > 1 else "")
+
+
+def _difference(differences: Sequence[float]) -> str:
+    """Mean and half the width of its 95 % interval, in percentage points."""
+    interval = over_seeds(differences)
+    if interval is None:
+        return f"{100 * differences[0]:+.1f}" if differences else "–"
+    return f"{100 * statistics.fmean(differences):+.1f} ± {50 * (interval[1] - interval[0]):.1f}"
 
 
 def _number(value: float | None, decimals: int) -> str:

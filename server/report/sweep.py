@@ -1,10 +1,12 @@
 """Comparison of several runs: a table, curves over epsilon, parties and rounds, and all figures side by side."""
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from server.metrics.intervals import over_seeds
 from server.report import plots
 from server.report.write import render, replace
 
@@ -33,10 +35,12 @@ class Run:
         tokens: Tokens read and written by all models.
         seconds: Wall time.
         figures: All measured figures, by name.
+        seed: Experiment seed: runs of different rows with the same seed are a pair.
     """
 
     folder: str
     row: str
+    seed: int | None = None
     error: str | None = None
     method: str = ""
     parties: int | None = None
@@ -59,12 +63,14 @@ class TableRow:
         runs: Runs with a result.
         failed: Number of runs without a result.
         paper: The paper's figures by data set.
+        against: By name of another row, the paired differences from it; see `paired`.
     """
 
     row: str
     runs: tuple[Run, ...] = ()
     failed: int = 0
     paper: Mapping[str, float] = field(default_factory=dict)
+    against: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def accuracies(self) -> tuple[float, ...]:
@@ -123,6 +129,9 @@ class TableRow:
             "seconds": mean(run.seconds for run in self.runs),
             "figures": self.figures,
             "paper": self.paper,
+            "against": {
+                name: {"differences": gaps, "interval": over_seeds(gaps)} for name, gaps in self.against.items()
+            },
         }
 
 
@@ -136,6 +145,7 @@ class Table:
         runs: All runs, including failed ones.
         traffic: Whether to show the traffic.
         columns: Additional figures to show, by name, such as "fidelity: mauve".
+        difference: Name of the figure of which rows show their difference from others.
     """
 
     title: str
@@ -143,6 +153,7 @@ class Table:
     runs: tuple[Run, ...]
     traffic: bool = False
     columns: tuple[str, ...] = ()
+    difference: str = "accuracy"
 
     @property
     def failures(self) -> dict[str, str]:
@@ -153,6 +164,28 @@ class Table:
         """JSON-ready form."""
         rows = [row.to_dict() for row in self.rows]
         return {"title": self.title, "rows": rows, "runs": len(self.runs), "failures": self.failures}
+
+
+def paired(runs: Sequence[Run], others: Sequence[Run], figure: str) -> tuple[float, ...]:
+    """Differences of a figure between runs with the same seed, in the order of the seeds.
+
+    Seeds that either row lacks are left out, and so are those with several runs in a row: nothing pairs them.
+
+    Args:
+        runs: Runs of one row.
+        others: Runs of the row that is subtracted.
+        figure: Name of a figure, or "accuracy".
+    """
+    mine, theirs = _by_seed(runs, figure), _by_seed(others, figure)
+    return tuple(mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys()))
+
+
+def _by_seed(runs: Sequence[Run], figure: str) -> dict[int, float]:
+    seeds = Counter(run.seed for run in runs)
+    values = {run.seed: run.accuracy if figure == "accuracy" else run.figures.get(figure) for run in runs}
+    return {
+        seed: value for seed, value in values.items() if seed is not None and value is not None and seeds[seed] == 1
+    }
 
 
 def write_comparison(folder: Path, table: Table) -> Path:
