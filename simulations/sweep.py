@@ -11,7 +11,7 @@ figures of the paper. In any other sweep, a row is a combination of overrides, w
 `experiment.columns` names figures of `metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL],
 unscaled, not in percent, or `seconds`, the wall time; in a sweep without an experiment `+experiment.columns=[...]`.
 
-A row that names others (`against: [WASP]`) shows how much higher `experiment.difference` is than theirs, a figure of
+A row that names others (`against: {WASP: WASP epsilon 4}`) shows how much higher `experiment.difference` is than theirs, a figure of
 `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with its 95 %
 interval. Data, private records and first texts are the same in such a pair.
 """
@@ -227,7 +227,9 @@ def _row(name: str, runs: Sequence[Run], planned: Mapping[str, Any], data: Seque
         runs=done(name),
         failed=sum(run.row == name and run.error is not None for run in runs),
         paper=dict(zip(data, planned.get("paper", ()), strict=False)),
-        against={other: paired(done(name), done(other), difference) for other in planned.get("against", ())},
+        against={
+            short: paired(done(name), done(other), difference) for short, other in planned.get("against", {}).items()
+        },
     )
 
 

@@ -63,7 +63,7 @@ class TableRow:
         runs: Runs with a result.
         failed: Number of runs without a result.
         paper: The paper's figures by data set.
-        against: By name of another row, the paired differences from it; see `paired`.
+        against: By the short name of another row, the paired differences from it; see `paired`.
     """
 
     row: str

@@ -218,22 +218,24 @@ def test_a_row_without_guarantee_is_named_before_anything_else(tmp_path):
 
 
 def test_the_difference_from_another_row_is_that_of_runs_with_the_same_seed(tmp_path):
-    experiment = {"rows": {"theirs": {"set": []}, "ours": {"set": [], "against": ["theirs", "never run"]}}}
+    experiment = {
+        "rows": {"theirs": {"set": []}, "ours": {"set": [], "against": {"them": "theirs", "a row": "never run"}}}
+    }
     for row, accuracies in {"theirs": [0.5, 0.9, 0.2], "ours": [0.55, 0.97, 0.29, 0.6]}.items():
         for seed, accuracy in enumerate(accuracies):
             run(tmp_path, f"{row}{seed}", row, accuracy, experiment=experiment, seed=seed)
     made = write_table(tmp_path)
     # Differences 5, 7 and 9 points: mean 7, standard error 2 / sqrt(3), and t = 4.303 with two degrees of freedom.
-    assert made.rows[1].against["theirs"] == pytest.approx((0.05, 0.07, 0.09))
+    assert made.rows[1].against["them"] == pytest.approx((0.05, 0.07, 0.09))
     text = (tmp_path / "table.md").read_text("utf-8")
     assert "| ours | 4 | 60.2 ± 28.0 | 4 | +7.0 ± 5.0 | – |" in text
     assert "runs with the same experiment seed" in text
     rows = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"]
-    assert rows[1]["against"]["theirs"]["interval"] == pytest.approx([0.07 - 0.0497, 0.07 + 0.0497], abs=1e-4)
+    assert rows[1]["against"]["them"]["interval"] == pytest.approx([0.07 - 0.0497, 0.07 + 0.0497], abs=1e-4)
 
 
 def test_seeds_with_several_runs_in_a_row_are_no_pair(tmp_path):
-    experiment = {"rows": {"theirs": {"set": []}, "ours": {"set": [], "against": ["theirs"]}}}
+    experiment = {"rows": {"theirs": {"set": []}, "ours": {"set": [], "against": {"them": "theirs"}}}}
     for number, (row, accuracy) in enumerate([("theirs", 0.5), ("ours", 0.6), ("ours", 0.7)]):
         run(tmp_path, number, row, accuracy, experiment=experiment, seed=0)
-    assert write_table(tmp_path).rows[1].against == {"theirs": ()}
+    assert write_table(tmp_path).rows[1].against == {"them": ()}
