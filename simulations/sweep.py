@@ -11,9 +11,9 @@ figures of the paper. In any other sweep, a row is a combination of overrides, w
 `experiment.columns` names figures of `metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL],
 unscaled, not in percent, or `seconds`, the wall time; in a sweep without an experiment `+experiment.columns=[...]`.
 
-A row that names others (`against: {WASP: WASP epsilon 4}`) shows how much higher `experiment.difference` is than theirs, a figure of
-`metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with its 95 %
-interval. Data, private records and first texts are the same in such a pair.
+A row that names others (`against: {WASP: WASP epsilon 4}`) shows how much higher its `experiment.difference` is than
+theirs, a figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment
+seed, with its 95 % interval. Data, private records and first texts are the same in such a pair.
 """
 
 import json
