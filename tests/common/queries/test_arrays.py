@@ -5,6 +5,7 @@ import pytest
 
 from common.errors import ProtocolError
 from common.queries import (
+    class_sums,
     closed_set,
     correct_count,
     histograms,
@@ -15,6 +16,7 @@ from common.queries import (
     texts,
     votes,
 )
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
@@ -55,6 +57,15 @@ def _classifier(weights=((1, 2, 3), (4, 5, 6)), intercepts=(0, 1)):
     )
 
 
+def _sums(labels=3, radius=(0.5,), **changes):
+    arrays = {
+        "basis": np.array([[1, 0, 0], [0, 0.6, 0.8]], np.float32),
+        "centres": np.full((labels, 3), 0.3, np.float32),
+        "radius": np.array(radius, np.float32),
+    }
+    return class_sums.ClassSums(spec=ClassSumsSpec(labels=labels, directions=2, count=512), **(arrays | changes))
+
+
 def _vocabulary(terms=_TERMS, **spec):
     return histograms.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
 
@@ -74,6 +85,7 @@ _QUERIES = {
     "paired sketch": (_sketch(), 12),
     "single sketch": (_sketch(paired=False), 12),
     "sketch of prefixes": (_sketch(prefix=3), 12),
+    "class sums": (_sums(), 9),
     "self-similarity": (self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
     "correct count": (_classifier(), 2),
     "length range": (length_range.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
@@ -138,7 +150,7 @@ def test_the_digest_depends_on_every_part(name):
     digests = {closed_set.digest(query)}
     changed = [dataclasses.replace(query, spec=dataclasses.replace(query.spec, max_records=2))]
     for key, array in closed_set.inputs(query).items():
-        if key in ("vectors", "terms"):
+        if key in ("vectors", "terms", "basis"):
             # Rows, or letters of the first word, in another order.
             changed.append(dataclasses.replace(query, **{key: array[[1, 0, *range(2, len(array))]]}))
         elif len(array):
