@@ -23,7 +23,17 @@ from common.errors import CaucusError, CheckpointError, ConfigError, DropoutErro
 from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.planned import PlannedQuery, release
 from common.privacy import accountant
-from common.queries import correct_count, histograms, length_range, seed_choice, self_similarity, sketch, terms
+from common.queries import (
+    class_sums,
+    correct_count,
+    histograms,
+    length_range,
+    seed_choice,
+    self_similarity,
+    sketch,
+    terms,
+)
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
@@ -57,6 +67,12 @@ QUESTIONS = (
         vectors=ENCODER.encode(WORDS),
         frequencies=FREQUENCIES,
         phases=np.empty(0, dtype=np.float32),
+    ),
+    class_sums.ClassSums(
+        spec=ClassSumsSpec(labels=2, directions=16, count=32, grid=64),
+        basis=np.eye(16, ENCODER.dimensions, dtype=np.float32),
+        centres=ENCODER.encode(list(LABELS)),
+        radius=np.ones(1, dtype=np.float32),
     ),
     self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=40)),
     correct_count.CorrectCount(
@@ -120,7 +136,7 @@ def test_no_query_leaves_un_noised_counts_or_private_text_anywhere(tmp_path, mon
                 forms = [vector.astype("<i8").tobytes(), vector.astype(">i8").tobytes(), vector.astype("<i4").tobytes()]
                 forms += [json.dumps(vector.tolist()).strip("[]").encode(), str(vector).encode()]
                 assert not any(form in content for form in forms), question.spec.kind
-    assert len(counts) == 3 * 7
+    assert len(counts) == 3 * 8
     assert len(travelled) > 3 * len(QUESTIONS)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import correct_count, histograms, similarity, sketch, votes
+from client.contributions import class_sums, correct_count, histograms, similarity, sketch, votes
 from client.records import EmbeddedRecords
+from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
 from common.queries.page import Query
@@ -25,6 +26,7 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
     LengthHistogram: histograms.of_lengths,
     Vocabulary: histograms.of_terms,
     Sketch: sketch.contribution,
+    ClassSums: class_sums.contribution,
     SelfSimilarity: similarity.contribution,
     CorrectCount: correct_count.contribution,
 }

@@ -35,15 +35,39 @@ def same_labels(name: str, labels: int, labels_of_plan: int) -> None:
         raise PlanError(f"labels of {name}", expected=labels_of_plan, got=labels)
 
 
-def unit_rows(kind: str, *, vectors: NDArray[np.float32]) -> None:
-    """Refuse anything but a non-empty (rows, dim) float32 array of finite rows of norm 1."""
-    if vectors.ndim != 2 or vectors.dtype != np.float32 or 0 in vectors.shape:
-        raise wrong(kind, "vectors", "a non-empty (rows, dim) float32 array", shape_of(vectors))
-    # NaN and infinity fail this comparison too.
-    norms = np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)
-    off = np.flatnonzero(~(np.abs(norms - 1) <= 2 * _NORM_TOLERANCE))
-    if len(off):
-        raise wrong(kind, f"vectors, row {off[0]}", "finite and of norm 1", f"squared norm {norms[off[0]]:.6g}")
+def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
+    """Refuse anything but non-empty (rows, dim) float32 arrays of finite rows of norm 1."""
+    for name, rows in arrays.items():
+        if rows.ndim != 2 or rows.dtype != np.float32 or 0 in rows.shape:
+            raise wrong(kind, name, "a non-empty (rows, dim) float32 array", shape_of(rows))
+        norms = _squared_norms(rows)
+        # NaN and infinity fail this comparison too.
+        off = np.flatnonzero(~(np.abs(norms - 1) <= 2 * _NORM_TOLERANCE))
+        if len(off):
+            raise wrong(kind, f"{name}, row {off[0]}", "finite and of norm 1", f"squared norm {norms[off[0]]:.6g}")
+
+
+def orthonormal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
+    """Refuse anything but unit rows that are orthogonal to each other."""
+    unit_rows(kind, **arrays)
+    for name, rows in arrays.items():
+        # More rows than dimensions cannot be orthogonal, and are not worth their products.
+        if rows.shape[0] > rows.shape[1]:
+            raise wrong(kind, name, f"at most {rows.shape[1]} rows, one a dimension", rows.shape[0])
+        products = rows.astype(np.float64) @ rows.T.astype(np.float64)
+        np.fill_diagonal(products, 0)
+        if (largest := np.abs(products).max()) > _NORM_TOLERANCE:
+            raise wrong(kind, name, "orthogonal rows", f"an inner product of {largest:.6g}")
+
+
+def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
+    """Refuse rows that are not finite or of a norm above 1."""
+    for name, rows in arrays.items():
+        norms = _squared_norms(rows)
+        # NaN and infinity fail this comparison too.
+        off = np.flatnonzero(~(norms <= 1 + 2 * _NORM_TOLERANCE))
+        if len(off):
+            raise wrong(kind, f"{name}, row {off[0]}", "finite and of norm <= 1", f"squared norm {norms[off[0]]:.6g}")
 
 
 def shaped(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
@@ -63,6 +87,11 @@ def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
 def shape_of(array: NDArray[Any]) -> str:
     """Shape and dtype, for an error message."""
     return f"{array.shape} {array.dtype}"
+
+
+def _squared_norms(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    norms: NDArray[np.float64] = np.einsum("nd,nd->n", rows, rows, dtype=np.float64)
+    return norms
 
 
 def wrong(kind: str, name: str, expected: str, got: object) -> ProtocolError:

@@ -9,6 +9,7 @@ Each query has a page in this package, with its specification, the proof of its 
     LengthHistogramSpec  1 to the bin of its length                   Laplace, Gaussian         sum
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
+    ClassSumsSpec        its place along k directions, and A          Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
     CorrectCountSpec     1 if a model is right on it, and 1           Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
@@ -35,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError, ProtocolError
+from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from common.queries.histograms import (
     LabelHistogram,
@@ -59,6 +61,7 @@ QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (LengthHistogramSpec, LengthHistogram),
     (VocabularySpec, Vocabulary),
     (SketchSpec, Sketch),
+    (ClassSumsSpec, ClassSums),
     (SelfSimilaritySpec, SelfSimilarity),
     (CorrectCountSpec, CorrectCount),
     (LengthRangeSpec, LengthRange),

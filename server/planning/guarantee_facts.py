@@ -75,7 +75,7 @@ def describe(
 
 
 def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
-    """One planned query; scales and sensitivities in votes, records, cosines or features."""
+    """One planned query; scales and sensitivities in votes, records, cosines, features or radii."""
     spec, grid = planned.spec, planned.spec.noise_grid
     return {
         "name": planned.name,

@@ -3,7 +3,8 @@
 import numpy as np
 
 from client.records import EmbeddedRecords
-from common.queries import correct_count, histograms, self_similarity, votes
+from common.queries import class_sums, correct_count, histograms, self_similarity, votes
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.self_similarity import SelfSimilaritySpec
@@ -60,6 +61,22 @@ def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
     )
 
 
+def sums(basis, centres, radius=1.0, **spec):
+    """A query along these directions, about one centre for each label."""
+    basis, centres = np.asarray(basis, np.float32), np.asarray(centres, np.float32)
+    settings = {"labels": len(centres), "directions": len(basis), "count": 512}
+    return class_sums.ClassSums(
+        spec=ClassSumsSpec(**(settings | spec)),
+        basis=basis,
+        centres=centres,
+        radius=np.array([radius], np.float32),
+    )
+
+
+def random_basis(rng, directions, dim):
+    return np.linalg.qr(rng.standard_normal((dim, directions)))[0].T.astype(np.float32)
+
+
 def every_summed_query(rng, dim, candidates=40):
     """One of each kind, for records of three labels whose texts are made of `TERMS`."""
     vectors = random_units(rng, candidates, dim)
@@ -73,6 +90,7 @@ def every_summed_query(rng, dim, candidates=40):
         sketch(frequencies, vectors=of_terms, labels=3),
         sketch(frequencies, rng.uniform(0, 7, 6), vectors=of_terms, labels=3),
         sketch(rng.standard_normal((6, 3 * dim)), vectors=of_terms, labels=3, prefix=3),
+        sums(random_basis(rng, 5, dim), random_units(rng, 3, dim) / 2, 0.3),
         self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=120)),
         correct_count.CorrectCount(
             spec=CorrectCountSpec(),

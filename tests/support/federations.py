@@ -15,6 +15,7 @@ from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import make_query
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
@@ -100,6 +101,10 @@ def each_kind(max_records=1, seed=0):
         (
             SketchSpec(labels=2, features=8, paired=False, first=2, max_records=max_records),
             {**terms, "frequencies": frequencies, "phases": phases},
+        ),
+        (
+            ClassSumsSpec(labels=2, directions=3, count=20, grid=40, max_records=max_records),
+            {"basis": np.eye(3, 32, dtype=np.float32), "centres": pool[:2], "radius": np.array([0.4], np.float32)},
         ),
         (SelfSimilaritySpec(buckets=5, max_records=max_records), {}),
         (CorrectCountSpec(max_records=max_records), {"weights": weights, "intercepts": np.zeros(2, dtype=np.float32)}),

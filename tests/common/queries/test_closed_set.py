@@ -8,6 +8,7 @@ from common.privacy import mechanisms
 from common.privacy.mechanisms import UNIT
 from common.privacy.sensitivity import Sensitivity
 from common.queries import closed_set
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import KINDS, spec_from_dict, spec_to_dict
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
@@ -24,6 +25,7 @@ _ALL = [
     LengthHistogramSpec(bins=7, max_records=2),
     VocabularySpec(first=10, max_records=2),
     SketchSpec(labels=2, features=100, paired=False, first=5, prefix=4, grid=16, max_records=2),
+    ClassSumsSpec(labels=3, directions=8, count=50, grid=100, max_records=2),
     SelfSimilaritySpec(buckets=100, grid=16, max_records=2),
     CorrectCountSpec(max_records=2),
     LengthRangeSpec(cap=1000, max_records=2),
@@ -83,6 +85,13 @@ def test_the_papers_bound_on_votes():
         (VocabularySpec(first=10, max_records=2), (20, 40, 20, ()), 1),
         # floor(sqrt(2) 64) = 90.
         (SketchSpec(labels=2, features=3, paired=False), (270, 3 * 8100, 3, (90, 90, 90)), 90),
+        # floor(sqrt(8) 1024) = 2896.
+        (ClassSumsSpec(labels=3, directions=8, count=512), (2896 + 512, 1024**2 + 512**2, 9, ()), 1024),
+        (
+            ClassSumsSpec(labels=3, directions=4, count=7, grid=10, max_records=3),
+            (3 * (20 + 7), 9 * (100 + 49), 15, ()),
+            10,
+        ),
         (SelfSimilaritySpec(buckets=10), (128, 2 * 64**2, 2, (64, 64)), 64),
         (CorrectCountSpec(), (2, 2, 2, (1, 1)), 1),
     ],
@@ -140,10 +149,12 @@ def test_plain_values_and_back(spec):
 
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
-    assert len(KINDS) == len(set(KINDS)) == 12
+    assert len(KINDS) == len(set(KINDS)) == 13
     assert set(closed_set.PROVEN) == set(KINDS) - {"abstracted seeds", "rewritten records"}
     for spec in _ALL:
         assert spec.mechanisms
+        assert spec.asks
+        assert spec.asks.isascii()
         assert (spec.mechanisms == mechanisms.SUMMED) == (spec.largest is not None)
 
 

@@ -1,0 +1,62 @@
+"""A party's contribution to the sums of each label's coordinates in a public subspace, before noise.
+
+Inner products with the directions are exact (`client/contributions/exact_products.py`), and everything after them is
+computed for each record alone, in a fixed order: a record adds the same integers in any batch, party or chunk.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.contributions import exact_products
+from client.records import EmbeddedRecords
+from common.queries import class_sums
+
+_ROWS = 4096
+"""Records at a time, to save memory."""
+
+
+def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """Sum of the records' coordinates, and their number. Records of labels that the query does not have add nothing.
+
+    Returns:
+        (labels * (directions + 1),) int64, in grid units: for each label the sums along the directions, then the count.
+    """
+    spec = query.spec
+    labels = records.labels
+    answer = np.zeros((spec.labels, spec.directions + 1), dtype=np.int64)
+    answer[:, -1] = spec.count * np.bincount(labels[labels < spec.labels], minlength=spec.labels)
+    integers, units = exact_products.of_rows(query.basis)
+    centres = exact_products.of_vectors(query.centres) @ integers.T
+    places = np.flatnonzero(labels < spec.labels)
+    for start in range(0, len(places), _ROWS):
+        part = places[start : start + _ROWS]
+        products = exact_products.of_vectors(records.vectors[part]) @ integers.T - centres[labels[part]]
+        coordinates = shortened(products * (units / float(query.radius[0])), spec.grid)
+        for label in np.unique(labels[part]):
+            answer[label, :-1] += coordinates[labels[part] == label].sum(axis=0)
+    return answer.ravel()
+
+
+def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
+    """Each row, in units of the radius, shortened to norm 1 and rounded toward zero to the grid.
+
+    Returns:
+        (records, directions) int64, the sum of squares of each row at most grid^2.
+    """
+    squares = np.zeros(len(coordinates))
+    for column in coordinates.T:  # one after the other: the order of a sum over rows is numpy's affair
+        squares += column**2
+    factors = grid / np.sqrt(np.maximum(squares, 1))
+    return lowered(np.trunc(coordinates * factors[:, None]).clip(-grid, grid).astype(np.int64), grid)
+
+
+def lowered(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
+    """Each row with its largest entries lowered toward zero, one by one, until its sum of squares is at most grid^2.
+
+    Few rows are, if any: those that floating point left too long by its last bits.
+    """
+    out = integers.copy()
+    while len(rows := np.flatnonzero((out**2).sum(axis=1) > grid**2)):
+        columns = np.abs(out[rows]).argmax(axis=1)
+        out[rows, columns] -= np.sign(out[rows, columns])
+    return out

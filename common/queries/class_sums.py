@@ -1,0 +1,134 @@
+"""Sums of records' coordinates in a public subspace, label by label: what a census asks for."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import orthonormal_rows, same_labels, shaped, within_unit_ball, wrong
+from common.queries.page import Query, Spec
+from common.validate import integers_in
+
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-3, 4.0
+"""Unit vectors and centres are never further apart than 2.002."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSumsSpec(Spec):
+    """For each label the sum of its records' coordinates along k public directions, and their number.
+
+    With public orthonormal directions V, a public centre m_c for each label c and a public radius R, a record x of
+    label c has the k coordinates
+
+        y = V (x - m_c) / R,      shortened to norm 1 if it is longer,
+
+    and adds trunc(B y), rounded toward zero, and A to the k + 1 numbers of its own label. It adds nothing to other
+    labels. As V, m and R are public, this depends on the record alone. Shortening leaves |B y| <= B, and rounding
+    toward zero increases no absolute value, so that the k integers z have |z|^2 <= B^2. Hence, on the grid,
+
+        l2^2 = B^2 + A^2,      l1 = floor(sqrt(k) B) + A,
+
+    the latter since |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz) and |z|_1 is an integer. Rounding to the nearest
+    integer would not do: k halves that are rounded up are sqrt(k) long, however short they were before.
+
+    Floating point errs in the last bits, and nothing rests on them: the party compares the sum of squares of the
+    integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
+
+    The bounds hold for any V, m and R, since it is the result that is shortened: they follow from this specification,
+    which the plan fixes, and the arrays may come later, of which the ledger keeps the digest. The proof is for one
+    record; m records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
+
+    Attributes:
+        labels: C, number of labels of the plan; the answer has C (k + 1) coordinates, label by label: the sums along
+            the directions, then the count.
+        directions: k, number of directions.
+        count: A, grid units that a record adds to the count of its label; A / B of a radius.
+        grid: B, grid units in the radius.
+        max_records: m.
+    """
+
+    kind: ClassVar[str] = "class sums"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    labels: int
+    directions: int
+    count: int
+    grid: int = 1024
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**20, labels=self.labels, grid=self.grid, max_records=self.max_records)
+        integers_in(1, 2**12, directions=self.directions)
+        integers_in(1, self.grid, count=self.count)
+
+    def check(self, name: str, labels: int) -> None:
+        """See `Spec.check`."""
+        same_labels(name, self.labels, labels)
+
+    @property
+    def asks(self) -> str:
+        """See `Spec.asks`."""
+        return (
+            f"{self.labels * (self.directions + 1)} numbers: for each label, where its records lie along "
+            f"{self.directions} directions of meaning, added up, and how many they are; the coordinator takes the "
+            "directions from its models' texts, and the noise would be enough for any others"
+        )
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Sensitivity of the sum, on the grid."""
+        return Sensitivity(
+            l1=(math.isqrt(self.directions * self.grid**2) + self.count) * self.max_records,
+            l2_squared=(self.grid**2 + self.count**2) * self.max_records**2,
+            touched=(self.directions + 1) * self.max_records,
+        )
+
+    @property
+    def largest(self) -> int:
+        """Largest value that one record can add to a coordinate: that of a record along one direction."""
+        return self.grid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassSums(Query):
+    """The public subspace.
+
+    Attributes:
+        spec: The planned specification.
+        basis: (directions, dim) float32, orthonormal rows.
+        centres: (labels, dim) float32, of norm at most 1: what is subtracted from the records of each label.
+        radius: (1,) float32: coordinates beyond this norm are shortened to it.
+    """
+
+    dtypes: ClassVar[Mapping[str, str]] = {"basis": "<f4", "centres": "<f4", "radius": "<f4"}
+    spec: ClassSumsSpec
+    basis: NDArray[np.float32]
+    centres: NDArray[np.float32]
+    radius: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        kind = self.spec.kind
+        orthonormal_rows(kind, basis=self.basis)
+        if len(self.basis) != self.spec.directions:
+            raise wrong(kind, "basis", f"{self.spec.directions} directions", len(self.basis))
+        shaped(kind, "centres", self.centres, np.float32, (self.spec.labels, self.basis.shape[1]))
+        within_unit_ball(kind, centres=self.centres)
+        shaped(kind, "radius", self.radius, np.float32, (1,))
+        # NaN and infinity fail this comparison too.
+        if not SMALLEST_RADIUS <= self.radius[0] <= LARGEST_RADIUS:
+            raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
+
+    def check(self, labels: int, dimensions: int) -> None:
+        """See `Query.check`. The number of labels is the specification's, which is the plan's."""
+        del labels
+        if self.basis.shape[1] != dimensions:
+            raise wrong(self.spec.kind, "basis", f"{dimensions} dimensions", self.basis.shape[1])
+
+    @property
+    def length(self) -> int:
+        """Number of coordinates of an answer: for each label the sums along the directions, then the count."""
+        return self.spec.labels * (self.spec.directions + 1)
