@@ -83,6 +83,10 @@ class World:
     def spec(self, name):
         return self.planned[name].spec
 
+    def noise(self, name):
+        assert self.planned[name].summed
+        return 2.0  # of the answers' draws below
+
     def ask(self, name, nth, **arrays):
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
