@@ -33,7 +33,7 @@ def test_is_nearer_to_the_votes_than_the_noised_votes_are(noise):
 
 
 @pytest.mark.parametrize("unexplained", [0.0, 2.0])
-@pytest.mark.parametrize("noise", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("noise", [0.3, 1.0])
 def test_penalty_is_about_as_good_as_the_best_in_hindsight(noise, unexplained):
     """Within 40 % of the one penalty that is best for all 20 draws, whatever else the votes depend on."""
     ours, best = 0.0, np.zeros(25)
@@ -48,12 +48,28 @@ def test_penalty_is_about_as_good_as_the_best_in_hindsight(noise, unexplained):
     assert ours < 1.4 * best.min()
 
 
-def test_noise_alone_is_left_out():
-    """Mean squares of 200 predictions; without smoothing they are 1."""
-    rng = np.random.default_rng(3)
-    vectors, labels = signal(0)[1:3]
-    noise = [smoothed(2 + rng.normal(size=200), vectors, labels, noise=1.0) - 2 for _ in range(20)]
-    assert np.mean(np.square(noise)) < 0.05
+@pytest.mark.parametrize(("labels", "like"), [(1, 0.7), (10, 0.99)])
+def test_where_there_is_noise_alone_the_order_is_about_that_of_the_noise(labels, like):
+    """Else the best of a label would be one corner of it, at random: the more labels, the surer there is no signal."""
+    correlations = []
+    for seed in range(20):
+        _, vectors, numbers, rng = signal(seed, labels=labels)
+        noise = rng.normal(0, 3, len(numbers))
+        correlations.append(np.corrcoef(smoothed(noise, vectors, numbers, noise=3.0), noise)[0, 1])
+    assert np.mean(correlations) > like
+
+
+def test_a_signal_in_the_labels_together_suffices():
+    """Ten labels of 20 candidates: each is smoothed far better beside the others than alone."""
+    alone, together = 0.0, 0.0
+    for seed in range(20):
+        votes, vectors, labels, rng = signal(seed, labels=10)
+        noised = votes + rng.normal(0, 1, len(votes))
+        together += error(smoothed(noised, vectors, labels, noise=1.0), votes)
+        for label in range(10):
+            own = labels == label
+            alone += error(smoothed(noised[own], vectors[own], labels[own], noise=1.0), votes[own]) / 10
+    assert together < 0.9 * alone
 
 
 def test_without_noise_the_scores_stay():
@@ -67,14 +83,16 @@ def test_little_noise_changes_little_where_embeddings_explain_the_votes():
     assert np.abs(predicted - votes).max() < 0.05
 
 
-def test_labels_and_kinds_of_votes_are_smoothed_by_themselves():
+def test_kinds_of_votes_are_smoothed_by_themselves_and_labels_share_a_penalty_alone():
     votes, vectors, labels, rng = signal(4)
     both = np.stack([votes, rng.normal(4, 1, len(votes))])
-    whole = smoothed(both, vectors, labels, noise=0.5)
-    for kind, label in ((0, 0), (0, 1), (1, 0), (1, 1)):
+    whole = smoothed(both, vectors, labels, noise=0.2)
+    for kind in (0, 1):
+        assert np.array_equal(whole[kind], smoothed(both[kind], vectors, labels, noise=0.2))
+    for label in (0, 1):
         members = labels == label
-        alone = smoothed(both[kind][members], vectors[members], labels[members], noise=0.5)
-        assert np.allclose(whole[kind][members], alone)
+        alone = smoothed(votes[members], vectors[members], labels[members], noise=0.2)
+        assert np.abs(whole[0][members] - alone).max() < 0.02
 
 
 def test_unit_and_order_do_not_matter():
@@ -98,15 +116,14 @@ def test_more_candidates_than_dimensions_and_fewer():
     ("scores", "same", "expected"),
     [
         ([3.0], False, [3.0]),
-        ([-3.0], False, [0.0]),
-        ([1.0, 5.0, 3.0], True, [3.0, 3.0, 3.0]),
+        ([1.0, 5.0, 3.0], True, [1.0, 5.0, 3.0]),
         ([0.0, 0.0, 0.0], False, [0.0, 0.0, 0.0]),
         ([2.0, 2.0], False, [2.0, 2.0]),
         ([], False, []),
     ],
-    ids=["one candidate", "one below zero", "equal vectors", "all zero", "all equal", "none"],
+    ids=["one candidate", "equal vectors", "all zero", "all equal", "none"],
 )
-def test_where_there_is_nothing_to_compare(scores, same, expected):
+def test_scores_stay_where_there_is_nothing_to_smooth_by(scores, same, expected):
     vectors = unit(np.random.default_rng(0).normal(size=(len(scores), 4)))
     vectors = vectors[:1].repeat(len(scores), axis=0) if same else vectors
     predicted = smoothed(np.array(scores), vectors, np.zeros(len(scores), dtype=np.int32), noise=2.0)
@@ -118,10 +135,3 @@ def test_a_mean_below_zero_is_noise_and_the_order_stays():
     above, below = (smoothed(votes - level, vectors, labels, noise=0.5) for level in (0.0, 9.0))
     assert below.mean() == pytest.approx(0, abs=1e-9)
     assert np.array_equal(np.argsort(above), np.argsort(below))
-
-
-def test_candidates_are_told_apart_however_little_there_is_to_see():
-    """Else a choice by votes would be one by position."""
-    rng = np.random.default_rng(8)
-    _, vectors, labels, _ = signal(8)
-    assert len(np.unique(smoothed(rng.normal(0, 50, 200), vectors, labels, noise=50.0))) == 200
