@@ -180,6 +180,12 @@ class Tools(Protocol):
     def spec(self, name: str) -> Spec:
         """The specification of a query as it was planned, by the query's name in the plan."""
 
+    def noise(self, name: str) -> float:
+        """Standard deviation of the noise in each coordinate of a planned query's sum, in the unit of `ask`.
+
+        It is public: the plan's, for the fewest survivors without colluders' shares. The noise is at least that.
+        """
+
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties a planned query.
 

@@ -36,7 +36,7 @@ class RunTools:
         self._parts = parts
         self._federation = federation
         self.encoder = RememberingEncoder(parts.encoder)
-        self._specs = {query.name: query.spec for query in parts.plan.queries}
+        self._planned = {query.name: query for query in parts.plan.queries}
         self._run_texts: frozenset[str] = frozenset()
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
@@ -77,7 +77,11 @@ class RunTools:
 
     def spec(self, name: str) -> Spec:
         """The specification of a planned query."""
-        return self._specs[name]
+        return self._planned[name].spec
+
+    def noise(self, name: str) -> float:
+        """Standard deviation of the planned noise of a sum, in the unit of `ask`; see `server.method.Tools`."""
+        return self._planned[name].noise_deviation
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties; the answer in votes, records, cosines or features, as `server.method.Tools` says."""

@@ -102,6 +102,10 @@ class _Rehearsal:
         """The specification of a planned query."""
         return self._planned[name].spec
 
+    def noise(self, name: str) -> float:
+        """Standard deviation of the planned noise of a sum, in the unit of `ask`; see `server.method.Tools`."""
+        return self._planned[name].noise_deviation
+
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Answer distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
         planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)

@@ -12,7 +12,8 @@ SETTINGS = {
     "aug_pe_plus": ("method.rounds=2", "method.kept_terms=4", "method.terms=2"),
     "fusegen": ("method.rounds=2",),
     "pre_text": (
-        "method.rounds=2", "method.seeds=12", "method.look_ahead=1", "privacy.unit=user", "privacy.max_records=4"
+        "method.rounds=2", "method.seeds=12", "method.look_ahead=1", "method.smoothing=true", "privacy.unit=user",
+        "privacy.max_records=4",
     ),
 }  # fmt: skip
 
