@@ -221,6 +221,12 @@ class Method(Protocol[M]):
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
+    def compared(self, task: Task) -> Mapping[str, int]:
+        """By query, among how many candidates, keywords, abstracts or terms the records choose; at most, if it varies.
+
+        Queries without such a number are left out.
+        """
+
     def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 

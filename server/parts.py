@@ -54,6 +54,7 @@ class Options:
         simulation: Whether parties and coordinator share one machine.
         labels_from_records: Whether the labels were taken from private records, without noise.
         retries: Number of retries of a failed query before the run ends.
+        expected_records: Public guess of the number of records in all, by which signals are expected; or None.
         tracking: "tensorboard", or None.
     """
 
@@ -61,6 +62,7 @@ class Options:
     simulation: bool
     labels_from_records: bool = False
     retries: int = 0
+    expected_records: int | None = None
     tracking: str | None = None
 
 

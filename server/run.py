@@ -24,6 +24,7 @@ from server.method import RoundReport, State
 from server.parts import RunParts
 from server.planning.guarantee_facts import describe
 from server.planning.modes import simplified
+from server.planning.signal import hopeless, signals
 from server.report import write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_run
@@ -56,7 +57,8 @@ def run(setup: RunParts) -> State[Any]:
     if not test:
         log.info("no accuracy and no FID: task.test is not set")
     notes = simplified(method, parts.providers)
-    for note in notes:
+    warnings = hopeless(signals(plan, method.compared(parts.source.task()), options.expected_records))
+    for note in (*notes, *warnings):
         log.warning("%s", note)
     snapshot = _snapshot(checkpoint, setup)
     state = State.from_dict(snapshot["state"], method.memory) if snapshot else method.start(tools)
@@ -65,7 +67,7 @@ def run(setup: RunParts) -> State[Any]:
     def save(*, status: str) -> None:
         seconds = time.monotonic() - started
         checkpoint.save(_identity(setup) | {"seconds": seconds, "state": state.to_dict()})
-        _write(setup, state, ledger=ledger, status=status, seconds=seconds)
+        _write(setup, state, ledger=ledger, status=status, seconds=seconds, warnings=warnings)
 
     save(status="partial")
 
@@ -172,7 +174,9 @@ def _snapshot(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
     return snapshot
 
 
-def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float) -> None:
+def _write(
+    setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float, warnings: Sequence[str]
+) -> None:
     """Write the files of the run folder that follow the state."""
     parts, options = setup.parts, setup.options
     privacy = describe(
@@ -189,5 +193,6 @@ def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, s
         "task": parts.source.task().name,
         "parties": parts.plan.parties,
         "seconds": round(seconds, 3),
+        "warnings": warnings,
     }
     write_run(setup.folder, state, privacy=privacy, summary=summary)

@@ -140,6 +140,11 @@ class AugPe:
         del task, models
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The population, and the terms that are kept."""
+        del task
+        return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
+
     def start(self, tools: Tools) -> State[AugPeMemory]:
         """No texts."""
         del tools

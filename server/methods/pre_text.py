@@ -91,6 +91,11 @@ class PreText:
         del task, models
         return self.seeds * self.rounds * (1 + self.look_ahead) + self.samples
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The population."""
+        del task
+        return {VOTES: self.seeds}
+
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools

@@ -152,6 +152,11 @@ class Rpsg:
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The pool; a record's own abstracts are compared with each other alone."""
+        del task
+        return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
+
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools

@@ -131,6 +131,11 @@ class Wasp:
         """N, with their paraphrases, and what rounding to whole texts for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """D before the last round, which all its texts so far are in."""
+        del task
+        return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
+
     def start(self, tools: Tools) -> State[WaspMemory]:
         """No texts, equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}

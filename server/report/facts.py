@@ -104,7 +104,7 @@ def gather(run: Path) -> Gathered:
 
 def _ended(text: str) -> dict[str, Any]:
     ended = _having(as_object(text), "status", "method", "task", "parties", "seconds")
-    return {"versions": {}, "reason": None} | ended | {"seconds": float(ended["seconds"])}
+    return {"versions": {}, "reason": None, "warnings": []} | ended | {"seconds": float(ended["seconds"])}
 
 
 def _privacy(text: str) -> dict[str, Any]:

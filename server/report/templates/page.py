@@ -23,6 +23,13 @@ PAGE = r"""
 <p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
 computed from private records without noise and must not be published with the texts.</p>
 {% endif %}
+{% if run and run.warnings %}
+<div class="banner note" role="note">
+<p><strong>Answers that were noise.</strong> By the number of records that was expected, these queries could tell nothing, and
+the texts that follow them were chosen at random:</p>
+<ul class="tight">{% for sentence in run.warnings %}<li>{{ sentence }}</li>{% endfor %}</ul>
+</div>
+{% endif %}
 {% if partial or problems %}
 <div class="banner note" role="note">
 <p>{% if partial %}<strong>Partial run.</strong> {{ partial }} This page shows the files that exist.{% else %}<strong>Some files could not be read.</strong>{% endif %}</p>

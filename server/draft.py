@@ -1,0 +1,160 @@
+"""Method and plan of a configuration, without its models; numbers in place of `auto`."""
+
+import functools
+import logging
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from common import validate
+from common.errors import ConfigError
+from common.plan.plan import Plan
+from common.secagg.identity import Roster
+from server import configuration
+from server.domain import Membership, PrivacyTarget, Task
+from server.method import Method
+from server.planning import automatic
+from server.planning.plan import Secagg, make_plan
+from server.planning.signal import signals, weakest
+
+log = logging.getLogger("caucus.planning")
+
+build = functools.partial(instantiate, _convert_="all")
+"""Build an object from its configuration."""
+
+
+def method_of(config: DictConfig) -> Method[Any]:
+    """The method.
+
+    Raises:
+        ConfigError: It is one of a simulation alone.
+    """
+    if "_target_" not in config.method:
+        raise ConfigError(
+            f"method {config.method.name}",
+            expected="a method that asks parties",
+            got="one for a simulation alone: it trains on the private records themselves, without any privacy",
+            do="Run it with caucus-simulate",
+        )
+    method: Method[Any] = build(config.method)
+    return method
+
+
+def plan_of(config: DictConfig, method: Method[Any], task: Task, *, encoder: str, roster: Roster | None) -> Plan:
+    """The calibrated plan. The encoder's digest and the roster change none of its figures."""
+    return make_plan(
+        method,
+        task=task,
+        encoder=encoder,
+        target=PrivacyTarget(
+            epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
+            delta=configuration.number("privacy.delta", config.privacy.delta),
+            unit=config.privacy.unit,
+            max_records=config.privacy.max_records,
+            calibration=config.privacy.calibration,
+        ),
+        membership=Membership(
+            parties=config.federation.parties,
+            max_dropouts=config.federation.max_dropouts,
+            colluders=config.federation.colluders,
+            max_attempts=config.federation.max_attempts,
+        ),
+        secagg=_secagg(config.secagg, roster),
+        evaluation_share=config.evaluation.federated,
+        purpose=config.purpose,
+        recipient=config.recipient,
+    )
+
+
+def roster_of(config: DictConfig) -> Roster | None:
+    """The parties' identities, if the configuration names them."""
+    path = config.secagg.roster
+    return Roster.from_json(Path(path).read_bytes()) if path else None
+
+
+def expected_records(config: DictConfig) -> int | None:
+    """M, the public guess of the number of records in all; None if there is none.
+
+    Raises:
+        ConfigError: It is no such number.
+    """
+    records: int | None = config.federation.get("expected_records")
+    if records is not None:
+        validate.integers(1, section="federation", expected_records=records)
+    return records
+
+
+def drafted(config: DictConfig, task: Task) -> tuple[Plan, Mapping[str, int]]:
+    """The plan of a configuration, for no encoder yet, and what its queries compare (`Method.compared`)."""
+    method = method_of(without_auto(config, task))
+    return plan_of(config, method, task, encoder="none yet", roster=None), method.compared(task)
+
+
+def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
+    """The configuration with a number for each `auto`: what a run keeps, so that it is resumed with the same plan.
+
+    Args:
+        config: Resolved; it is left as it is.
+        task: None builds it, if it is needed.
+
+    Raises:
+        ConfigError: The number of rounds depends on an expected number of records, and there is none.
+    """
+    asked = [name for name in automatic.SETTINGS if config.method.get(name) == automatic.AUTO]
+    if not asked:
+        return config
+    task, config = task or build(config.task).task(), config.copy()
+    for name in asked:
+        config.method[name] = {"rounds": _rounds, "directions": _directions}[name](config, task)
+        log.info("method.%s=auto: %d", name, config.method[name])
+    return config
+
+
+def _directions(config: DictConfig, task: Task) -> int:
+    return automatic.directions(
+        labels=len(task.labels),
+        records=expected_records(config),
+        epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
+        delta=configuration.number("privacy.delta", config.privacy.delta),
+    )
+
+
+def _rounds(config: DictConfig, task: Task) -> int:
+    """By the weakest answer; the largest number if rounds cost nothing."""
+    records = expected_records(config)
+
+    def with_rounds(rounds: int) -> tuple[Plan, Mapping[str, int]]:
+        tried = config.copy()
+        tried.method.rounds = rounds
+        return drafted(tried, task)
+
+    def ratio(rounds: int) -> float:
+        try:
+            found = weakest(signals(*with_rounds(rounds), records))
+        except ConfigError:
+            if rounds == automatic.ROUNDS[-1]:
+                raise
+            return -math.inf  # too few texts for so many rounds
+        return found.ratio if found else math.inf
+
+    if records is None:
+        fewest, more = (with_rounds(rounds)[0].total_queries for rounds in automatic.ROUNDS[-1:-3:-1])
+        if fewest != more:
+            raise ConfigError(
+                "method.rounds",
+                expected="a number, or auto beside an expected number of records",
+                got="auto alone",
+                do="Add federation.expected_records=NUMBER",
+            )
+    return automatic.rounds(ratio)
+
+
+def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:
+    settings: Any = OmegaConf.to_container(config)
+    # Without a roster yet, any digest gives the same figures of the plan.
+    digest = roster.digest.hex() if roster else "0" * 64
+    return Secagg(**settings | {"roster": digest if settings["mode"] == "malicious" else ""})
