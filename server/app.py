@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from common import validate
 from common.models.encoder import Encoder
 from server import configuration
-from server.draft import build, expected_records, method_of, plan_of, roster_of, without_auto
+from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
@@ -59,7 +59,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
         simulation="engine" in config,
         labels_from_records=bool(config.get("labels_from_records")),
         retries=config.federation.retries,
-        expected_records=expected_records(config),
+        expected_records=configuration.expected_records(config),
         tracking=config.get("tracking"),
     )
     parts = build_parts(config, folder=folder / "state")

@@ -16,6 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue
 
+from common import validate
 from common.errors import CheckpointError, ConfigError
 from common.models import catalogue
 from common.system.files import write_atomic
@@ -82,6 +83,7 @@ def asked(overrides: list[str], config_name: str = "simulation") -> DictConfig:
     config = composed(overrides, config_name)
     check_names(config)
     check_kinds(config, overrides, config_name)
+    expected_records(config)
     return with_absolute_paths(config)
 
 
@@ -196,6 +198,18 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
             raise CheckpointError("--resume", expected=caps, got=override)
         OmegaConf.update(config, name, number_or_null(name, None if value == "null" else value))
     return config
+
+
+def expected_records(config: DictConfig) -> int | None:
+    """M, the public guess of the number of records in all; None if there is none.
+
+    Raises:
+        ConfigError: It is no such number.
+    """
+    records: int | None = config.federation.get("expected_records")
+    if records is not None:
+        validate.integers(1, section="federation", expected_records=records)
+    return records
 
 
 def number(name: str, value: object) -> float:

@@ -10,7 +10,6 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from common import validate
 from common.errors import ConfigError
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
@@ -76,18 +75,6 @@ def roster_of(config: DictConfig) -> Roster | None:
     return Roster.from_json(Path(path).read_bytes()) if path else None
 
 
-def expected_records(config: DictConfig) -> int | None:
-    """M, the public guess of the number of records in all; None if there is none.
-
-    Raises:
-        ConfigError: It is no such number.
-    """
-    records: int | None = config.federation.get("expected_records")
-    if records is not None:
-        validate.integers(1, section="federation", expected_records=records)
-    return records
-
-
 def drafted(config: DictConfig, task: Task) -> tuple[Plan, Mapping[str, int]]:
     """The plan of a configuration, for no encoder yet, and what its queries compare (`Method.compared`)."""
     method = method_of(without_auto(config, task))
@@ -117,7 +104,7 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
 def _directions(config: DictConfig, task: Task) -> int:
     return automatic.directions(
         labels=len(task.labels),
-        records=expected_records(config),
+        records=configuration.expected_records(config),
         epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
         delta=configuration.number("privacy.delta", config.privacy.delta),
     )
@@ -125,7 +112,7 @@ def _directions(config: DictConfig, task: Task) -> int:
 
 def _rounds(config: DictConfig, task: Task) -> int:
     """By the weakest answer; the largest number if rounds cost nothing."""
-    records = expected_records(config)
+    records = configuration.expected_records(config)
 
     def with_rounds(rounds: int) -> tuple[Plan, Mapping[str, int]]:
         tried = config.copy()

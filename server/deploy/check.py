@@ -17,8 +17,8 @@ from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import build_parts
-from server.configuration import FILES, asked, check_file, given_paths
-from server.draft import build, expected_records, without_auto
+from server.configuration import FILES, asked, check_file, expected_records, given_paths
+from server.draft import build, without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES

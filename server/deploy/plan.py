@@ -13,7 +13,7 @@ from typing import Any
 
 from common.errors import ConfigError, PlanError
 from common.system.commands import add_command
-from server.configuration import asked
+from server.configuration import asked, expected_records
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
 
@@ -69,7 +69,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     from server.app import build_parts  # noqa: PLC0415
-    from server.draft import expected_records, without_auto  # noqa: PLC0415
+    from server.draft import without_auto  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
     from server.planning.signal import advice, signals  # noqa: PLC0415
@@ -91,7 +91,7 @@ def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
 
 
 def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, Any]:  # noqa: ANN401 Hydra's
-    from server.draft import build, drafted, expected_records, without_auto  # noqa: PLC0415
+    from server.draft import build, drafted, without_auto  # noqa: PLC0415
     from server.planning.signal import advice, signals, weakest  # noqa: PLC0415
     from server.planning.solve import least_epsilon, least_records  # noqa: PLC0415
 

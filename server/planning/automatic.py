@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 
 from common.privacy.gaussian import gaussian_mu
-from server.planning.signal import HOPELESS, LEANING
+from server.planning.expected import LEANING
+from server.planning.signal import HOPELESS
 
 AUTO = "auto"
 SETTINGS = ("directions", "rounds")

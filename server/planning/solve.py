@@ -7,49 +7,53 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from scipy.optimize import brentq
-
 from common.errors import PlanError
 from common.plan.plan import Plan
 from server.planning.signal import records_for, signals, weakest
 
-SMALLEST, LARGEST = 0.01, 20.0
-"""The range that is searched. Above 20 the guarantee means nothing: e^20 is half a billion."""
-
-_DIGITS = 3
+LARGEST = 2000
+"""Hundredths of epsilon up to which it is searched. Above 20 the guarantee means nothing: e^20 is half a billion."""
+_FIRST = 100
 
 
 def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
-    """The least epsilon, with three digits, at which the weakest answer has `target` times its noise.
+    """The least epsilon, in hundredths, at which the weakest answer has `target` times its noise.
 
     Args:
-        ratio: Signal to noise of the weakest answer at an epsilon, about in proportion to it.
+        ratio: Signal to noise of the weakest answer at an epsilon, which it grows with.
         target: Above 0.
 
     Raises:
-        PlanError: It takes more than `LARGEST`.
+        PlanError: It takes an epsilon above 20.
     """
-    # On log scales it is nearly a line, so that few plans are calibrated.
-    over = cache(lambda log_epsilon: math.log(ratio(math.exp(log_epsilon)) / target))
-    smallest, largest = math.log(SMALLEST), math.log(LARGEST)
-    low = high = 0.0
+
+    @cache
+    def over(hundredths: int) -> float:
+        try:
+            return math.log(ratio(hundredths / 100) / target)
+        except PlanError:
+            if hundredths >= _FIRST:
+                raise
+            return -math.inf  # more noise than a plan may have
+
+    low, high = 0, _FIRST
     while over(high) < 0:
-        if high == largest:
+        if high == LARGEST:
             raise PlanError(
                 "signal",
-                expected=f"{target:g} times the noise at an epsilon of at most {LARGEST:g}",
+                expected=f"{target:g} times the noise at an epsilon of at most {LARGEST / 100:g}",
                 got=f"{target * math.exp(over(high)):.2g}",
                 do="Expect more records, or plan fewer candidates, labels or answers",
             )
-        low, high = high, min(high - over(high) + 0.1, largest)
-    while over(low) >= 0:
-        if low == smallest:
-            return SMALLEST
-        low, high = max(low - over(low) - 0.1, smallest), low
-    epsilon = _rounded_up(math.exp(brentq(over, low, high, xtol=1e-4)))
-    while over(math.log(epsilon)) < 0:
-        epsilon = _rounded_up(epsilon * (1 + 10.0 ** (1 - _DIGITS)))
-    return epsilon
+        low, high = high, min(math.ceil(high * math.exp(0.05 - 1.25 * over(high))), LARGEST)
+    while high - low > 1:
+        # On log scales it is nearly a line, of slope 1 where no lower end is known: few plans have to be calibrated.
+        known = low and math.isfinite(over(low))
+        slope = (over(high) - over(low)) / math.log(high / low) if known else 1.0
+        guess = math.ceil(high * math.exp(-over(high) / slope - 1e-9))
+        tried = min(max(guess, low + 1), high - 1)
+        low, high = (tried, high) if over(tried) < 0 else (low, tried)
+    return high / 100
 
 
 def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
@@ -70,16 +74,14 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
     }
     least = max((records for records in needed.values() if records), default=1)
     found = weakest(signals(plan, compared, least))
-    if found is None or found.ratio < target:
+    if found is None:
+        raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
+    if found.ratio < target:
+        falls = needed[found.query] is not None
         raise PlanError(
             "signal",
             expected=f"{target:g} times the noise with some number of records",
-            got="no query whose signal can be estimated" if found is None else f"{found.ratio:.2g} of {found.query}",
-            do=None if found is None else "Choose a larger epsilon",
+            got=f"{found.query}, which falls with the {least:,} that others take" if falls else found.query,
+            do=f"Choose {'more buckets' if falls else 'a larger epsilon'}",
         )
     return least
-
-
-def _rounded_up(epsilon: float) -> float:
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) + 1 - _DIGITS)
-    return float(f"{math.ceil(epsilon / unit - 1e-9) * unit:.{_DIGITS}g}")

@@ -25,8 +25,7 @@ computed from private records without noise and must not be published with the t
 {% endif %}
 {% if run and run.warnings %}
 <div class="banner note" role="note">
-<p><strong>Answers that were noise.</strong> By the number of records that was expected, these queries could tell nothing, and
-the texts that follow them were chosen at random:</p>
+<p><strong>Hardly any signal.</strong> With the number of records that was expected, noise drowns what these queries ask for:</p>
 <ul class="tight">{% for sentence in run.warnings %}<li>{{ sentence }}</li>{% endfor %}</ul>
 </div>
 {% endif %}
