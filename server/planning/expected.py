@@ -99,7 +99,8 @@ class Setting:
     @property
     def noise(self) -> float:
         """Standard deviation of one number of a sum."""
-        return self.planned.noise_deviation * self.surplus
+        deviation = self.planned.scale * (math.sqrt(2) if self.planned.mechanism == "laplace" else 1.0)
+        return deviation / self.planned.spec.grid * self.surplus
 
 
 @singledispatch
