@@ -7,14 +7,14 @@ experiment seed and the round, so that a repeated step draws the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec
-from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
@@ -114,6 +114,15 @@ class NoMemory:
         return cls()
 
 
+@runtime_checkable
+class Releasing(Protocol):
+    """A memory with noised numbers that belong to the result, so that later runs can use them (`Reusing`)."""
+
+    @property
+    def released(self) -> Mapping[str, Mapping[str, Any]]:
+        """JSON-ready numbers, by name of their file in the run folder; `server/run.py` adds where they come from."""
+
+
 M = TypeVar("M", bound=Memory)
 
 
@@ -193,6 +202,9 @@ class Tools(Protocol):
             parties' answers are not summed.
         """
 
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the noise in each number of an answer that this step got from `ask`, in its unit."""
+
 
 class Method(Protocol[M]):
     """The interface that `server/run.py` calls.
@@ -226,3 +238,17 @@ class Method(Protocol[M]):
 
     def step(self, state: State[M], tools: Tools) -> State[M]:
         """Do one round; the last report of the new state describes it."""
+
+
+@runtime_checkable
+class Reusing(Protocol):
+    """A method that can use the released numbers of an earlier run instead of asking any party."""
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """Where they come from; None if the method asks by itself."""
+
+
+def earlier_run(method: Method[Any]) -> Earlier | None:
+    """The run whose released numbers a method uses; None for a method that depends on its own queries alone."""
+    return method.earlier if isinstance(method, Reusing) else None

@@ -36,7 +36,7 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     from server.run_folder import for_json  # noqa: PLC0415
 
     parts = build_parts(config)
-    privacy = describe(parts.plan)
+    privacy = describe(parts.plan, earlier=parts.earlier)
     del privacy["spent"]
     prices = parts.spending.prices
     facts = privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.plan, parts.providers, prices)}
