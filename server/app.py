@@ -13,14 +13,18 @@ from flwr.serverapp import Grid, ServerApp
 from omegaconf import DictConfig
 
 from common import validate
+from common.errors import ConfigError
 from common.models.encoder import Encoder
+from common.plan.plan import Plan
 from server import configuration
+from server.domain import Earlier
 from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.spending import Spending
+from server.method import earlier_run
 from server.parts import Options, Parts, RunParts
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
@@ -107,6 +111,9 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         cache=replies and Path(replies),
     )
     refuse_declined(method, models)
+    earlier = earlier_run(method)
+    if earlier:
+        _check_earlier(earlier, encoder, plan)
     return Parts(
         source=source,
         method=method,
@@ -117,4 +124,27 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         providers=models,
         spending=spending,
         evaluation=evaluation,
+        earlier=earlier,
     )
+
+
+def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
+    """Refuse an earlier run's numbers that belong to another encoder, or that are not all that is used.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    if encoder.digest != earlier.encoder:
+        raise ConfigError(
+            "embedding",
+            expected=f"the encoder of run {earlier.run}, {earlier.encoder[:12]}",
+            got=encoder.digest[:12],
+            do="Choose the encoder of that run: its numbers mean nothing in another one's space",
+        )
+    if plan.queries:
+        raise ConfigError(
+            "evaluation.federated",
+            expected="0: this run makes texts of what an earlier run asked, and asks no party",
+            got=", ".join(query.name for query in plan.queries),
+            do="Set evaluation.federated=0, and evaluate on public texts",
+        )

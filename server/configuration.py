@@ -53,6 +53,7 @@ FILES = (
     "task.public_text",
     "method.vocabulary",
     "method.few_shot",
+    "method.census",
     "evaluation.target",
     "evaluation.vocabulary",
     "secagg.roster",

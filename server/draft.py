@@ -15,7 +15,7 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from server import configuration
 from server.domain import Membership, PrivacyTarget, Task
-from server.method import Method
+from server.method import Method, compared
 from server.planning import automatic
 from server.planning.plan import Secagg, make_plan
 from server.planning.signal import signals, weakest
@@ -76,9 +76,9 @@ def roster_of(config: DictConfig) -> Roster | None:
 
 
 def drafted(config: DictConfig, task: Task) -> tuple[Plan, Mapping[str, int]]:
-    """The plan of a configuration, for no encoder yet, and what its queries compare (`Method.compared`)."""
+    """The plan of a configuration, for no encoder yet, and what its queries compare (`server.method.compared`)."""
     method = method_of(without_auto(config, task))
-    return plan_of(config, method, task, encoder="none yet", roster=None), method.compared(task)
+    return plan_of(config, method, task, encoder="none yet", roster=None), compared(method, task)
 
 
 def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:

@@ -7,14 +7,14 @@ experiment seed and the round, so that a repeated step draws the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec
-from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
@@ -114,6 +114,15 @@ class NoMemory:
         return cls()
 
 
+@runtime_checkable
+class Releasing(Protocol):
+    """A memory with noised numbers that belong to the result, so that later runs can use them (`Reusing`)."""
+
+    @property
+    def released(self) -> Mapping[str, Mapping[str, Any]]:
+        """JSON-ready numbers, by name of their file in the run folder; `server/run.py` adds where they come from."""
+
+
 M = TypeVar("M", bound=Memory)
 
 
@@ -193,6 +202,9 @@ class Tools(Protocol):
             parties' answers are not summed.
         """
 
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the noise in each number of an answer that this step got from `ask`, in its unit."""
+
 
 class Method(Protocol[M]):
     """The interface that `server/run.py` calls.
@@ -221,14 +233,35 @@ class Method(Protocol[M]):
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
-    def compared(self, task: Task) -> Mapping[str, int]:
-        """By query, among how many candidates, keywords, abstracts or terms the records choose; at most, if it varies.
-
-        Queries without such a number are left out.
-        """
-
     def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 
     def step(self, state: State[M], tools: Tools) -> State[M]:
         """Do one round; the last report of the new state describes it."""
+
+
+@runtime_checkable
+class Reusing(Protocol):
+    """A method that can use the released numbers of an earlier run instead of asking any party."""
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """Where they come from; None if the method asks by itself."""
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """A method with queries whose records choose among candidates, abstracts, keywords or terms."""
+
+    def compared(self, task: Task) -> Mapping[str, int]:
+        """By such a query, among how many they choose; the largest number if it varies from answer to answer."""
+
+
+def compared(method: Method[Any], task: Task) -> Mapping[str, int]:
+    """By query, among how many candidates and the like the records choose; queries without a choice are left out."""
+    return method.compared(task) if isinstance(method, Comparing) else {}
+
+
+def earlier_run(method: Method[Any]) -> Earlier | None:
+    """The run whose released numbers a method uses; None for a method that depends on its own queries alone."""
+    return method.earlier if isinstance(method, Reusing) else None

@@ -1,5 +1,6 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ class RunTools:
         self.encoder = RememberingEncoder(parts.encoder)
         self._specs = {query.name: query.spec for query in parts.plan.queries}
         self._run_texts: frozenset[str] = frozenset()
+        self._survivors: dict[tuple[str, int], int] = {}
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
         """Set the texts of the run so far; the cleaner refuses duplicates of them."""
@@ -85,7 +87,16 @@ class RunTools:
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
             self.meter.count(self._parts.plan, answered)
+            self._survivors[name, nth] = answered.survivors
             return answered.values / spec.grid
+
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
+        plan = self._parts.plan
+        (planned,) = (query for query in plan.queries if query.name == name)
+        shares = self._survivors[name, nth] / plan.shares(planned) if planned.summed else 1.0
+        deviation = planned.scale * (math.sqrt(2) if planned.mechanism == "laplace" else 1.0)
+        return math.sqrt(shares) * deviation / planned.spec.noise_grid
 
 
 class RememberingEncoder:

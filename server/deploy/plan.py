@@ -70,6 +70,7 @@ def _target(chosen: argparse.Namespace) -> float:
 def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     from server.app import build_parts  # noqa: PLC0415
     from server.draft import without_auto  # noqa: PLC0415
+    from server.method import compared  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
     from server.planning.signal import advice, signals  # noqa: PLC0415
@@ -77,10 +78,11 @@ def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     settled = without_auto(config)
     parts = build_parts(settled)
     task = parts.source.task()
-    estimates = signals(parts.plan, parts.method.compared(task), expected_records(config))
-    facts = describe(parts.plan)
+    estimates = signals(parts.plan, compared(parts.method, task), expected_records(config))
+    facts = describe(parts.plan, earlier=parts.earlier)
     del facts["spent"]
-    for query, estimate in zip(facts["queries"], estimates, strict=True):
+    # Queries of an earlier run, whose answers are used again, are none of this plan.
+    for query, estimate in zip(facts["queries"], estimates, strict=False):
         query["signal"] = estimate.to_dict()
     return facts | {
         "expected_records": expected_records(config),
@@ -108,8 +110,8 @@ def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, An
         config.privacy.epsilon = least_epsilon(ratio, target)
     else:
         records = least_records(*drafted(config, task), target)
-    plan, compared = drafted(config, task)
-    estimates = signals(plan, compared, records)
+    plan, choices = drafted(config, task)
+    estimates = signals(plan, choices, records)
     decisive = weakest(estimates)
     assert decisive is not None
     return {

@@ -140,7 +140,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
 
     config = without_auto(config)
     parts = build_parts(config)  # a wrong setting fails here and not in Flower's process
-    yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.plan.epsilon:g}"
+    yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
     store(config, folder)
     try:

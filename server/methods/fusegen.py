@@ -107,11 +107,6 @@ class FuseGen:
         del task, models
         return self.samples
 
-    def compared(self, task: Task) -> dict[str, int]:
-        """Nothing by records."""
-        del task
-        return {}
-
     def start(self, tools: Tools) -> State[FuseGenMemory]:
         """No texts, no exemplars."""
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))

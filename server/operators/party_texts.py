@@ -55,11 +55,6 @@ class PartyTexts:
         del task, models
         return 0
 
-    def compared(self, task: Task) -> dict[str, int]:
-        """Nothing: the answers are texts."""
-        del task
-        return {}
-
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools

@@ -64,7 +64,7 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
     Args:
         plan: With its noise.
-        compared: By query, number of candidates and the like (`server.method.Method.compared`).
+        compared: By query, number of candidates and the like (`server.method.compared`).
         records: M, or None if no number is expected: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]

@@ -112,7 +112,7 @@ def _privacy(text: str) -> dict[str, Any]:
     for query in privacy["queries"]:
         _having(query, *_QUERY_FIELDS)
     _having(privacy["spent"], "epsilon", "queries_asked", "queries_planned")
-    return {"statement": statement(privacy), "not_covered": not_covered(privacy)} | privacy
+    return {"statement": statement(privacy), "not_covered": not_covered(privacy), "earlier": None} | privacy
 
 
 def _round(line: Any) -> JsonObject:  # noqa: ANN401 — from JSON

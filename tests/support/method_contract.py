@@ -57,11 +57,11 @@ def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership)
 class World:
     """Fake tools for one run of a method: models that echo, and parties that answer only the planned queries."""
 
-    def __init__(self, method, *, seed=0, silent=(), answers=None, **membership):
+    def __init__(self, method, *, seed=0, silent=(), answers=None, sigma=0.0, **membership):
         self.task, self.models, self.experiment_seed = TASK, MODELS, seed
         self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
         self.planned = {query.name: query for query in plan_of(method, **membership)}
-        self.texts_per_request = method.texts_per_request
+        self.texts_per_request, self.sigma = method.texts_per_request, sigma
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
 
     def generate(self, orders, make_request, *, round_number):
@@ -98,6 +98,10 @@ class World:
         if isinstance(query, Texts):
             return np.array([self._texts(party, query.spec) for party in range(PARTIES)], dtype=np.float64)
         return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
+
+    def noise(self, name, nth):
+        assert (name, nth) in [place[:2] for place in self.asked]
+        return self.sigma
 
     def _texts(self, party, spec):
         """Two thirds of the allowed answers of a party, with alternating labels."""
