@@ -18,7 +18,7 @@ from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method, compared
 from server.planning import automatic
 from server.planning.plan import Secagg, make_plan
-from server.planning.signal import signals, weakest
+from server.planning.signal import Signal, signals, weakest
 
 log = logging.getLogger("caucus.planning")
 
@@ -89,48 +89,42 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
         task: None builds it, if it is needed.
 
     Raises:
-        ConfigError: The number of rounds depends on an expected number of records, and there is none.
+        ConfigError: A number of rounds depends on an expected number of records, and there is none.
     """
     asked = [name for name in automatic.SETTINGS if config.method.get(name) == automatic.AUTO]
     if not asked:
         return config
     task, config = task or build(config.task).task(), config.copy()
+    # The signal along a direction depends neither on the number of directions nor on that of rounds.
     for name in asked:
-        config.method[name] = {"rounds": _rounds, "directions": _directions}[name](config, task)
+        config.method[name] = {"directions": _directions, "rounds": _rounds}[name](config, task)
         log.info("method.%s=auto: %d", name, config.method[name])
     return config
 
 
 def _directions(config: DictConfig, task: Task) -> int:
-    return automatic.directions(
-        labels=len(task.labels),
-        records=configuration.expected_records(config),
-        epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
-        delta=configuration.number("privacy.delta", config.privacy.delta),
-    )
+    """The smallest number, where no number of records is expected."""
+    fewest = automatic.DIRECTIONS[-1][1]
+    few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == automatic.AUTO else {}
+    found = _weakest(config, task, directions=fewest, **few_rounds)
+    return automatic.directions(found.ratio) if found else fewest
 
 
 def _rounds(config: DictConfig, task: Task) -> int:
     """By the weakest answer; the largest number if rounds cost nothing."""
-    records = configuration.expected_records(config)
-
-    def with_rounds(rounds: int) -> tuple[Plan, Mapping[str, int]]:
-        tried = config.copy()
-        tried.method.rounds = rounds
-        return drafted(tried, task)
 
     def ratio(rounds: int) -> float:
         try:
-            found = weakest(signals(*with_rounds(rounds), records))
+            found = _weakest(config, task, rounds=rounds)
         except ConfigError:
             if rounds == automatic.ROUNDS[-1]:
                 raise
             return -math.inf  # too few texts for so many rounds
         return found.ratio if found else math.inf
 
-    if records is None:
-        fewest, more = (with_rounds(rounds)[0].total_queries for rounds in automatic.ROUNDS[-1:-3:-1])
-        if fewest != more:
+    if configuration.expected_records(config) is None:
+        answers = {drafted(_with(config, rounds=rounds), task)[0].total_queries for rounds in automatic.ROUNDS[-2:]}
+        if len(answers) > 1:
             raise ConfigError(
                 "method.rounds",
                 expected="a number, or auto beside an expected number of records",
@@ -138,6 +132,17 @@ def _rounds(config: DictConfig, task: Task) -> int:
                 do="Add federation.expected_records=NUMBER",
             )
     return automatic.rounds(ratio)
+
+
+def _weakest(config: DictConfig, task: Task, **settings: int) -> Signal | None:
+    """The weakest answer of the method with these settings."""
+    return weakest(signals(*drafted(_with(config, **settings), task), configuration.expected_records(config)))
+
+
+def _with(config: DictConfig, **settings: int) -> DictConfig:
+    changed = config.copy()
+    changed.method.update(settings)
+    return changed
 
 
 def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:

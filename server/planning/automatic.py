@@ -1,34 +1,26 @@
-"""Numbers in place of `auto` in a method's settings, chosen from public numbers alone."""
+"""Numbers in place of `auto` in a method's settings, chosen from public numbers alone: those of a plan and its signal."""
 
-import math
 from collections.abc import Callable
 
-from common.privacy.gaussian import gaussian_mu
-from server.planning.expected import LEANING
 from server.planning.signal import HOPELESS
 
 AUTO = "auto"
 SETTINGS = ("directions", "rounds")
 """Settings of methods that may be `auto`."""
 
+DIRECTIONS = ((8.0, 32), (2.5, 16), (0.0, 8))
+"""Least signal to noise along a direction, and the number of directions that are then worth their noise: 8 at epsilon 1
+for 100 records of 10 labels, 16 at epsilon 4 or for 300 records, 32 for both."""
 ROUNDS = (5, 4, 3, 2)
-_DIRECTIONS = ((8.0, 32), (2.5, 16), (0.0, 8))
-"""Least signal to noise of a class mean along one direction, and the directions that are then worth their noise: 8 at
-epsilon 1 for 100 records of 10 classes, 16 at epsilon 4 or for 300 records, 32 for many more."""
 
 
-def directions(*, labels: int, records: int | None, epsilon: float, delta: float) -> int:
-    """k, the number of directions of class sums that are asked for on the whole of epsilon.
+def directions(ratio: float) -> int:
+    """k, the number of directions of class sums.
 
     Args:
-        labels: C.
-        records: M, the expected number of records; with None it is the smallest.
-        epsilon: Of the plan.
-        delta: Of the plan.
+        ratio: Signal to noise of a class mean along one direction, which k does not change.
     """
-    mu = gaussian_mu(epsilon, delta) if math.isfinite(epsilon) else math.inf
-    ratio = mu * LEANING * records / labels if records else 0.0
-    return next(number for least, number in _DIRECTIONS if ratio >= least)
+    return next(number for least, number in DIRECTIONS if ratio >= least)
 
 
 def rounds(ratio: Callable[[int], float]) -> int:

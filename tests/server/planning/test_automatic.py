@@ -8,24 +8,10 @@ from server.planning import automatic
 
 
 @pytest.mark.parametrize(
-    ("records", "epsilon", "number"),
-    [
-        (None, 4.0, 8),
-        (100, 1.0, 8),
-        (100, 4.0, 16),
-        (300, 1.0, 16),
-        (300, 4.0, 32),
-        (1000, 1.0, 32),
-        (10, math.inf, 32),
-    ],
+    ("ratio", "number"), [(0.0, 8), (1.0, 8), (2.9, 16), (3.3, 16), (9.6, 32), (9.9, 32), (math.inf, 32)]
 )
-def test_more_signal_bears_more_directions(records, epsilon, number):
-    assert automatic.directions(labels=10, records=records, epsilon=epsilon, delta=1e-5) == number
-
-
-def test_more_labels_share_the_records():
-    asked = {"records": 300, "epsilon": 1.0, "delta": 1e-5}
-    assert automatic.directions(labels=10, **asked) > automatic.directions(labels=77, **asked)
+def test_more_signal_bears_more_directions(ratio, number):
+    assert automatic.directions(ratio) == number
 
 
 @pytest.mark.parametrize(
