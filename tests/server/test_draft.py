@@ -6,7 +6,8 @@ from common.errors import ConfigError
 from server.configuration import asked, load
 from server.draft import build, drafted, without_auto
 from server.planning.signal import signals, weakest
-from tests.support.runs import tiny
+from simulations import run as simulation
+from tests.support.runs import settings
 
 SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5"]
 TASK = build(asked(SMALL).task).task()
@@ -74,7 +75,8 @@ def test_directions_of_a_census_follow_from_labels_records_and_epsilon(records, 
     assert without_auto(config, task).method.rounds == 5
 
 
-def test_a_run_keeps_the_numbers_that_were_chosen(tmp_path):
-    run = tiny(tmp_path / "run", "method.rounds=auto", "federation.records=12", "privacy.epsilon=0.5")
-    assert load(run).method.rounds == 2
-    assert len((run / "rounds.jsonl").read_text().splitlines()) == 2
+def test_a_simulation_keeps_the_numbers_that_were_chosen(tmp_path, monkeypatch):
+    for step in ("_in_process", "_compare"):
+        monkeypatch.setattr(simulation, step, lambda *_: None)
+    simulation.simulate(settings("method.rounds=auto", "federation.records=12", "privacy.epsilon=0.5"), tmp_path)
+    assert load(tmp_path).method.rounds == 2

@@ -11,11 +11,13 @@ from common import rng
 from common.errors import ConfigError
 from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
+from common.queries.histograms import VocabularySpec
 from common.queries.texts import Texts
+from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
-from server.method import State
+from server.method import State, compared
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -167,6 +169,17 @@ class MethodContract:
         placed = [(name, nth) for name, nth, _ in world.asked]
         assert len(set(placed)) == len(placed)
         assert bool(placed) == bool(world.planned)
+
+    def test_says_among_how_many_the_records_choose(self, method):
+        world, most = World(method), Counter()
+        run(method, world)
+        for name, _, query in world.asked:
+            if isinstance(query, (Votes, seed_choice.SeedChoice)):
+                most[name] = max(most[name], len(query.labels))
+        stated = compared(method, TASK)
+        assert {name: stated.get(name) for name in most} == most
+        assert all(stated[query.name] for query in plan_of(method) if isinstance(query.spec, VocabularySpec))
+        assert set(stated) <= set(world.planned)
 
     def test_a_step_is_a_round_with_a_line_of_its_own(self, method):
         for number, state in enumerate(steps(method, World(method)), start=1):
