@@ -25,6 +25,9 @@ Here C is the number of labels, L of parties, c of a party's choices, p = 1 / (n
 choosing a given one of the n of K abstracts that a record is near to, and p' = p e^(-1/b) that of any other one. The
 noise of a sum is that of a round in which nobody is missing: its scale, sqrt(2) b for Laplace noise, times
 sqrt(L / U), since all L parties add a U-th of the variance.
+
+What a method makes of many numbers together is not counted: the votes for all texts of a model, or votes smoothed over
+like texts, have more signal than those for a single candidate.
 """
 
 import math
