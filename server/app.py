@@ -5,40 +5,34 @@ run configuration; `flwr run` alone gives Hydra overrides instead, and a new fol
 """
 
 import contextlib
-import functools
 import shlex
 from pathlib import Path
-from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
-from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from common import validate
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from common.secagg.identity import Roster
+from common.plan.plan import Plan
 from server import configuration
-from server.domain import Membership, PrivacyTarget
+from server.domain import Earlier
+from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.spending import Spending
-from server.method import Method
+from server.method import earlier_run
 from server.parts import Options, Parts, RunParts
 from server.planning.modes import refuse_declined
-from server.planning.plan import Secagg, make_plan
 from server.report import tensorboard
 from server.run import run
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
 
 app = ServerApp()
-
-build = functools.partial(instantiate, _convert_="all")
-"""Build an object from its configuration."""
 
 
 @app.main()
@@ -48,7 +42,7 @@ def main(grid: Grid, context: Context) -> None:
     if folder:
         config = configuration.load(Path(str(folder)))
     else:
-        config = configuration.composed(shlex.split(str(context.run_config.get("overrides", ""))))
+        config = without_auto(configuration.composed(shlex.split(str(context.run_config.get("overrides", "")))))
         folder = Path("runs") / config.run
         configuration.store(config, folder)
     hospitals = config.federation.get("hospitals") or []
@@ -69,6 +63,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
         simulation="engine" in config,
         labels_from_records=bool(config.get("labels_from_records")),
         retries=config.federation.retries,
+        expected_records=configuration.expected_records(config),
         tracking=config.get("tracking"),
     )
     parts = build_parts(config, folder=folder / "state")
@@ -79,42 +74,22 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     """Build and check everything that the configuration names, before anything private is touched.
 
     Args:
-        config: A resolved configuration.
+        config: A resolved configuration, which may have `auto`.
         folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
     """
+    config = without_auto(config)
     configuration.check_names(config)
     validate.integers(0, section="federation", retries=config.federation.retries)
     timeout = configuration.number("federation.timeout", config.federation.timeout)
     validate.at_least(0, section="federation", timeout=timeout)
     tensorboard.check(config.get("tracking"))
-    roster = _roster(config.secagg.roster)
+    roster = roster_of(config)
     (folder or Path()).mkdir(parents=True, exist_ok=True)
     source: Source = build(config.task)
     encoder: Encoder = build(config.embedding)
-    method = _method(config.method)
+    method = method_of(config)
     evaluation: Evaluation = build(config.evaluation)
-    plan = make_plan(
-        method,
-        task=source.task(),
-        encoder=encoder.digest,
-        target=PrivacyTarget(
-            epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
-            delta=configuration.number("privacy.delta", config.privacy.delta),
-            unit=config.privacy.unit,
-            max_records=config.privacy.max_records,
-            calibration=config.privacy.calibration,
-        ),
-        membership=Membership(
-            parties=config.federation.parties,
-            max_dropouts=config.federation.max_dropouts,
-            colluders=config.federation.colluders,
-            max_attempts=config.federation.max_attempts,
-        ),
-        secagg=_secagg(config.secagg, roster),
-        evaluation_share=evaluation.federated,
-        purpose=config.purpose,
-        recipient=config.recipient,
-    )
+    plan = plan_of(config, method, source.task(), encoder=encoder.digest, roster=roster)
     cache = config.get("embedding_cache")
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:
         encoder = Remembered(encoder, path)
@@ -136,6 +111,9 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         cache=replies and Path(replies),
     )
     refuse_declined(method, models)
+    earlier = earlier_run(method)
+    if earlier:
+        _check_earlier(earlier, encoder, plan)
     return Parts(
         source=source,
         method=method,
@@ -146,27 +124,27 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         providers=models,
         spending=spending,
         evaluation=evaluation,
+        earlier=earlier,
     )
 
 
-def _method(config: DictConfig) -> Method[Any]:
-    if "_target_" not in config:
+def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
+    """Refuse an earlier run's numbers that belong to another encoder, or that are not all that is used.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    if encoder.digest != earlier.encoder:
         raise ConfigError(
-            f"method {config.name}",
-            expected="a method that asks parties",
-            got="one for a simulation alone: it trains on the private records themselves, without any privacy",
-            do="Run it with caucus-simulate",
+            "embedding",
+            expected=f"the encoder of run {earlier.run}, {earlier.encoder[:12]}",
+            got=encoder.digest[:12],
+            do="Choose the encoder of that run: its numbers mean nothing in another one's space",
         )
-    method: Method[Any] = build(config)
-    return method
-
-
-def _roster(path: str | None) -> Roster | None:
-    return Roster.from_json(Path(path).read_bytes()) if path else None
-
-
-def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:
-    settings: Any = OmegaConf.to_container(config)
-    # Without a roster yet, any digest gives the same figures of the plan.
-    digest = roster.digest.hex() if roster else "0" * 64
-    return Secagg(**settings | {"roster": digest if settings["mode"] == "malicious" else ""})
+    if plan.queries:
+        raise ConfigError(
+            "evaluation.federated",
+            expected="0: this run makes texts of what an earlier run asked, and asks no party",
+            got=", ".join(query.name for query in plan.queries),
+            do="Set evaluation.federated=0, and evaluate on public texts",
+        )

@@ -16,6 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue
 
+from common import validate
 from common.errors import CheckpointError, ConfigError
 from common.models import catalogue
 from common.system.files import write_atomic
@@ -31,6 +32,7 @@ SETTINGS = {
         "colluders",
         "timeout",
         "retries",
+        "expected_records",
         "records",
         "partition",
         "alpha",
@@ -40,6 +42,9 @@ SETTINGS = {
 }
 """Names of the settings that decide about privacy or money (the last four of `federation`: simulations alone)."""
 
+AUTOMATIC = ("method.directions", "method.rounds")
+"""Settings that are whole numbers, or `auto`: then `server.draft.without_auto` chooses the number."""
+
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
 
@@ -48,6 +53,7 @@ FILES = (
     "task.public_text",
     "method.vocabulary",
     "method.few_shot",
+    "method.census",
     "evaluation.target",
     "evaluation.vocabulary",
     "secagg.roster",
@@ -78,6 +84,7 @@ def asked(overrides: list[str], config_name: str = "simulation") -> DictConfig:
     config = composed(overrides, config_name)
     check_names(config)
     check_kinds(config, overrides, config_name)
+    expected_records(config)
     return with_absolute_paths(config)
 
 
@@ -127,21 +134,7 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
         return
     defaults = _compose([str(each.input_line) for each in choices], config_name)
     for name in names:
-        value, default = OmegaConf.select(config, name), OmegaConf.select(defaults, name)
-        if name in RAISED_LATER:
-            number_or_null(name, value)
-        elif isinstance(default, bool):
-            _check(name, isinstance(value, bool), "true or false", value)
-        elif isinstance(default, int):
-            _check(name, type(value) is int, "a whole number", value)
-        elif isinstance(default, float):
-            number(name, value)
-        elif isinstance(default, str):
-            _check(name, isinstance(value, str), "text", value)
-        elif isinstance(default, ListConfig):
-            _check(name, value is None or isinstance(value, ListConfig), "a list, such as [a,b]", value)
-        elif isinstance(default, DictConfig):
-            _check(name, value is None or isinstance(value, DictConfig), "a mapping, such as {a: b}", value)
+        _check_kind(name, OmegaConf.select(config, name), OmegaConf.select(defaults, name))
 
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
@@ -208,6 +201,18 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
     return config
 
 
+def expected_records(config: DictConfig) -> int | None:
+    """M, the public guess of the number of records in all; None if there is none.
+
+    Raises:
+        ConfigError: It is no such number.
+    """
+    records: int | None = config.federation.get("expected_records")
+    if records is not None:
+        validate.integers(1, section="federation", expected_records=records)
+    return records
+
+
 def number(name: str, value: object) -> float:
     """A number, or inf in any spelling.
 
@@ -230,6 +235,25 @@ def _compose(overrides: list[str], config_name: str) -> DictConfig:
         return compose(config_name, overrides)
     with initialize_config_module("configs", version_base="1.3"):
         return compose(config_name, overrides)
+
+
+def _check_kind(name: str, value: object, default: object) -> None:
+    if name in RAISED_LATER:
+        number_or_null(name, value)
+    elif name in AUTOMATIC:
+        _check(name, type(value) is int or value == "auto", "a whole number, or auto", value)
+    elif isinstance(default, bool):
+        _check(name, isinstance(value, bool), "true or false", value)
+    elif isinstance(default, int):
+        _check(name, type(value) is int, "a whole number", value)
+    elif isinstance(default, float):
+        number(name, value)
+    elif isinstance(default, str):
+        _check(name, isinstance(value, str), "text", value)
+    elif isinstance(default, ListConfig):
+        _check(name, value is None or isinstance(value, ListConfig), "a list, such as [a,b]", value)
+    elif isinstance(default, DictConfig):
+        _check(name, value is None or isinstance(value, DictConfig), "a mapping, such as {a: b}", value)
 
 
 def _check(name: str, holds: bool, expected: str, value: object) -> None:

@@ -1,7 +1,9 @@
-"""Nouns of the coordinator: the public task, public and models' texts, the privacy target and the members of a plan."""
+"""Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from common import validate
 
@@ -89,6 +91,31 @@ class PrivacyTarget:
     unit: str = "sample"
     max_records: int = 1
     calibration: str = "tight"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """A finished run, of whose released numbers another one makes texts without asking any party.
+
+    Attributes:
+        run: Identity of the run that asked.
+        plan_digest: Hex digest of its plan.
+        encoder: Digest of its encoder.
+        dimensions: Width of that encoder's vectors.
+        privacy: Its `privacy.json`: the guarantee under which the numbers were released holds for all that is made of
+            them.
+    """
+
+    run: str
+    plan_digest: str
+    encoder: str
+    dimensions: int
+    privacy: Mapping[str, Any]
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of that guarantee."""
+        return float(self.privacy["epsilon"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

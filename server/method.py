@@ -7,14 +7,14 @@ experiment seed and the round, so that a repeated step draws the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec
-from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
@@ -114,6 +114,15 @@ class NoMemory:
         return cls()
 
 
+@runtime_checkable
+class Releasing(Protocol):
+    """A memory with noised numbers that belong to the result, so that later runs can use them (`Reusing`)."""
+
+    @property
+    def released(self) -> Mapping[str, Mapping[str, Any]]:
+        """JSON-ready numbers, by name of their file in the run folder; `server/run.py` adds where they come from."""
+
+
 M = TypeVar("M", bound=Memory)
 
 
@@ -180,12 +189,6 @@ class Tools(Protocol):
     def spec(self, name: str) -> Spec:
         """The specification of a query as it was planned, by the query's name in the plan."""
 
-    def noise(self, name: str) -> float:
-        """Standard deviation of the noise in each coordinate of a planned query's sum, in the unit of `ask`.
-
-        It is public: the plan's, for the fewest survivors without colluders' shares. The noise is at least that.
-        """
-
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties a planned query.
 
@@ -197,6 +200,12 @@ class Tools(Protocol):
         Returns:
             The noised answer in votes, records, cosines or features: (length,) float64, or (parties, length) if the
             parties' answers are not summed.
+        """
+
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the noise in each number of a sum that this step got from `ask`, in its unit.
+
+        It is public: the plan's, and the shares of noise that more survivors than planned have added.
         """
 
 
@@ -232,3 +241,30 @@ class Method(Protocol[M]):
 
     def step(self, state: State[M], tools: Tools) -> State[M]:
         """Do one round; the last report of the new state describes it."""
+
+
+@runtime_checkable
+class Reusing(Protocol):
+    """A method that can use the released numbers of an earlier run instead of asking any party."""
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """Where they come from; None if the method asks by itself."""
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """A method with queries whose records choose among candidates, abstracts, keywords or terms."""
+
+    def compared(self, task: Task) -> Mapping[str, int]:
+        """By such a query, among how many they choose; the largest number if it varies from answer to answer."""
+
+
+def compared(method: Method[Any], task: Task) -> Mapping[str, int]:
+    """By query, among how many candidates and the like the records choose; queries without a choice are left out."""
+    return method.compared(task) if isinstance(method, Comparing) else {}
+
+
+def earlier_run(method: Method[Any]) -> Earlier | None:
+    """The run whose released numbers a method uses; None for a method that depends on its own queries alone."""
+    return method.earlier if isinstance(method, Reusing) else None

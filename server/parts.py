@@ -8,6 +8,7 @@ from typing import Any
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
+from server.domain import Earlier
 from server.evaluation.small_model import Evaluation
 from server.federation.network import Network
 from server.llm.base import Provider
@@ -32,6 +33,7 @@ class Parts:
         cleaner: Rules that clean the models' texts.
         spending: Account of payments for remote models.
         evaluation: The small model that measures the quality of the texts.
+        earlier: The run whose released numbers are used instead of asking; None if the plan's queries are all.
     """
 
     source: Source
@@ -43,6 +45,12 @@ class Parts:
     cleaner: Cleaner = PLAIN
     spending: Spending = field(default_factory=Spending)
     evaluation: Evaluation = field(default_factory=Evaluation)
+    earlier: Earlier | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the texts: the plan's, or that of the numbers of an earlier run."""
+        return self.plan.epsilon if self.earlier is None else self.earlier.epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,7 @@ class Options:
         simulation: Whether parties and coordinator share one machine.
         labels_from_records: Whether the labels were taken from private records, without noise.
         retries: Number of retries of a failed query before the run ends.
+        expected_records: Public guess of the number of records in all, by which signals are expected; or None.
         tracking: "tensorboard", or None.
     """
 
@@ -61,6 +70,7 @@ class Options:
     simulation: bool
     labels_from_records: bool = False
     retries: int = 0
+    expected_records: int | None = None
     tracking: str | None = None
 
 

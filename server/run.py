@@ -20,10 +20,11 @@ from server.evaluation import federated_count, figures, of_texts, projection, sm
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.llm.spending import Spending
-from server.method import RoundReport, State
+from server.method import Releasing, RoundReport, State, compared
 from server.parts import RunParts
-from server.planning.guarantee_facts import describe
+from server.planning.guarantee_facts import describe, origin
 from server.planning.modes import simplified
+from server.planning.signal import hopeless, signals
 from server.report import write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_run
@@ -56,7 +57,8 @@ def run(setup: RunParts) -> State[Any]:
     if not test:
         log.info("no accuracy and no FID: task.test is not set")
     notes = simplified(method, parts.providers)
-    for note in notes:
+    warnings = hopeless(signals(plan, compared(method, parts.source.task()), options.expected_records))
+    for note in (*notes, *warnings):
         log.warning("%s", note)
     snapshot = _snapshot(checkpoint, setup)
     state = State.from_dict(snapshot["state"], method.memory) if snapshot else method.start(tools)
@@ -65,7 +67,7 @@ def run(setup: RunParts) -> State[Any]:
     def save(*, status: str) -> None:
         seconds = time.monotonic() - started
         checkpoint.save(_identity(setup) | {"seconds": seconds, "state": state.to_dict()})
-        _write(setup, state, ledger=ledger, status=status, seconds=seconds)
+        _write(setup, state, ledger=ledger, status=status, seconds=seconds, warnings=warnings)
 
     save(status="partial")
 
@@ -87,7 +89,7 @@ def run(setup: RunParts) -> State[Any]:
             seconds=tools.meter.seconds(),
             queries=tuple(tools.meter.queries()),
             paid=_payments(parts.spending, before=earlier),
-            epsilon=accountant.epsilon(ledger.releases(setup.run), plan.delta),
+            epsilon=_epsilon(setup, ledger),
         )
         state = replace(state, rounds=(*earlier, report))
         save(status="partial")
@@ -120,6 +122,13 @@ def run(setup: RunParts) -> State[Any]:
     return state
 
 
+def _epsilon(setup: RunParts, ledger: Ledger) -> float:
+    """Privacy loss of all answers so far, those of an earlier run that are used again included."""
+    if earlier := setup.parts.earlier:
+        return earlier.epsilon
+    return accountant.epsilon(ledger.releases(setup.run), setup.parts.plan.delta)
+
+
 def _federated_count(setup: RunParts, federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:
     """Accuracy on the parties' own records, by a private count; empty if the plan has none."""
     plan = setup.parts.plan
@@ -146,9 +155,18 @@ def _payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[st
     return {model: payment for model, payment in payments.items() if payment["replies"]}
 
 
+_IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
+
+
 def _identity(setup: RunParts) -> dict[str, Any]:
     """The properties of a run that no resumption may change."""
-    return {"run": setup.run, "plan": setup.parts.plan.digest().hex(), "models": list(setup.parts.providers)}
+    earlier = setup.parts.earlier
+    return {
+        "run": setup.run,
+        "plan": setup.parts.plan.digest().hex(),
+        "models": list(setup.parts.providers),
+        "earlier": earlier and earlier.run,
+    }
 
 
 def _snapshot(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
@@ -161,9 +179,9 @@ def _snapshot(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
     if snapshot is None:
         return None
     for name, value in _identity(setup).items():
-        if snapshot[name] != value:
+        if snapshot.get(name) != value:
             raise CheckpointError(
-                {"run": "run", "plan": "privacy plan", "models": "language models"}[name],
+                _IDENTITY[name],
                 expected="as this run was started",
                 got="another",
                 where=setup.folder,
@@ -172,7 +190,9 @@ def _snapshot(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
     return snapshot
 
 
-def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float) -> None:
+def _write(
+    setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float, warnings: Sequence[str]
+) -> None:
     """Write the files of the run folder that follow the state."""
     parts, options = setup.parts, setup.options
     privacy = describe(
@@ -181,7 +201,12 @@ def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, s
         run=setup.run,
         simulation=options.simulation,
         labels_from_records=options.labels_from_records,
+        earlier=parts.earlier,
     )
+    if isinstance(state.memory, Releasing):
+        source = origin(parts.plan, setup.run, privacy)
+        for name, numbers in state.memory.released.items():
+            write_json(setup.folder / name, source | numbers | {"privacy": privacy})
     summary = {
         "run": setup.run,
         "status": status,
@@ -189,5 +214,6 @@ def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, s
         "task": parts.source.task().name,
         "parties": parts.plan.parties,
         "seconds": round(seconds, 3),
+        "warnings": warnings,
     }
     write_run(setup.folder, state, privacy=privacy, summary=summary)

@@ -4,7 +4,7 @@ config.yaml       the resolved configuration            (written by the entry po
 synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
 rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
-run.json          identity, status ("partial" or "complete"), seconds, versions
+run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs

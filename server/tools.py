@@ -1,5 +1,6 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ class RunTools:
         self.encoder = RememberingEncoder(parts.encoder)
         self._planned = {query.name: query for query in parts.plan.queries}
         self._run_texts: frozenset[str] = frozenset()
+        self._survivors: dict[tuple[str, int], int] = {}
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
         """Set the texts of the run so far; the cleaner refuses duplicates of them."""
@@ -79,17 +81,20 @@ class RunTools:
         """The specification of a planned query."""
         return self._planned[name].spec
 
-    def noise(self, name: str) -> float:
-        """Standard deviation of the planned noise of a sum, in the unit of `ask`; see `server.method.Tools`."""
-        return self._planned[name].noise_deviation
-
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties; the answer in votes, records, cosines or features, as `server.method.Tools` says."""
         with self.meter.timed("ask"):
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
             self.meter.count(self._parts.plan, answered)
+            self._survivors[name, nth] = answered.survivors
             return answered.values / spec.grid
+
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
+        planned = self._planned[name]
+        shares = self._survivors[name, nth] / self._parts.plan.shares(planned)
+        return math.sqrt(shares) * planned.noise_deviation
 
 
 class RememberingEncoder:

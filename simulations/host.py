@@ -15,6 +15,7 @@ from pathlib import Path
 
 from client.channel import serve
 from server.configuration import composed, load, store, with_absolute_paths
+from server.draft import without_auto
 from simulations.parties import parties, with_identities, with_labels
 
 
@@ -22,7 +23,8 @@ def main() -> None:
     """Serve until SIGTERM or SIGINT; print one line when ready."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
-        store(with_identities(with_labels(with_absolute_paths(composed(overrides))), folder), folder)
+        config = with_identities(with_labels(with_absolute_paths(composed(overrides))), folder)
+        store(without_auto(config), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
     server = serve(parties(load(folder), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):

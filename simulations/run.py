@@ -38,6 +38,7 @@ from common.errors import CaucusError, CheckpointError
 from common.system.commands import exit_code
 from server.app import app as server_app
 from server.configuration import identified, reloaded, store, with_absolute_paths
+from server.draft import without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, private_exemplars, sweep
@@ -123,6 +124,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
     """Run one federation, or resume the one in `folder`."""
     validate.one_of("engine", config.engine, among=ENGINES)
     config = parties.with_identities(identified(parties.with_labels(with_absolute_paths(config))), folder)
+    config = without_auto(config)
     summary_path = folder / "run.json"
     if summary_path.exists() and json.loads(summary_path.read_text(encoding="utf-8"))["run"] != config.run:
         raise CheckpointError(

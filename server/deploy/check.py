@@ -16,12 +16,15 @@ from typing import Any
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
-from server.app import build, build_parts
-from server.configuration import FILES, asked, check_file, given_paths
+from server.app import build_parts
+from server.configuration import FILES, asked, check_file, expected_records, given_paths
+from server.draft import build, without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
+from server.method import compared
+from server.planning.signal import hopeless, signals
 from server.tasks.sources import Source
 
 Look = Callable[[], tuple[str, str]]
@@ -68,7 +71,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     config = asked(list(chosen.overrides))
-    findings = preflight(config, build, lambda: build_parts(config).plan.digest().hex(), _why)
+    findings = preflight(config, build, partial(_plan, config), _why)
     if chosen.json:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
     else:
@@ -76,6 +79,12 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     missing = [finding for finding in findings if not finding.ok]
     if missing:
         raise CaucusError("not ready", expected="every part", got=f"{len(missing)} that a run could not use")
+
+
+def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
+    parts = build_parts(config)
+    estimates = signals(parts.plan, compared(parts.method, parts.source.task()), expected_records(config))
+    return parts.plan.digest().hex(), "; ".join([f"ε = {config.privacy.epsilon}", *hopeless(estimates)])
 
 
 def _why(look: Callable[[], None]) -> str | None:
@@ -86,13 +95,13 @@ def _why(look: Callable[[], None]) -> str | None:
     return None
 
 
-def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], why: Why) -> list[Finding]:  # noqa: ANN401
+def preflight(config: Any, build: Callable[..., Any], plan: Look, why: Why) -> list[Finding]:  # noqa: ANN401
     """Check every part.
 
     Args:
         config: The composed configuration.
         build: Makes a part from its section.
-        plan: Makes the whole run's plan and returns its digest; called only if all other parts are ok.
+        plan: Makes the whole run's plan; called only if all other parts are ok.
         why: Runs the check of one part and returns the error in one line, or None.
     """
     parts = _Parts(config, build)
@@ -100,8 +109,8 @@ def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], w
         ("task", str(config.task.get("name", "demo_notes")), parts.task),
         *((setting, path, partial(_file, setting, path)) for setting, path in given_paths(config, FILES)),
         ("encoder", _named(config.embedding), parts.encoder),
-        ("method", config.method.name, partial(parts.other, "method")),
-        ("evaluation", config.evaluation.model, partial(parts.other, "evaluation")),
+        ("method", config.method.name, parts.method),
+        ("evaluation", config.evaluation.model, parts.evaluation),
     ]
     used = list(config.llm.models) if config.llm.use is None else list(config.llm.use)
     looks += [
@@ -111,7 +120,7 @@ def preflight(config: Any, build: Callable[..., Any], plan: Callable[[], str], w
         looks.append(("tracking", str(tracking), partial(_installed, str(tracking))))
     findings = [_finding(*look, why) for look in looks]
     if all(finding.ok for finding in findings):
-        findings.append(_finding("plan", config.method.name, lambda: (plan(), f"ε = {config.privacy.epsilon}"), why))
+        findings.append(_finding("plan", config.method.name, plan, why))
     return findings
 
 
@@ -157,8 +166,12 @@ class _Parts:
         self._encoder = encoder
         return digest, f"{encoder.dimensions} dimensions"
 
-    def other(self, section: str) -> tuple[str, str]:
-        self._build(self._config[section])
+    def method(self) -> tuple[str, str]:
+        self._build(without_auto(self._config).method)
+        return "", ""
+
+    def evaluation(self) -> tuple[str, str]:
+        self._build(self._config.evaluation)
         return "", ""
 
     def model(self, name: str) -> tuple[str, str]:

@@ -1,12 +1,19 @@
-"""`caucus-coordinator plan`: the privacy cost and forecast of a run, before anything private is touched."""
+"""`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before anything private is touched.
+
+With `--signal` it solves backwards: the least epsilon for so many records, or the least number of records for an
+epsilon. Nothing is rehearsed then, and no language model is looked at.
+"""
 
 import argparse
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from common.errors import ConfigError, PlanError
 from common.system.commands import add_command
-from server.configuration import asked
+from server.configuration import asked, expected_records
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
 
@@ -17,27 +24,113 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "plan",
         _plan,
-        summary="print queries, noise, ε, δ and the forecast of model calls as JSON",
-        description="Print, as JSON and before anything private is touched, every query, its sensitivity and noise, ε "
-        "and δ in total, and the expected model calls.",
-        example="caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
+        summary="print queries, noise, signal, ε, δ and the forecast of model calls as JSON",
+        description="Print, as JSON and before anything private is touched, every query, its sensitivity, noise and "
+        "expected signal, ε and δ in total, and the expected model calls; with --signal the least ε, or the least "
+        "number of records, with which every query has that signal.",
+        example="caucus-coordinator plan --records 300 --signal 3 federation.parties=10",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
     parser.add_argument("--folder", type=Path, help="a coordinator's folder: plan for the hospitals enrolled there")
+    parser.add_argument("--records", help="a guess of the number of records in all: federation.expected_records")
+    parser.add_argument("--epsilon", help="privacy.epsilon")
+    parser.add_argument(
+        "--signal", help="ratio to the noise, such as 3: print the least ε for --records, or the least for --epsilon"
+    )
 
 
 def _plan(chosen: argparse.Namespace) -> Iterator[str]:
-    overrides = list(chosen.overrides)
+    given = {"federation.expected_records": chosen.records, "privacy.epsilon": chosen.epsilon}
+    overrides = [*chosen.overrides, *(f"{name}={value}" for name, value in given.items() if value is not None)]
+    target = None if chosen.signal is None else _target(chosen)
     config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else asked(overrides)
 
-    from server.app import build_parts  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.run_folder import for_json  # noqa: PLC0415 takes seconds: a wrong setting is named first
+
+    facts = _forwards(config) if target is None else _backwards(config, target, for_epsilon=chosen.epsilon is None)
+    yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)
+
+
+def _target(chosen: argparse.Namespace) -> float:
+    if (chosen.records is None) == (chosen.epsilon is None):
+        raise ConfigError(
+            "--signal",
+            expected="beside one of --records and --epsilon, to find the other",
+            got="neither" if chosen.records is None else "both",
+        )
+    try:
+        target = float(chosen.signal)
+    except ValueError:
+        target = math.nan
+    if not 0 < target < math.inf:
+        raise ConfigError("--signal", expected="a finite number > 0", got=repr(chosen.signal))
+    return target
+
+
+def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
+    from server.app import build_parts  # noqa: PLC0415
+    from server.draft import without_auto  # noqa: PLC0415
+    from server.method import compared  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
-    from server.run_folder import for_json  # noqa: PLC0415
+    from server.planning.signal import advice, signals  # noqa: PLC0415
 
-    parts = build_parts(config)
-    privacy = describe(parts.plan)
-    del privacy["spent"]
-    prices = parts.spending.prices
-    facts = privacy | {"forecast": forecast(parts.method, parts.source.task(), parts.plan, parts.providers, prices)}
-    yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)
+    settled = without_auto(config)
+    parts = build_parts(settled)
+    task = parts.source.task()
+    estimates = signals(parts.plan, compared(parts.method, task), expected_records(config))
+    facts = describe(parts.plan, earlier=parts.earlier)
+    del facts["spent"]
+    # Queries of an earlier run, whose answers are used again, are none of this plan.
+    for query, estimate in zip(facts["queries"], estimates, strict=False):
+        query["signal"] = estimate.to_dict()
+    return facts | {
+        "expected_records": expected_records(config),
+        "advice": advice(estimates),
+        **_chosen(config, settled),
+        "forecast": forecast(parts.method, task, parts.plan, parts.providers, parts.spending.prices),
+    }
+
+
+def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, Any]:  # noqa: ANN401 Hydra's
+    from server.draft import build, drafted, without_auto  # noqa: PLC0415
+    from server.planning.signal import advice, signals, weakest  # noqa: PLC0415
+    from server.planning.solve import least_epsilon, least_records  # noqa: PLC0415
+
+    task, records = build(config.task).task(), expected_records(config)
+
+    def ratio(epsilon: float) -> float:
+        config.privacy.epsilon = epsilon
+        found = weakest(signals(*drafted(config, task), records))
+        if found is None:
+            raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
+        return found.ratio
+
+    if for_epsilon:
+        config.privacy.epsilon = least_epsilon(ratio, target)
+    else:
+        records = least_records(*drafted(config, task), target)
+    plan, choices = drafted(config, task)
+    estimates = signals(plan, choices, records)
+    decisive = weakest(estimates)
+    assert decisive is not None
+    return {
+        "solved_for": "epsilon" if for_epsilon else "records",
+        "epsilon": plan.epsilon,
+        "delta": plan.delta,
+        "expected_records": records,
+        "signal": target,
+        "decided_by": decisive.query,
+        "queries": [
+            {"name": planned.name, "kind": planned.spec.kind, "times": planned.times, "signal": estimate.to_dict()}
+            for planned, estimate in zip(plan.queries, estimates, strict=True)
+        ],
+        "advice": advice(estimates),
+        **_chosen(config, without_auto(config, task)),
+    }
+
+
+def _chosen(config: Any, settled: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
+    """What `auto` became."""
+    chosen = {f"method.{name}": value for name, value in settled.method.items() if value != config.method[name]}
+    return {"chosen": chosen} if chosen else {}

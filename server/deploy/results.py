@@ -10,8 +10,8 @@ from typing import Any
 from common.errors import ConfigError
 from common.labelled_files import read_records
 from common.system.commands import add_command
-from server.app import build
 from server.configuration import load
+from server.draft import build
 from server.evaluation import figures, of_texts, small_model
 from server.evaluation.small_model import METRICS, Evaluation
 from server.report import write_report

@@ -136,9 +136,11 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     yield from _offline_hospitals(settings, config, wait=chosen.wait)
 
     from server.app import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
+    from server.draft import without_auto  # noqa: PLC0415
 
+    config = without_auto(config)
     parts = build_parts(config)  # a wrong setting fails here and not in Flower's process
-    yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.plan.epsilon:g}"
+    yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
     store(config, folder)
     try:

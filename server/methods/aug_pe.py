@@ -143,6 +143,11 @@ class AugPe:
         del task, models
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The population, and the terms that are kept."""
+        del task
+        return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
+
     def start(self, tools: Tools) -> State[AugPeMemory]:
         """No texts."""
         del tools
@@ -168,7 +173,7 @@ class AugPe:
         embedded = vectors(population, tools, ahead)
         votes = tools.ask(VOTES, state.round, vectors=embedded, labels=labels)
         if self.smoothing:
-            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES))
+            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         survivors_per_label = [size // self.expansion for size in sizes]

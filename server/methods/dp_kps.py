@@ -143,6 +143,11 @@ class DpKps:
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The terms that are kept."""
+        del task
+        return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
+
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools

@@ -212,8 +212,13 @@ class Dpga:
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Keywords, the first population, and the offspring of all generations but the last."""
         del models
-        offspring = sum(map(self._times, (self.rewritten, self.filled, self.crossed, self.fresh)))
-        return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * offspring
+        return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
+
+    def compared(self, task: Task) -> dict[str, int]:
+        """The keywords of all labels, and the largest population: the first, or elites with their offspring."""
+        later = self.samples + self._offspring if self.rounds > 1 else 0
+        votes = {VOTES: max(self._times(self.initial), later)}
+        return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
 
     def start(self, tools: Tools) -> State[DpgaMemory]:
         """No texts, no metadata."""
@@ -241,7 +246,7 @@ class Dpga:
         numbers = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers)
         if self.smoothing:
-            votes = smoothed(votes, vectors, numbers, noise=tools.noise(VOTES))
+            votes = smoothed(votes, vectors, numbers, noise=tools.noise(VOTES, state.round))
         found = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
         elites = tuple(population[place] for place in found.positions)
 
@@ -307,6 +312,11 @@ class Dpga:
             *births.crossed(elites, self._times(self.crossed)),
             *births.new(self._times(self.fresh)),
         ]
+
+    @property
+    def _offspring(self) -> int:
+        """Texts that are born in a generation after the first."""
+        return sum(map(self._times, (self.rewritten, self.filled, self.crossed, self.fresh)))
 
     def _times(self, share: float) -> int:
         return round(share * self.samples)

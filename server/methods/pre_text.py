@@ -94,6 +94,11 @@ class PreText:
         del task, models
         return self.seeds * self.rounds * (1 + self.look_ahead) + self.samples
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The population."""
+        del task
+        return {VOTES: self.seeds}
+
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
@@ -117,7 +122,7 @@ class PreText:
         embedded = vectors(population, tools, ahead)
         votes = tools.ask(VOTES, state.round, vectors=embedded, labels=labels)
         if self.smoothing:
-            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES))
+            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
         sizes = per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)

@@ -159,6 +159,11 @@ class Rpsg:
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """The pool; a record's own abstracts are compared with each other alone."""
+        del task
+        return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
+
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools
@@ -245,7 +250,7 @@ class Rpsg:
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
         votes = tools.ask(VOTES, 0, vectors=vectors, labels=labels)
         if self.smoothing:
-            votes = smoothed(votes, vectors, labels, noise=tools.noise(VOTES))
+            votes = smoothed(votes, vectors, labels, noise=tools.noise(VOTES, 0))
         parents, more = survivors.choose(
             votes, labels, self._needed(tools.task), select="sample", threshold=self.threshold,
             rng=rng.experiment(tools.experiment_seed, "survivors", 0), task=tools.task,

@@ -134,6 +134,11 @@ class Wasp:
         """N, with their paraphrases, and what rounding to whole texts for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """D before the last round, which all its texts so far are in."""
+        del task
+        return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
+
     def start(self, tools: Tools) -> State[WaspMemory]:
         """No texts, equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
@@ -201,7 +206,7 @@ class Wasp:
         numbers = selection.label_numbers(candidates, tools.task)
         embedded = vectors(candidates, tools, ahead)
         votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(candidates))
-        return smoothed(votes, embedded, numbers, noise=tools.noise(VOTES)) if self.smoothing else votes
+        return smoothed(votes, embedded, numbers, noise=tools.noise(VOTES, nth)) if self.smoothing else votes
 
     def _remember(
         self,

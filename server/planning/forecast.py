@@ -25,10 +25,10 @@ from server.llm.base import Arrived, Provider, Reply, Request
 from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Price, Usage
-from server.method import Method
+from server.method import Method, earlier_run
 
 _TOKENS_PER_WORD = 1.35
-_DIMENSIONS = 64
+_DIMENSIONS = 384
 _EVERY = 8  # later requests: one in 8 is measured and weighted by 8
 _FIRST = 200  # requests to each model that are all measured
 
@@ -76,6 +76,8 @@ class _Rehearsal:
         request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
         words = [_words(actor.estimate(request)[1], request) for actor in self.actors.values()]
         self._words = round(np.mean(words))
+        earlier = earlier_run(method)
+        self._dimensions = earlier.dimensions if earlier else _DIMENSIONS
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with placeholders."""
@@ -93,18 +95,14 @@ class _Rehearsal:
         return write(self.actors, requests)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return random directions: (texts, 64) float32, unit norm."""
-        shape = (len(texts), _DIMENSIONS)
+        """Return random directions: (texts, dimensions) float32, unit norm."""
+        shape = (len(texts), self._dimensions)
         rows = rng.experiment(0, "rehearsal", len(texts)).normal(size=shape).astype(np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
     def spec(self, name: str) -> Spec:
         """The specification of a planned query."""
         return self._planned[name].spec
-
-    def noise(self, name: str) -> float:
-        """Standard deviation of the planned noise of a sum, in the unit of `ask`; see `server.method.Tools`."""
-        return self._planned[name].noise_deviation
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Answer distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
@@ -120,6 +118,11 @@ class _Rehearsal:
             return np.tile(text_codec.encode(texts, spec.texts, spec.longest).astype(np.float64), (self._parties, 1))
         length = make_query(spec, arrays).length
         return np.abs(generator.normal(3, 1, (length,) if planned.summed else (self._parties, length))) + 0.1
+
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the planned noise; see `server.method.Tools`."""
+        del nth
+        return self._planned[name].noise_deviation
 
 
 class _Actor:

@@ -1,6 +1,7 @@
 """Content of `privacy.json`: a plan's guarantee, its assumptions, and the part of it that has been spent."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from common.ledger.ledger import Ledger
@@ -12,8 +13,9 @@ from common.privacy.gaussian import gaussian_mu
 from common.queries.closed_set import spec_to_dict
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
+from server.domain import Earlier
 from server.planning.not_covered import not_covered
-from server.planning.statement import statement
+from server.planning.statement import show_delta, show_epsilon, statement
 
 
 def describe(
@@ -23,8 +25,14 @@ def describe(
     run: str = "",
     simulation: bool = False,
     labels_from_records: bool = False,
+    earlier: Earlier | None = None,
 ) -> dict[str, Any]:
-    """`privacy.json`: the plan's guarantee, its assumptions, what it does not cover and what has been spent."""
+    """`privacy.json`: the plan's guarantee, its assumptions, what it does not cover and what has been spent.
+
+    Texts made of an earlier run's released numbers alone have the guarantee under which those were released.
+    """
+    if earlier is not None:
+        return _of_earlier(plan, earlier, simulation=simulation, labels_from_records=labels_from_records)
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
     pure = guarantee.epsilon_pure(plan)
@@ -71,6 +79,35 @@ def describe(
         "labels_from_records": labels_from_records,
     }
     # The statement comes first, then the figures.
+    return {"statement": statement(facts), **facts, "not_covered": not_covered(facts)}
+
+
+def origin(plan: Plan, run: str, privacy: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a run's released numbers come from: a sentence, and what `server.domain.Earlier` has besides `privacy`."""
+    source = privacy.get("earlier") or {"run": run, "plan_digest": plan.digest().hex(), "encoder": plan.encoder}
+    unit = "user" if privacy["adjacency"]["unit"] == "user" else "record"
+    bought = f"ε = {show_epsilon(privacy['epsilon'])} and δ = {show_delta(float(privacy['delta']))} for each {unit}"
+    return {
+        "statement": f"Released by run {source['run']} with {bought}. Whatever is made of these numbers alone has the "
+        "same guarantee, however often they are used: `privacy` states it in full.",
+        **source,
+    }
+
+
+def _of_earlier(
+    plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool
+) -> dict[str, Any]:
+    """The earlier run's facts, which hold for all that is made of its answers, and that this run asked nothing."""
+    assert not plan.queries
+    facts = {name: fact for name, fact in earlier.privacy.items() if name not in {"statement", "not_covered"}}
+    facts |= {
+        "earlier": facts.get("earlier")
+        or {"run": earlier.run, "plan_digest": earlier.plan_digest, "encoder": earlier.encoder},
+        "spent": {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0},
+        "plan_digest": plan.digest().hex(),
+        "simulation": simulation or facts["simulation"],
+        "labels_from_records": labels_from_records or facts.get("labels_from_records", False),
+    }
     return {"statement": statement(facts), **facts, "not_covered": not_covered(facts)}
 
 

@@ -33,6 +33,8 @@ def statement(privacy: Mapping[str, Any]) -> str:
         paragraphs = _without_noise(privacy)
     else:
         paragraphs = [*_guarantee(privacy, epsilon), _how(privacy), *_figures(privacy), *_spent(privacy)]
+    if privacy.get("earlier"):
+        paragraphs.insert(0, _reused(privacy))
     if privacy.get("labels_from_records"):
         paragraphs.append(
             "Not covered: the labels. They were taken from the private training file without noise, so the texts show "
@@ -86,6 +88,16 @@ def _unproven(privacy: Mapping[str, Any]) -> list[str]:
             f"computational differential privacy with ε = {show_epsilon(privacy['proven_epsilon'])} and δ = {delta}."
         )
     return paragraphs
+
+
+def _reused(privacy: Mapping[str, Any]) -> str:
+    """What a run that asked nobody owes to one that did."""
+    run = privacy["earlier"]["run"]
+    return (
+        "No question was put to any party in this run. Its texts depend on the parties' records only through the "
+        f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "
+        f"under which run {run} got them. It holds for the texts of both runs together."
+    )
 
 
 def _without_noise(privacy: Mapping[str, Any]) -> list[str]:
@@ -218,6 +230,8 @@ def _figures(privacy: Mapping[str, Any]) -> list[str]:
 
 def _spent(privacy: Mapping[str, Any]) -> list[str]:
     spent, attempts = privacy["spent"], privacy.get("max_attempts", 1)
+    if privacy.get("earlier"):
+        return []
     if attempts > 1 and spent["queries_asked"] >= spent["queries_planned"]:
         sentence = (
             f"The ε above pays for {attempts} attempts at each of {spent['queries_planned']} queries. The queries "

@@ -104,7 +104,7 @@ def gather(run: Path) -> Gathered:
 
 def _ended(text: str) -> dict[str, Any]:
     ended = _having(as_object(text), "status", "method", "task", "parties", "seconds")
-    return {"versions": {}, "reason": None} | ended | {"seconds": float(ended["seconds"])}
+    return {"versions": {}, "reason": None, "warnings": []} | ended | {"seconds": float(ended["seconds"])}
 
 
 def _privacy(text: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _privacy(text: str) -> dict[str, Any]:
     for query in privacy["queries"]:
         _having(query, *_QUERY_FIELDS)
     _having(privacy["spent"], "epsilon", "queries_asked", "queries_planned")
-    return {"statement": statement(privacy), "not_covered": not_covered(privacy)} | privacy
+    return {"statement": statement(privacy), "not_covered": not_covered(privacy), "earlier": None} | privacy
 
 
 def _round(line: Any) -> JsonObject:  # noqa: ANN401 — from JSON

@@ -13,7 +13,7 @@ MOST_POINTS = 2000
 _FIGURES = {
     "weights": (
         "Weight of each model",
-        "The share of a round's texts that each model was asked for. It follows the noised votes of the round before.",
+        "The share of a round's texts that each model was asked for. It follows the noised answers of earlier rounds.",
     ),
     "fid": (
         "Distance to real texts (FID)",
@@ -28,6 +28,14 @@ _FIGURES = {
         "Self-similarity",
         "Mean cosine between the embeddings of two synthetic texts. Lower is richer.",
     ),
+    "signal_to_noise": (
+        "Signal of the census",
+        "Size of the sums without their noise, in units of the noise. Below 1 the estimates are shrunk towards nothing.",
+    ),
+    "shares": ("Estimated share of each label", "From noised numbers of records, shrunk towards equal shares."),
+    "shrinkage": ("Share of each measured mean that is kept", "1 where noise is nothing, 0 where all is noise."),
+    "mislabelled": ("Texts nearer to another label", "By the noised means of the labels' records."),
+    "effective_sample": ("Effective sample", "Share of the texts that equal weights of the same precision would need."),
     "tau": ("Suppression threshold τ", "Texts more similar than this to a better one were dropped."),
 }
 """Title and note of known figures of a round; any other number is plotted under its own name."""

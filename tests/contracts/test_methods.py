@@ -4,6 +4,7 @@ import pytest
 
 from common.queries import text_codec
 from server.methods.aug_pe import AugPe
+from server.methods.census import CensusMethod
 from server.methods.dp_kps import DpKps
 from server.methods.dp_sgd import DpSgd
 from server.methods.dpga import Dpga
@@ -64,6 +65,38 @@ class TestWaspLookingAhead(TestWasp):
     @pytest.fixture
     def build(self):
         return lambda **changes: Wasp(**{"samples": 24, "rounds": 3, "shots": 4, "look_ahead": 2} | changes)
+
+
+class TestCensus(MethodContract):
+    wrong = (
+        ({"samples": 0}, "samples"),
+        ({"rounds": 0}, "rounds"),
+        ({"directions": 0}, "directions"),
+        ({"count": 0.0}, "count"),
+        ({"reach": 1.1}, "reach"),
+        ({"shots": 0}, "shots"),
+        ({"pool": 1}, "pool"),
+        ({"nearer": -0.1}, "nearer"),
+        ({"surplus": 0.9}, "surplus"),
+        ({"effective": 1.1}, "effective"),
+        ({"margin": -1.0}, "margin"),
+        ({"gate": "maybe"}, "gate"),
+    )
+    too_small = (("samples", 5),)
+
+    @pytest.fixture
+    def build(self):
+        small = {"samples": 24, "rounds": 3, "directions": 3, "shots": 2, "pool": 4, "gate": "off"}
+        return lambda **changes: CensusMethod(**small | changes)
+
+
+class TestCensusOfOneRound(TestCensus):
+    too_small = (("samples", 1),)
+
+    @pytest.fixture
+    def build(self):
+        small = {"samples": 24, "rounds": 1, "directions": 8, "shots": 2, "pool": 4, "gate": "off", "surplus": 1.5}
+        return lambda **changes: CensusMethod(**small | changes)
 
 
 class TestAugPe(MethodContract):

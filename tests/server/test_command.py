@@ -8,6 +8,7 @@ import pytest
 from client import records
 from common import labelled_files
 from server.command import main
+from server.methods.wasp import VOTES
 from server.tasks import demo_notes
 from tests.server.report.test_report import write_run
 
@@ -43,6 +44,77 @@ def test_the_defaults_cost_what_the_readme_says(capsys):
     assert min(told["forecast"][kind] for kind in ("input_tokens", "output_tokens")) > 0
     assert told["forecast"]["cost"] == 0
     assert "spent" not in told
+
+
+def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
+    told = plan(capsys, "--records", "100", "privacy.epsilon=1", "method.samples=600")
+    (query,) = told["queries"]
+    signal = query["signal"]
+    assert signal["signal"] == pytest.approx(100 * (2 - 2**-7) / 480)
+    assert signal["noise"] == pytest.approx(query["scale"])
+    assert signal["ratio"] == pytest.approx(signal["signal"] / signal["noise"])
+    assert 0.5 < signal["ranked_rightly"] < 0.6
+    assert told["expected_records"] == 100
+    (said,) = told["advice"]
+    assert said.startswith("nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if ")
+    assert "chosen" not in told
+
+
+def test_without_a_guess_of_records_it_says_how_many_it_takes(capsys):
+    told = plan(capsys, "privacy.epsilon=1", "method.samples=600")
+    assert told["expected_records"] is None
+    least = told["queries"][0]["signal"]["clear_from_records"]
+    assert told["queries"][0]["signal"]["not_estimated"] == "no number of records is expected"
+    assert f"it takes {least:,} for 3 times the noise" in told["advice"][0]
+
+
+def test_what_auto_became_is_in_the_plan(capsys):
+    told = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
+    assert told["chosen"] == {"method.rounds": 4}
+    assert told["queries"][0]["times"] == 3
+
+
+def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monkeypatch):
+    monkeypatch.setattr("server.planning.forecast.rehearse", lambda *_: pytest.fail("rehearsed"))
+    monkeypatch.setattr("server.llm.providers.providers", lambda *_, **__: pytest.fail("models were looked at"))
+    solved = plan(capsys, "--records", "20000", "--signal", "1", "task.public_notes=60")
+    assert solved["solved_for"] == "epsilon"
+    assert (solved["expected_records"], solved["signal"], solved["decided_by"]) == (20000, 1, VOTES)
+    assert solved["queries"][0]["signal"]["ratio"] >= 1
+    found = solved["epsilon"]
+    assert 0 < found < 1
+    solved = plan(capsys, "--epsilon", f"{found}", "--signal", "1", "task.public_notes=60")
+    assert (solved["solved_for"], solved["epsilon"]) == ("records", found)
+    assert 19_000 < solved["expected_records"] <= 20_000
+    assert solved["advice"][0].startswith("nearest and furthest votes will be weak")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--signal", "3"], "--signal; expected beside one of --records and --epsilon, to find the other; got neither"),
+        (["--signal", "3", "--records", "9", "--epsilon", "1"], "to find the other; got both"),
+        (["--signal", "many", "--records", "9"], "--signal; expected a finite number > 0; got 'many'"),
+        (["--signal", "-1", "--records", "9"], "--signal; expected a finite number > 0; got '-1'"),
+        (["--signal", "inf", "--records", "9"], "--signal; expected a finite number > 0; got 'inf'"),
+        (["--signal", "3", "--records", "0"], "federation.expected_records; expected an integer >= 1; got 0"),
+        (["--records", "2.5"], "federation.expected_records; expected an integer >= 1; got 2.5"),
+        (["--records", "few"], "federation.expected_records; expected an integer >= 1; got 'few'"),
+        (["--signal", "3", "--epsilon", "x"], "privacy.epsilon; expected a number, or inf; got 'x'"),
+        (["--signal", "3", "--epsilon", "0"], "epsilon; expected a finite number > 0; got 0"),
+        (["--signal", "3", "--records", "9", "method=fusegen"], "expected a query whose signal can be estimated"),
+        (["--signal", "3", "--records", "9"], "expected 3 times the noise at an epsilon of at most 20; got 0.0"),
+        (["method.rounds=auto"], "Add federation.expected_records=NUMBER"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_question_is_one_clear_line_and_a_code(words, said, capsys):
+    assert main(["plan", *words, "task.public_notes=60"]) == 2
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert said in captured.err
+    assert captured.err.startswith("caucus-coordinator: ")
+    assert captured.err.count("\n") == 1
 
 
 def test_the_same_settings_as_for_a_run(capsys):

@@ -84,6 +84,27 @@ def test_a_model_that_declines_contrast_is_told_of_once_in_the_log_and_in_the_ro
     assert f"Round 0: {note}" in (setup.folder / "report.html").read_text()
 
 
+def test_a_run_whose_answers_will_be_noise_warns_once_and_its_report_says_so(setup, tmp_path, caplog):
+    (tmp_path / "noised").mkdir()
+    noised = World(tmp_path / "noised", epsilon=1.0)
+    expecting = replace(setup.options, expected_records=4)
+    setup = replace(setup, network=noised.network, options=expecting)
+    run(with_parts(setup, plan=noised.plan))
+    (warning,) = about(setup)["warnings"]
+    assert warning.startswith("nearest and furthest votes will be noise: 0.47 votes a candidate against ")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(warning) == 1
+    page = (setup.folder / "report.html").read_text()
+    assert "Hardly any signal." in page
+    assert warning in page
+
+
+def test_a_run_with_a_signal_or_without_a_guess_of_records_does_not_warn(setup, caplog):
+    run(setup)
+    assert about(setup)["warnings"] == []
+    assert "will be noise" not in caplog.text
+    assert "Hardly any signal" not in (setup.folder / "report.html").read_text()
+
+
 def test_a_run_goes_through_its_rounds_and_closes(setup):
     state = run(setup)
     assert (state.round, len(state.candidates), len(state.rounds)) == (3, 24, 3)

@@ -11,11 +11,13 @@ from common import rng
 from common.errors import ConfigError
 from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
+from common.queries.histograms import VocabularySpec
 from common.queries.texts import Texts
+from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
-from server.method import State
+from server.method import State, compared
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -61,9 +63,8 @@ class World:
         self.task, self.models, self.experiment_seed = TASK, MODELS, seed
         self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
         self.planned = {query.name: query for query in plan_of(method, **membership)}
-        self.texts_per_request = method.texts_per_request
+        self.texts_per_request, self.deviation = method.texts_per_request, deviation
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
-        self.deviation = deviation
 
     def generate(self, orders, make_request, *, round_number):
         return generate(
@@ -84,10 +85,6 @@ class World:
     def spec(self, name):
         return self.planned[name].spec
 
-    def noise(self, name):
-        assert self.planned[name].summed
-        return self.deviation
-
     def ask(self, name, nth, **arrays):
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
@@ -103,6 +100,10 @@ class World:
         if isinstance(query, Texts):
             return np.array([self._texts(party, query.spec) for party in range(PARTIES)], dtype=np.float64)
         return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
+
+    def noise(self, name, nth):
+        assert (name, nth) in [place[:2] for place in self.asked]
+        return self.deviation
 
     def _texts(self, party, spec):
         """Two thirds of the allowed answers of a party, with alternating labels."""
@@ -168,6 +169,17 @@ class MethodContract:
         placed = [(name, nth) for name, nth, _ in world.asked]
         assert len(set(placed)) == len(placed)
         assert bool(placed) == bool(world.planned)
+
+    def test_says_among_how_many_the_records_choose(self, method):
+        world, most = World(method), Counter()
+        run(method, world)
+        for name, _, query in world.asked:
+            if isinstance(query, (Votes, seed_choice.SeedChoice)):
+                most[name] = max(most[name], len(query.labels))
+        stated = compared(method, TASK)
+        assert {name: stated.get(name) for name in most} == most
+        assert all(stated[query.name] for query in plan_of(method) if isinstance(query.spec, VocabularySpec))
+        assert set(stated) <= set(world.planned)
 
     def test_a_step_is_a_round_with_a_line_of_its_own(self, method):
         for number, state in enumerate(steps(method, World(method)), start=1):

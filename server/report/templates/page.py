@@ -23,6 +23,12 @@ PAGE = r"""
 <p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
 computed from private records without noise and must not be published with the texts.</p>
 {% endif %}
+{% if run and run.warnings %}
+<div class="banner note" role="note">
+<p><strong>Hardly any signal.</strong> With the number of records that was expected, noise drowns what these queries ask for:</p>
+<ul class="tight">{% for sentence in run.warnings %}<li>{{ sentence }}</li>{% endfor %}</ul>
+</div>
+{% endif %}
 {% if partial or problems %}
 <div class="banner note" role="note">
 <p>{% if partial %}<strong>Partial run.</strong> {{ partial }} This page shows the files that exist.{% else %}<strong>Some files could not be read.</strong>{% endif %}</p>
@@ -187,7 +193,8 @@ computed from private records without noise and must not be published with the t
 <section id="queries">
 <h2>Private queries</h2>
 {% if privacy and privacy.queries %}
-<p>A party releases nothing but answers to these queries. Mechanism: {{ privacy.mechanism }}.</p>
+<p>A party releases nothing but answers to these queries. Mechanism: {{ privacy.mechanism }}.
+{%- if privacy.earlier %} They were asked in run {{ privacy.earlier.run }}; no party was asked in this one.{% endif %}</p>
 {% call table("Planned queries", ["query", "kind", "times", "mechanism", "L1 sensitivity", "L2 sensitivity", "scale of the noise", "grid", "ε alone"]) %}
 {% for query in privacy.queries %}
 <tr><th scope="row">{{ query.name }}</th><td>{{ query.kind }}</td><td>{{ query.times }}</td><td>{{ query.mechanism }}</td>
@@ -232,7 +239,10 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 <section id="ledger">
 <h2>Ledger</h2>
 {% if privacy %}
-<p>Spent: ε = {{ privacy.spent.epsilon | epsilon }}{% if not unprotected %} at δ = {{ privacy.delta | delta }}{% endif %}, in
+{% if privacy.earlier %}<p>No party was asked in this run: its texts are made of what run {{ privacy.earlier.run }} released, and have the
+guarantee of that run, ε = {{ privacy.epsilon | epsilon }}, at no further cost.</p>
+{% endif %}
+<p>Spent{{ " in this run" if privacy.earlier }}: ε = {{ privacy.spent.epsilon | epsilon }}{% if not unprotected %} at δ = {{ privacy.delta | delta }}{% endif %}, in
 {{ privacy.spent.queries_asked }} of {{ privacy.spent.queries_planned }} planned queries.</p>
 {% endif %}
 {% if rounds | selectattr("queries") | list %}

@@ -38,6 +38,16 @@ def test_the_defaults_lack_nothing(capsys):
         assert word in said
 
 
+def test_a_plan_whose_answers_will_be_noise_is_ready_and_says_so(capsys):
+    few = ("federation.expected_records=100", "privacy.epsilon=1", "method.rounds=auto")
+    code, lines = check(capsys, *SMALL, *few)
+    assert code == 0
+    assert "ε = 1; nearest and furthest votes will be noise: 0.2 votes a candidate against" in lines[-1]
+    code, lines = check(capsys, *SMALL, "method.rounds=auto")
+    assert code == 1
+    assert [line.split()[1] for line in lines if line.startswith("MISSING")] == ["method"]
+
+
 def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     code, lines = check(

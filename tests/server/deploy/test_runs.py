@@ -329,6 +329,11 @@ def test_relative_paths_are_those_of_the_operator(flower, tmp_path, monkeypatch,
     assert config["embedding_cache"] == str(tmp_path / "vectors.db")
 
 
+def test_a_run_keeps_the_number_that_was_chosen_for_auto(flower):
+    assert start(flower, "method.rounds=auto") == 0
+    assert yaml.safe_load(read(flower, "config.yaml"))["method"]["rounds"] == 5
+
+
 EARLY = [
     (["../x"], "name of the run; expected a file name of at most 100 printable characters; got '../x'"),
     (["n" * 101], "name of the run; expected a file name of at most 100 printable characters"),
@@ -340,7 +345,9 @@ EARLY = [
     (["first", "federation.timeout=null"], "federation.timeout; expected a number, or inf; got null"),
     (["first", "federation.parties=abc"], "federation.parties; expected a whole number; got 'abc'"),
     (["first", "federation.parties=5"], "federation.parties; expected 2, one for each enrolled hospital; got 5"),
-    (["first", "method.rounds=2.5"], "method.rounds; expected a whole number; got 2.5"),
+    (["first", "method.rounds=2.5"], "method.rounds; expected a whole number, or auto; got 2.5"),
+    (["first", "method.rounds=many"], "method.rounds; expected a whole number, or auto; got 'many'"),
+    (["first", "federation.expected_records=0"], "federation.expected_records; expected an integer >= 1; got 0"),
     (["first", "method.weighting=3"], "method.weighting; expected true or false; got 3"),
     (["first", "purpose=2026"], "purpose; expected text; got 2026"),
     (["first", "evaluation.metrics=privacy"], "evaluation.metrics; expected a list, such as [a,b]; got 'privacy'"),

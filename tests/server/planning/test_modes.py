@@ -3,8 +3,9 @@ from types import SimpleNamespace
 import pytest
 
 from common.errors import ConfigError
-from server.app import build, build_parts
+from server.app import build_parts
 from server.configuration import asked, composed
+from server.draft import build
 from server.llm.base import MODES
 from server.llm.builtin.model import BuiltinModel
 from server.methods.aug_pe import AugPe

@@ -1,0 +1,152 @@
+"""Method and plan of a configuration, without its models; numbers in place of `auto`."""
+
+import functools
+import logging
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from common.errors import ConfigError
+from common.plan.plan import Plan
+from common.secagg.identity import Roster
+from server import configuration
+from server.domain import Membership, PrivacyTarget, Task
+from server.method import Method, compared
+from server.planning import automatic
+from server.planning.plan import Secagg, make_plan
+from server.planning.signal import Signal, signals, weakest
+
+log = logging.getLogger("caucus.planning")
+
+build = functools.partial(instantiate, _convert_="all")
+"""Build an object from its configuration."""
+
+
+def method_of(config: DictConfig) -> Method[Any]:
+    """The method.
+
+    Raises:
+        ConfigError: It is one of a simulation alone.
+    """
+    if "_target_" not in config.method:
+        raise ConfigError(
+            f"method {config.method.name}",
+            expected="a method that asks parties",
+            got="one for a simulation alone: it trains on the private records themselves, without any privacy",
+            do="Run it with caucus-simulate",
+        )
+    method: Method[Any] = build(config.method)
+    return method
+
+
+def plan_of(config: DictConfig, method: Method[Any], task: Task, *, encoder: str, roster: Roster | None) -> Plan:
+    """The calibrated plan. The encoder's digest and the roster change none of its figures."""
+    return make_plan(
+        method,
+        task=task,
+        encoder=encoder,
+        target=PrivacyTarget(
+            epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
+            delta=configuration.number("privacy.delta", config.privacy.delta),
+            unit=config.privacy.unit,
+            max_records=config.privacy.max_records,
+            calibration=config.privacy.calibration,
+        ),
+        membership=Membership(
+            parties=config.federation.parties,
+            max_dropouts=config.federation.max_dropouts,
+            colluders=config.federation.colluders,
+            max_attempts=config.federation.max_attempts,
+        ),
+        secagg=_secagg(config.secagg, roster),
+        evaluation_share=config.evaluation.federated,
+        purpose=config.purpose,
+        recipient=config.recipient,
+    )
+
+
+def roster_of(config: DictConfig) -> Roster | None:
+    """The parties' identities, if the configuration names them."""
+    path = config.secagg.roster
+    return Roster.from_json(Path(path).read_bytes()) if path else None
+
+
+def drafted(config: DictConfig, task: Task) -> tuple[Plan, Mapping[str, int]]:
+    """The plan of a configuration, for no encoder yet, and what its queries compare (`server.method.compared`)."""
+    method = method_of(without_auto(config, task))
+    return plan_of(config, method, task, encoder="none yet", roster=None), compared(method, task)
+
+
+def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
+    """The configuration with a number for each `auto`: what a run keeps, so that it is resumed with the same plan.
+
+    Args:
+        config: Resolved; it is left as it is.
+        task: None builds it, if it is needed.
+
+    Raises:
+        ConfigError: A number of rounds depends on an expected number of records, and there is none.
+    """
+    asked = [name for name in automatic.SETTINGS if config.method.get(name) == automatic.AUTO]
+    if not asked:
+        return config
+    task, config = task or build(config.task).task(), config.copy()
+    # The signal along a direction depends neither on the number of directions nor on that of rounds.
+    for name in asked:
+        config.method[name] = {"directions": _directions, "rounds": _rounds}[name](config, task)
+        log.info("method.%s=auto: %d", name, config.method[name])
+    return config
+
+
+def _directions(config: DictConfig, task: Task) -> int:
+    """The smallest number, where no number of records is expected."""
+    fewest = automatic.DIRECTIONS[-1][1]
+    few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == automatic.AUTO else {}
+    found = _weakest(config, task, directions=fewest, **few_rounds)
+    return automatic.directions(found.ratio) if found else fewest
+
+
+def _rounds(config: DictConfig, task: Task) -> int:
+    """By the weakest answer; the largest number if rounds cost nothing."""
+
+    def ratio(rounds: int) -> float:
+        try:
+            found = _weakest(config, task, rounds=rounds)
+        except ConfigError:
+            if rounds == automatic.ROUNDS[-1]:
+                raise
+            return -math.inf  # too few texts for so many rounds
+        return found.ratio if found else math.inf
+
+    if configuration.expected_records(config) is None:
+        answers = {drafted(_with(config, rounds=rounds), task)[0].total_queries for rounds in automatic.ROUNDS[-2:]}
+        if len(answers) > 1:
+            raise ConfigError(
+                "method.rounds",
+                expected="a number, or auto beside an expected number of records",
+                got="auto alone",
+                do="Add federation.expected_records=NUMBER",
+            )
+    return automatic.rounds(ratio)
+
+
+def _weakest(config: DictConfig, task: Task, **settings: int) -> Signal | None:
+    """The weakest answer of the method with these settings."""
+    return weakest(signals(*drafted(_with(config, **settings), task), configuration.expected_records(config)))
+
+
+def _with(config: DictConfig, **settings: int) -> DictConfig:
+    changed = config.copy()
+    changed.method.update(settings)
+    return changed
+
+
+def _secagg(config: DictConfig, roster: Roster | None) -> Secagg:
+    settings: Any = OmegaConf.to_container(config)
+    # Without a roster yet, any digest gives the same figures of the plan.
+    digest = roster.digest.hex() if roster else "0" * 64
+    return Secagg(**settings | {"roster": digest if settings["mode"] == "malicious" else ""})

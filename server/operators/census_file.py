@@ -1,0 +1,166 @@
+"""`census.json`, a census in a run folder: the released numbers, where they come from, and how to read them again.
+
+    labels, sums, counts, noise, count_noise, radius    as in `server.operators.census.Census`
+    basis, centres                                      their float32 numbers, rows one after another, as base64
+    run, plan_digest, encoder                           the run that asked, and the encoder of its vectors
+    privacy                                             the run's `privacy.json`: epsilon, delta, unit and all else
+    statement                                           the same in a sentence
+
+The last two lines are added by `server/run.py`. The guarantee covers whatever is made of the file, as often as one
+likes. Bases and centres are bit for bit those that the parties were sent.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError, ProtocolError
+from common.queries.class_sums import ClassSums, ClassSumsSpec
+from server.domain import Earlier
+from server.operators.census import Census, Subspace
+
+FILE = "census.json"
+SETTING = "method.census"
+
+_PRIVACY = ("epsilon", "delta", "planned_epsilon", "adjacency", "mechanism", "queries", "aggregation", "parties")
+_PRIVACY += ("assumed_colluders", "assumed_survivors", "noise_parties", "against_colluders", "spent", "simulation")
+
+
+def to_dict(census: Census) -> dict[str, Any]:
+    """JSON-ready form."""
+    space = census.subspace
+    return {
+        "labels": list(census.labels),
+        "sums": census.sums.tolist(),
+        "counts": census.counts.tolist(),
+        "noise": census.noise,
+        "count_noise": census.count_noise,
+        "radius": space.radius,
+        "basis": base64.b64encode(space.basis.astype("<f4").tobytes()).decode(),
+        "centres": base64.b64encode(space.centres.astype("<f4").tobytes()).decode(),
+    }
+
+
+def from_dict(saved: Mapping[str, Any]) -> Census:
+    """The inverse of `to_dict` after a trip through JSON."""
+    labels, sums = tuple(saved["labels"]), np.array(saved["sums"], dtype=np.float64)
+    return Census(
+        labels=labels,
+        sums=sums,
+        counts=np.array(saved["counts"], dtype=np.float64),
+        noise=float(saved["noise"]),
+        count_noise=float(saved["count_noise"]),
+        subspace=Subspace(
+            basis=_floats(saved["basis"], sums.shape[1]),
+            centres=_floats(saved["centres"], len(labels)),
+            radius=float(saved["radius"]),
+        ),
+    )
+
+
+def read(path: Path) -> tuple[Census, Earlier]:
+    """Read the file of a run folder.
+
+    Raises:
+        ConfigError: There is none, or it is not as this program writes it: naming the entry.
+    """
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        _refuse(f"the {FILE} of a finished run", "no file that can be read", path)
+    except ValueError:
+        _refuse("JSON in UTF-8", "something else", path)
+    if not isinstance(saved, dict):
+        _refuse("a JSON object", type(saved).__name__, path)
+    for key in ("labels", "sums", "counts", "noise", "count_noise", "radius", "basis", "centres"):
+        _present(saved, key, path)
+    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
+        if not isinstance(_present(saved, key, path), kind):
+            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
+    for key in _PRIVACY:
+        _present(saved["privacy"], key, path, inside="privacy.")
+    census = _checked(saved, path)
+    earlier = Earlier(
+        run=saved["run"],
+        plan_digest=saved["plan_digest"],
+        encoder=saved["encoder"],
+        dimensions=census.subspace.basis.shape[1],
+        privacy=saved["privacy"],
+    )
+    try:
+        sound = earlier.epsilon > 0
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        _refuse("privacy.epsilon: a number > 0, or inf", repr(saved["privacy"]["epsilon"]), path)
+    return census, earlier
+
+
+def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
+    """Refuse a census of other labels than the task's.
+
+    Raises:
+        ConfigError: Naming both.
+    """
+    if census.labels != labels:
+        raise ConfigError(
+            SETTING,
+            expected=f"a census of the task's labels, in their order: {', '.join(labels)}",
+            got=f"one of {', '.join(census.labels)}",
+            where=path,
+            do="Use the task of the run that took it",
+        )
+
+
+def _checked(saved: Mapping[str, Any], path: Path) -> Census:
+    """The census, if its numbers fit together as those of a query and its answer do."""
+    if not (isinstance(saved["labels"], list) and saved["labels"] and all(type(x) is str for x in saved["labels"])):
+        _refuse("labels: a list of names", repr(type(saved["labels"]).__name__), path)
+    try:
+        census = from_dict(saved)
+    except (TypeError, ValueError, IndexError, binascii.Error):
+        _refuse("numbers, and float32 rows in base64, of one size", "others", path)
+    labels, numbers = len(census.labels), {"sums": census.sums, "counts": census.counts}
+    shapes = {"sums": (labels, len(census.subspace.basis)), "counts": (labels,)}
+    for key, shape in shapes.items():
+        if numbers[key].shape != shape:
+            _refuse(f"{key} of shape {shape}", str(numbers[key].shape), path)
+    scalars = {"noise": census.noise, "count_noise": census.count_noise, "radius": census.subspace.radius}
+    for key, value in (numbers | scalars).items():
+        if not np.isfinite(value).all():
+            _refuse(f"{key}: finite numbers", "others", path)
+    for key in ("noise", "count_noise"):
+        if scalars[key] < 0:
+            _refuse(f"{key}: a number >= 0", str(scalars[key]), path)
+    space = census.subspace
+    try:
+        ClassSums(
+            spec=ClassSumsSpec(labels=labels, directions=len(space.basis), count=1),
+            basis=space.basis,
+            centres=space.centres,
+            radius=np.array([space.radius], dtype=np.float32),
+        )
+    except (ProtocolError, ConfigError) as error:
+        _refuse("basis, centres and radius that a party would accept", error.problem, path)
+    return census
+
+
+def _floats(text: str, rows: int) -> NDArray[np.float32]:
+    flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
+    return flat.reshape(rows, -1)
+
+
+def _present(saved: Mapping[str, Any], key: str, path: Path, *, inside: str = "") -> object:
+    if key not in saved:
+        _refuse(f"an entry {inside}{key}", "none", path)
+    return saved[key]
+
+
+def _refuse(expected: str, got: str, path: Path) -> NoReturn:
+    raise ConfigError(SETTING, expected=expected, got=got, where=path, do=f"Name the {FILE} of a run of method=census")

@@ -1,0 +1,199 @@
+r"""Expected signal and noise of each kind of query: the formulas, over public numbers alone.
+
+The signal is what the records are expected to add to one number of an answer, the noise is that number's standard
+deviation by what protects it. M is the expected number of records in all: a setting, a guess, never a count. Records
+are taken to be spread evenly over labels, candidates and parties; with Poisson subsampling at rate q, M is q M.
+
+    query                 signal                                                   noise, s of one number of a sum
+    votes                 M (2 - 2^(1-r)) / n votes for one of n candidates,       s
+                          r = min(Q, n / C)
+    class sums            0.4 M / C radii, along a direction in which the mean     s
+                          of a label's records is 0.4 radii off its centre
+    label histogram       M / C records of a label                                 s
+    length histogram      M / bins records in a bin                                s
+    vocabulary histogram  M k / n records with one of the n terms that are kept    s
+    density sketch        M / (C k) for a term that all records of a label have,   that of the density times M / C
+                          M / C for a sequence                                     (`guarantee_facts.noise_error`)
+    self-similarity       L B l^2 e^-l / 2 pairs, l = M / (L B) records a bucket   s
+    correct count         M records                                                s
+    length range          M / L records at a party                                 sqrt(10) b: of Laplace noise b on the
+                                                                                   threshold and 2 b on a count
+    seed choice           min(M, L c) (p - p') n / K more choices of an abstract   sqrt(L c / K), of choices at random
+                          than by chance
+
+Here C is the number of labels, L of parties, c of a party's choices, p = 1 / (n + (K - n) e^(-1/b)) the probability of
+choosing a given one of the n of K abstracts that a record is near to, and p' = p e^(-1/b) that of any other one. The
+noise of a sum is that of a round in which nobody is missing: its scale, sqrt(2) b for Laplace noise, times
+sqrt(L / U), since all L parties add a U-th of the variance.
+
+What a method makes of many numbers together is not counted: the votes for all texts of a model, or votes smoothed over
+like texts, have more signal than those for a single candidate.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import NamedTuple
+
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
+from common.queries.closed_set import Spec
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import SketchSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.votes import VotesSpec
+from server.planning.guarantee_facts import noise_error
+
+LEANING = 0.4
+"""Radii by which the mean of a label's records lies off its public centre along a direction: a guess, for the
+directions that tell something."""
+
+
+class Expected(NamedTuple):
+    """What one number of an answer is expected to be made of.
+
+    Attributes:
+        signal: Expected contribution of the records.
+        noise: Standard deviation of the noise.
+        unit: Of both, in the plural: "votes a candidate".
+    """
+
+    signal: float
+    noise: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What an estimate is made from besides the specification.
+
+    Attributes:
+        planned: The query, with its noise.
+        plan: Its plan.
+        compared: Number of candidates, keywords, abstracts or terms; 0 for a query without any.
+        records: M, the expected number of records that take part.
+    """
+
+    planned: PlannedQuery
+    plan: Plan
+    compared: int
+    records: float
+
+    @property
+    def labels(self) -> int:
+        """C."""
+        return len(self.plan.labels)
+
+    @property
+    def parties(self) -> int:
+        """L."""
+        return self.plan.parties
+
+    @property
+    def surplus(self) -> float:
+        """Noise of a sum that misses nobody, in that of the planned shares alone."""
+        return math.sqrt(self.parties / self.plan.shares(self.planned))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of one number of a sum."""
+        deviation = self.planned.scale * (math.sqrt(2) if self.planned.mechanism == "laplace" else 1.0)
+        return deviation / self.planned.spec.grid * self.surplus
+
+
+@singledispatch
+def expected(spec: Spec, setting: Setting) -> Expected | str:
+    """Signal and noise of a query with this specification, or why there is no estimate."""
+    del spec, setting
+    return "there is no formula for this kind of query"
+
+
+@expected.register
+def _(spec: VotesSpec, setting: Setting) -> Expected:
+    voted = min(spec.top, max(1, setting.compared // setting.labels))
+    signal = setting.records * (2 - 2.0 ** (1 - voted)) / setting.compared
+    return Expected(signal, setting.noise, "votes a candidate")
+
+
+@expected.register
+def _(spec: ClassSumsSpec, setting: Setting) -> Expected:
+    return Expected(LEANING * setting.records / spec.labels, setting.noise, "radii along a direction")
+
+
+@expected.register
+def _(spec: LabelHistogramSpec, setting: Setting) -> Expected:
+    return Expected(setting.records / spec.labels, setting.noise, "records a label")
+
+
+@expected.register
+def _(spec: LengthHistogramSpec, setting: Setting) -> Expected:
+    return Expected(setting.records / spec.bins, setting.noise, "records a bin")
+
+
+@expected.register
+def _(spec: VocabularySpec, setting: Setting) -> Expected:
+    return Expected(setting.records * spec.first / setting.compared, setting.noise, "records a term that is kept")
+
+
+@expected.register
+def _(spec: SketchSpec, setting: Setting) -> Expected:
+    rows = spec.features / 2 if spec.paired else spec.features
+    noise = noise_error(setting.planned.mechanism, setting.planned.scale / spec.grid, rows) * setting.surplus
+    records = setting.records / setting.labels
+    if spec.prefix:
+        return Expected(records, noise, "records with one sequence of terms")
+    return Expected(records / spec.first, noise, "records with one term, in density")
+
+
+@expected.register
+def _(spec: SelfSimilaritySpec, setting: Setting) -> Expected:
+    buckets = setting.parties * spec.buckets
+    load = setting.records / buckets
+    return Expected(buckets * load**2 * math.exp(-load) / 2, setting.noise, "pairs of records")
+
+
+@expected.register
+def _(spec: CorrectCountSpec, setting: Setting) -> Expected:
+    del spec
+    return Expected(setting.records, setting.noise, "records in all")
+
+
+@expected.register
+def _(spec: LengthRangeSpec, setting: Setting) -> Expected:
+    noise = math.sqrt(10) * setting.planned.scale / spec.grid
+    return Expected(setting.records / setting.parties, noise, "records a party")
+
+
+@expected.register
+def _(spec: SeedChoiceSpec, setting: Setting) -> Expected | str:
+    if not spec.nearest:
+        return "graded choices depend on the cosines of the records"
+    pool, scale = setting.compared, setting.planned.scale
+    odds = math.exp(-1 / scale) if scale else 0.0
+    excess = (1 - odds) / (spec.nearest + (pool - spec.nearest) * odds)
+    choices = setting.parties * spec.choices
+    signal = min(setting.records, choices) * spec.nearest / pool * excess
+    return Expected(signal, math.sqrt(choices / pool), "choices an abstract")
+
+
+@expected.register
+def _(spec: AbstractedSeedsSpec, setting: Setting) -> str:
+    del spec, setting
+    return "a record chooses among abstractions of itself: other records change nothing"
+
+
+@expected.register
+def _(spec: FineTunedSpec, setting: Setting) -> str:
+    del spec, setting
+    return "it depends on the size and the gradients of the model, which is the party's own"
+
+
+@expected.register
+def _(spec: RewrittenSpec, setting: Setting) -> str:
+    del spec, setting
+    return "the texts carry no noise"

@@ -1,0 +1,141 @@
+"""What the answers to a plan's queries can tell, before any is asked: signal against noise, in numbers and words."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scipy.special import ndtr
+
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.queries.histograms import VocabularySpec
+from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.votes import VotesSpec
+from server.planning.expected import Expected, Setting, expected
+
+HOPELESS = 0.5
+"""Signal to noise below which an answer is noise: of a candidate with the expected votes and one without any, the noise
+ranks more than one pair in three wrongly, Phi(-0.5 / sqrt(2)) = 0.36; of candidates that differ by less, yet more."""
+CLEAR = 3.0
+"""Signal to noise from which an answer is clear: one such pair in 60 is ranked wrongly, Phi(-3 / sqrt(2)) = 0.017."""
+
+_STEP = 1.1
+"""Ratio of the numbers of records that are tried. A signal that falls with more records has a peak wider than that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """The expected signal of one planned query.
+
+    Attributes:
+        query: Name of the query.
+        kind: Its kind.
+        expected: Signal and noise; None where there is no estimate.
+        records: M; None if no number is expected.
+        reason: Why there is no estimate; empty if there is one.
+        clear_from: Least number of records with which the signal is `CLEAR`; None if no number of records is enough.
+    """
+
+    query: str
+    kind: str
+    expected: Expected | None
+    records: int | None
+    reason: str = ""
+    clear_from: int | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Signal to noise; infinite without noise, NaN without an estimate."""
+        if self.expected is None:
+            return math.nan
+        return self.expected.signal / self.expected.noise if self.expected.noise else math.inf
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        if self.expected is None:
+            return {"not_estimated": self.reason, "clear_from_records": self.clear_from}
+        told = {**self.expected._asdict(), "ratio": self.ratio}
+        # Of two candidates, one with the expected votes and one without any.
+        return told | {"ranked_rightly": float(ndtr(self.ratio / math.sqrt(2))), "clear_from_records": self.clear_from}
+
+
+def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
+    """The expected signal of each query of a calibrated plan, in the plan's order.
+
+    Args:
+        plan: With its noise.
+        compared: By query, number of candidates and the like (`server.method.compared`).
+        records: M, or None if no number is expected: then only `clear_from` is known.
+    """
+    return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
+
+
+def weakest(estimates: Sequence[Signal]) -> Signal | None:
+    """The query with the lowest signal to noise; None if none has an estimate."""
+    return min((each for each in estimates if each.expected), key=lambda each: each.ratio, default=None)
+
+
+def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
+    """The least number of records with which a query's signal is `ratio` times its noise; None if there is none."""
+
+    def enough(records: int) -> bool:
+        found = _expected(plan, planned, compared, records)
+        return not isinstance(found, str) and found.signal >= ratio * found.noise
+
+    low, high, most = 0, 1, plan.parties * plan.max_records_per_party
+    while not enough(high):
+        if high == most:
+            return None
+        low, high = high, min(max(high + 1, round(_STEP * high)), most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _signal(plan: Plan, planned: PlannedQuery, compared: int, records: int | None) -> Signal:
+    found = _expected(plan, planned, compared, 1 if records is None else records)
+    known = None if isinstance(found, str) or records is None else found
+    return Signal(
+        query=planned.name,
+        kind=planned.spec.kind,
+        expected=known,
+        records=records,
+        reason="" if known else found if isinstance(found, str) else "no number of records is expected",
+        clear_from=records_for(CLEAR, plan, planned, compared),
+    )
+
+
+def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float) -> Expected | str:
+    if isinstance(planned.spec, (VotesSpec, VocabularySpec, SeedChoiceSpec)) and not compared:
+        return "the method does not say among how many the records choose"
+    setting = Setting(planned=planned, plan=plan, compared=compared, records=records * planned.rate)
+    return expected(planned.spec, setting)
+
+
+_REMEDIES: Mapping[str, tuple[str, ...]] = {VotesSpec.kind: ("fewer candidates", "method=census")}
+
+
+def hopeless(estimates: Sequence[Signal]) -> list[str]:
+    """A sentence on each query whose answers will be noise."""
+    return [_sentence(each) for each in estimates if each.ratio < HOPELESS]
+
+
+def advice(estimates: Sequence[Signal]) -> list[str]:
+    """A sentence on each query that is not clear: whose answers will be noise or weak, or that has no estimate."""
+    return [_sentence(each) for each in estimates if not each.ratio >= CLEAR]
+
+
+def _sentence(signal: Signal) -> str:
+    clear = f"{signal.clear_from:,} for {CLEAR:g} times the noise" if signal.clear_from else ""
+    if signal.expected is None:
+        return f"{signal.query}: not estimated: {signal.reason}{clear and f'; it takes {clear}'}"
+    expected, noise, unit = signal.expected
+    what = "noise" if signal.ratio < HOPELESS else "weak"
+    takes = ["a larger epsilon", *_REMEDIES.get(signal.kind, ())]
+    if clear:
+        takes.insert(0, f"more records ({clear})")
+    return (
+        f"{signal.query} will be {what}: {expected:.2g} {unit} against {noise:.2g} of noise if there are "
+        f"{signal.records:,} records; it takes {' or '.join(filter(None, [', '.join(takes[:-1]), takes[-1]]))}"
+    )

@@ -1,0 +1,87 @@
+"""A plan solved backwards: the least epsilon, or number of records, with which every answer reaches a signal.
+
+The noise of a calibrated plan depends on epsilon alone, and falls as it grows; the signal depends on the records alone.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from common.errors import PlanError
+from common.plan.plan import Plan
+from server.planning.signal import records_for, signals, weakest
+
+LARGEST = 2000
+"""Hundredths of epsilon up to which it is searched. Above 20 the guarantee means nothing: e^20 is half a billion."""
+_FIRST = 100
+
+
+def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
+    """The least epsilon, in hundredths, at which the weakest answer has `target` times its noise.
+
+    Args:
+        ratio: Signal to noise of the weakest answer at an epsilon, which it grows with.
+        target: Above 0.
+
+    Raises:
+        PlanError: It takes an epsilon above 20.
+    """
+
+    @cache
+    def over(hundredths: int) -> float:
+        try:
+            return math.log(ratio(hundredths / 100) / target)
+        except PlanError:
+            if hundredths >= _FIRST:
+                raise
+            return -math.inf  # more noise than a plan may have
+
+    low, high = 0, _FIRST
+    while over(high) < 0:
+        if high == LARGEST:
+            raise PlanError(
+                "signal",
+                expected=f"{target:g} times the noise at an epsilon of at most {LARGEST / 100:g}",
+                got=f"{target * math.exp(over(high)):.2g}",
+                do="Expect more records, or plan fewer candidates, labels or answers",
+            )
+        low, high = high, min(math.ceil(high * math.exp(0.05 - 1.25 * over(high))), LARGEST)
+    while high - low > 1:
+        # On log scales it is nearly a line, of slope 1 where no lower end is known: few plans have to be calibrated.
+        known = low and math.isfinite(over(low))
+        slope = (over(high) - over(low)) / math.log(high / low) if known else 1.0
+        guess = math.ceil(high * math.exp(-over(high) / slope - 1e-9))
+        tried = min(max(guess, low + 1), high - 1)
+        low, high = (tried, high) if over(tried) < 0 else (low, tried)
+    return high / 100
+
+
+def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
+    """The least number of records with which the weakest answer of a plan has `target` times its noise.
+
+    Args:
+        plan: With its noise.
+        compared: By query, number of candidates and the like.
+        target: Above 0.
+
+    Raises:
+        PlanError: No number of records is enough, or no query's signal can be estimated.
+    """
+    needed = {
+        planned.name: records_for(target, plan, planned, compared.get(planned.name, 0))
+        for planned, estimate in zip(plan.queries, signals(plan, compared, 1), strict=True)
+        if estimate.expected
+    }
+    least = max((records for records in needed.values() if records), default=1)
+    found = weakest(signals(plan, compared, least))
+    if found is None:
+        raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
+    if found.ratio < target:
+        falls = needed[found.query] is not None
+        raise PlanError(
+            "signal",
+            expected=f"{target:g} times the noise with some number of records",
+            got=f"{found.query}, which falls with the {least:,} that others take" if falls else found.query,
+            do=f"Choose {'more buckets' if falls else 'a larger epsilon'}",
+        )
+    return least

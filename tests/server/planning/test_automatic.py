@@ -1,0 +1,28 @@
+"""Numbers in place of `auto`."""
+
+import math
+
+import pytest
+
+from server.planning import automatic
+
+
+@pytest.mark.parametrize(
+    ("ratio", "number"), [(0.0, 8), (1.0, 8), (2.9, 16), (3.3, 16), (9.6, 32), (9.9, 32), (math.inf, 32)]
+)
+def test_more_signal_bears_more_directions(ratio, number):
+    assert automatic.directions(ratio) == number
+
+
+@pytest.mark.parametrize(
+    ("ratios", "number"),
+    [
+        ({2: 9.0, 3: 4.0, 4: 2.0, 5: 0.6}, 5),
+        ({2: 1.0, 3: 0.6, 4: 0.4, 5: 0.3}, 3),
+        ({2: 0.4, 3: 0.3, 4: 0.2, 5: 0.1}, 2),
+        ({2: 0.1, 3: 0.1, 4: 0.1, 5: 0.1}, 5),  # rounds that ask nothing cost nothing
+        ({2: 1.0, 3: 1.0, 4: 1.0, 5: -math.inf}, 4),
+    ],
+)
+def test_as_many_rounds_as_have_a_signal(ratios, number):
+    assert automatic.rounds(ratios.__getitem__) == number

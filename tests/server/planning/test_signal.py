@@ -1,0 +1,232 @@
+"""Signal and noise that a plan is expected to have, against figures worked out apart from it."""
+
+import json
+import math
+
+import pytest
+
+from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
+from common.queries.closed_set import QUERIES
+from common.queries.correct_count import CorrectCountSpec
+from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from common.queries.sketch import SketchSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
+from common.queries.votes import VotesSpec
+from server.domain import Membership, PrivacyTarget, Task
+from server.methods.wasp import VOTES, Wasp
+from server.planning.expected import expected
+from server.planning.plan import Secagg, make_plan
+from server.planning.signal import advice, hopeless, records_for, signals, weakest
+
+TEN = Task(name="t", kind="note", labels={f"label {number}": "" for number in range(10)})
+
+
+class Asking:
+    """A method of one query."""
+
+    name = "m"
+
+    def __init__(self, spec, **settings):
+        self.query = PlannedQuery(name="q", spec=spec, **settings)
+
+    def plan(self, *_):
+        return (self.query,)
+
+
+def planned(method, epsilon, *, secagg="semi_honest", **membership):
+    return make_plan(
+        method,
+        task=TEN,
+        encoder="e",
+        target=PrivacyTarget(epsilon=epsilon),
+        membership=Membership(**{"parties": 4} | membership),
+        secagg=Secagg(mode=secagg),
+    )
+
+
+def estimate(spec, records, *, compared=0, epsilon=1.0, membership=None, **settings):
+    plan = planned(Asking(spec, **settings), epsilon, **membership or {})
+    (found,) = signals(plan, {"q": compared} if compared else {}, records)
+    return found
+
+
+@pytest.mark.parametrize(("epsilon", "sigma"), [(1.0, 12.2), (4.0, 3.5)])
+def test_votes_drown_among_six_thousand_candidates(epsilon, sigma):
+    method = Wasp(samples=6000, rounds=5, top=8)
+    plan = planned(method, epsilon)
+    (of_all,) = signals(plan, {VOTES: 6000}, 100)
+    assert f"{of_all.expected.signal:.3f}" == "0.033"
+    assert f"{of_all.expected.noise:.1f}" == f"{sigma}"
+    assert method.compared(TEN) == {VOTES: 4800}  # the last answer is about the texts of four rounds of five
+    (last,) = signals(plan, method.compared(TEN), 100)
+    assert last.expected.signal == pytest.approx(of_all.expected.signal * 6000 / 4800)
+
+
+@pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 1.1), (4.0, 3.7)])
+def test_class_sums_of_a_hundred_records_are_heard(epsilon, ratio):
+    found = estimate(ClassSumsSpec(labels=10, directions=8, count=102), 100, epsilon=epsilon)
+    assert f"{found.ratio:.1f}" == f"{ratio}"
+    assert found.expected.signal == pytest.approx(4.0)
+
+
+LAPLACE = math.sqrt(2)  # deviation of a count with sensitivity 1 at epsilon 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "signal", "noise"),
+    [
+        (LabelHistogramSpec(labels=10), {"mechanism": "laplace"}, 100 / 10, LAPLACE),
+        (LengthHistogramSpec(bins=25), {"mechanism": "laplace"}, 100 / 25, LAPLACE),
+        (VocabularySpec(first=5), {"mechanism": "laplace", "compared": 50}, 100 * 5 / 50, 5 * LAPLACE),
+        (CorrectCountSpec(), {"mechanism": "laplace"}, 100, 2 * LAPLACE),
+        (VotesSpec(top=3, furthest=False, fine=128), {"mechanism": "laplace", "compared": 20}, 100 * 1.5 / 20, None),
+        (VotesSpec(top=3, furthest=False, fine=128), {"mechanism": "laplace", "compared": 350}, 175 / 350, None),
+        # 25 records at each of four parties, l1 = 4 of both ends; noise b on the threshold and 2 b on a count.
+        (LengthRangeSpec(cap=30), {"mechanism": "sparse vector"}, 25, math.hypot(4, 8) * LAPLACE),
+        # 0.25 records in a bucket on average: so many of 400 buckets have just two.
+        (SelfSimilaritySpec(buckets=100), {"mechanism": "laplace"}, 400 * 0.25**2 / 2 * math.exp(-0.25), 2 * LAPLACE),
+        (SketchSpec(labels=10, features=200, first=4), {"mechanism": "gaussian"}, 100 / 10 / 4, None),
+        (SketchSpec(labels=10, features=200, first=4, prefix=2), {"mechanism": "gaussian"}, 100 / 10, None),
+    ],
+    ids=lambda value: value.kind if hasattr(value, "kind") else "",
+)
+def test_signal_and_noise_of_each_kind(spec, settings, signal, noise):
+    found = estimate(spec, 100, **settings)
+    assert found.expected.signal == pytest.approx(signal)
+    if noise:
+        assert found.expected.noise == pytest.approx(noise, rel=1e-6)
+
+
+def test_the_noise_of_a_sketch_is_that_of_the_density():
+    few, many = (
+        estimate(SketchSpec(labels=10, features=features), 100, mechanism="gaussian").expected.noise
+        for features in (100, 1000)
+    )
+    assert few == pytest.approx(many, rel=0.01)  # s(1) = 3.73 times 1: pairs of norm 1 on I / 2 rows
+    assert few == pytest.approx(3.73, rel=0.01)
+
+
+def test_choices_of_seeds_gain_what_records_choose_more_often_than_at_random():
+    pool, nearest, epsilon = 100, 10, 4.0
+    spec = SeedChoiceSpec(choices=50, nearest=nearest)
+    found = estimate(spec, 120, epsilon=epsilon, compared=pool, mechanism="exponential", pure=True)
+    near = math.exp(epsilon) / (nearest * math.exp(epsilon) + pool - nearest)
+    far = near / math.exp(epsilon)
+    assert nearest * near + (pool - nearest) * far == pytest.approx(1)
+    assert found.expected.signal == pytest.approx(120 * nearest / pool * (near - far))
+    assert found.expected.noise == pytest.approx(math.sqrt(4 * 50 / pool))
+    # Four parties have 200 choices: more records than that change nothing.
+    most, more = (
+        estimate(spec, records, epsilon=epsilon, compared=pool, mechanism="exponential", pure=True)
+        for records in (200, 2000)
+    )
+    assert most.ratio == more.ratio
+    assert most.clear_from is None
+    exact = estimate(spec, 120, epsilon=math.inf, compared=pool, mechanism="exponential")
+    assert exact.expected.signal == pytest.approx(120 / pool)
+
+
+def test_every_kind_of_query_has_its_own_formula_or_reason():
+    others = expected.dispatch(object)
+    for spec, _ in QUERIES:
+        assert expected.dispatch(spec) is not others, spec.kind
+    assert others(None, None) == "there is no formula for this kind of query"
+
+
+@pytest.mark.parametrize(
+    ("spec", "mechanism", "reason"),
+    [
+        (SeedChoiceSpec(choices=5), "permute and flip", "cosines"),
+        (AbstractedSeedsSpec(choices=5), "gaussian max", "abstractions of itself"),
+        (FineTunedSpec(texts=5), "dp-sgd", "the party's own"),
+        (RewrittenSpec(texts=5), "none", "no noise"),
+        (VotesSpec(top=1), "gaussian", "among how many"),
+    ],
+)
+def test_what_has_no_honest_formula_says_why(spec, mechanism, reason):
+    rate = {"rate": 0.1, "redraw": True} if mechanism == "dp-sgd" else {}
+    compared = 100 if mechanism == "permute and flip" else 0
+    found = estimate(spec, 100, compared=compared, epsilon=math.inf, mechanism=mechanism, **rate)
+    assert found.expected is None
+    assert math.isnan(found.ratio)
+    assert reason in found.to_dict()["not_estimated"]
+    assert weakest([found]) is None
+    assert (hopeless([found]), len(advice([found]))) == ([], 1)
+
+
+def test_a_subsample_has_its_share_of_the_records():
+    spec = LabelHistogramSpec(labels=10)
+    assert estimate(spec, 100, mechanism="laplace", rate=0.5).expected.signal == 5
+
+
+@pytest.mark.parametrize(
+    ("membership", "times"),
+    [({}, 1), ({"colluders": 1}, 4 / 3), ({"colluders": 1, "max_dropouts": 1}, 2), ({"secagg": "none"}, 4)],
+)
+def test_all_parties_add_noise_and_not_those_alone_that_are_certain(membership, times):
+    spec = VotesSpec(top=1, furthest=False, fine=1024)
+    noise, alone = (
+        estimate(spec, 100, compared=10, membership=extra).expected.noise for extra in (membership, {"parties": 1})
+    )
+    assert noise == pytest.approx(math.sqrt(times) * alone, rel=1e-4)
+
+
+def test_the_least_number_of_records_is_enough_and_one_less_is_not():
+    method = Wasp(samples=600)
+    plan, compared = planned(method, 4.0), method.compared(TEN)
+    least = records_for(3, plan, plan.queries[0], compared[VOTES])
+    ratios = [signals(plan, compared, records)[0].ratio for records in (least - 1, least, 2 * least)]
+    assert ratios[0] < 3 <= ratios[1]
+    assert ratios[2] == pytest.approx(2 * ratios[1])
+    assert signals(plan, compared, None)[0].clear_from == least
+
+
+def test_a_signal_that_falls_with_more_records_is_clear_up_to_its_peak_alone():
+    spec = SelfSimilaritySpec(buckets=100)
+    found = estimate(spec, 60, mechanism="laplace")
+    assert found.clear_from is not None
+    assert estimate(spec, found.clear_from, mechanism="laplace").ratio >= 3
+    assert estimate(spec, 20_000, mechanism="laplace").ratio < 0.5
+    assert estimate(spec, 60, mechanism="laplace", epsilon=0.01).clear_from is None
+
+
+def test_without_noise_all_is_clear_and_still_json():
+    found = estimate(LabelHistogramSpec(labels=10), 10, epsilon=math.inf, mechanism="laplace")
+    assert (found.ratio, found.to_dict()["ranked_rightly"], found.clear_from) == (math.inf, 1.0, 1)
+    assert advice([found]) == []
+    noisy = estimate(LabelHistogramSpec(labels=10), 10, mechanism="laplace").to_dict()
+    assert json.loads(json.dumps(noisy)) == noisy
+
+
+def test_what_is_hopeless_is_said_in_words():
+    method = Wasp(samples=6000)
+    estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
+    said = (
+        "nearest and furthest votes will be noise: 0.042 votes a candidate against 3.5 of noise if there are 100 "
+        "records; it takes more records (25,524 for 3 times the noise), a larger epsilon, fewer candidates or "
+        "method=census"
+    )
+    assert hopeless(estimates) == advice(estimates) == [said]
+
+
+def test_what_is_weak_is_advised_on_and_no_reason_to_warn():
+    weak = estimate(LabelHistogramSpec(labels=10), 20, mechanism="laplace")
+    said = (
+        "q will be weak: 2 records a label against 1.4 of noise if there are 20 records; it takes more records (43 for "
+        "3 times the noise) or a larger epsilon"
+    )
+    assert (hopeless([weak]), advice([weak])) == ([], [said])
+    assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
+    full = estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")
+    assert advice([full])[0].endswith("if there are 8 records; it takes a larger epsilon")
+
+
+def test_without_a_guess_of_records_it_says_how_many_it_takes():
+    found = estimate(LabelHistogramSpec(labels=10), None, mechanism="laplace")
+    assert found.to_dict() == {"not_estimated": "no number of records is expected", "clear_from_records": 43}
+    assert hopeless([found]) == []
+    assert advice([found]) == ["q: not estimated: no number of records is expected; it takes 43 for 3 times the noise"]

@@ -1,0 +1,103 @@
+"""A plan solved backwards: the least epsilon and the least number of records."""
+
+import math
+
+import pytest
+
+from common.errors import PlanError
+from common.plan.planned import PlannedQuery
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.self_similarity import SelfSimilaritySpec
+from server.methods.fusegen import FuseGen
+from server.methods.wasp import VOTES, Wasp
+from server.planning.signal import signals
+from server.planning.solve import least_epsilon, least_records
+from tests.server.planning.test_signal import TEN, planned
+
+
+@pytest.mark.parametrize("target", [0.02, 0.3, 1.0, 3.0, 7.9])
+@pytest.mark.parametrize("power", [0.8, 1.0, 1.1])
+def test_the_least_epsilon_is_found_with_few_plans(power, target):
+    asked = []
+
+    def ratio(epsilon):
+        asked.append(epsilon)
+        return epsilon**power
+
+    found = least_epsilon(ratio, target)
+    assert ratio(found) >= target
+    assert found == 0.01 or ratio(found - 0.01) < target
+    assert len(asked) <= 10
+
+
+def test_a_signal_that_no_sensible_epsilon_gives_is_refused_with_what_there_would_be():
+    with pytest.raises(PlanError, match=r"expected 3 times the noise at an epsilon of at most 20; got 2\. Expect more"):
+        least_epsilon(lambda epsilon: epsilon / 10, 3.0)
+    assert least_epsilon(lambda epsilon: 1000 * epsilon, 1.0) == 0.01
+
+
+def test_an_epsilon_for_which_there_is_no_plan_is_too_small_but_a_plan_that_can_never_be_is_refused():
+    def ratio(epsilon):
+        if epsilon < 0.07:
+            raise PlanError("scale of votes")
+        return 100 * epsilon
+
+    assert least_epsilon(ratio, 1.0) == 0.07
+
+    def never(epsilon):
+        raise PlanError("parties", got=epsilon)
+
+    with pytest.raises(PlanError, match="parties"):
+        least_epsilon(never, 1.0)
+
+
+def test_the_least_epsilon_of_a_real_plan_is_enough_and_a_hundredth_less_is_not():
+    method = Wasp(samples=600)
+
+    def ratio(epsilon):
+        return signals(planned(method, epsilon), method.compared(TEN), 20_000)[0].ratio
+
+    found = least_epsilon(ratio, 3.0)
+    assert 0.1 < found < 1
+    assert ratio(found) >= 3 > ratio(found - 0.01)
+
+
+class Two:
+    """Two queries, of which the second needs more records."""
+
+    name = "two"
+
+    def __init__(self, buckets=1000, share=0.5):
+        self.buckets, self.share = buckets, share
+
+    def plan(self, *_):
+        pairs = SelfSimilaritySpec(buckets=self.buckets)
+        return (
+            PlannedQuery(name="labels", spec=LabelHistogramSpec(labels=10), mechanism="laplace", share=1 - self.share),
+            PlannedQuery(name="pairs", spec=pairs, mechanism="laplace", share=self.share),
+        )
+
+
+def test_the_query_that_needs_most_records_decides():
+    plan = planned(Two(), 4.0)
+    least = least_records(plan, {}, 3.0)
+    before, enough = ([each.ratio for each in signals(plan, {}, records)] for records in (least - 1, least))
+    assert min(enough) >= 3
+    assert before[0] > 3 > before[1]
+
+
+def test_records_that_help_nothing_are_refused_with_advice():
+    with pytest.raises(PlanError, match=r"got pairs\. Choose a larger epsilon"):
+        least_records(planned(Two(buckets=50), 0.2), {}, 3.0)
+    falls = "got pairs, which falls with the [0-9,]+ that others take. Choose more buckets"
+    with pytest.raises(PlanError, match=falls):
+        least_records(planned(Two(buckets=10, share=0.99), 2.0), {}, 3.0)
+    with pytest.raises(PlanError, match="expected a query whose signal can be estimated"):
+        least_records(planned(FuseGen(), 1.0), {}, 3.0)
+
+
+def test_votes_need_as_many_records_as_the_plan_says():
+    method = Wasp(samples=6000)
+    plan = planned(method, 0.5)
+    assert least_records(plan, method.compared(TEN), 3.0) == signals(plan, {VOTES: 4800}, None)[0].clear_from
+    assert least_records(planned(method, math.inf), method.compared(TEN), 3.0) == 1
