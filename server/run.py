@@ -202,7 +202,7 @@ def _write(setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, s
     if isinstance(state.memory, Releasing):
         source = origin(parts.plan, setup.run, privacy)
         for name, numbers in state.memory.released.items():
-            write_json(setup.folder / name, source | numbers | {"privacy": privacy})
+            write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
     summary = {
         "run": setup.run,
         "status": status,
