@@ -110,7 +110,7 @@ def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_r
 
 
 def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
-    """One planned query; scales and sensitivities in votes, records, cosines or features."""
+    """One planned query; scales and sensitivities in votes, records, cosines, features or radii."""
     spec, grid = planned.spec, planned.spec.noise_grid
     return {
         "name": planned.name,
