@@ -103,11 +103,10 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
 
 
 def _directions(config: DictConfig, task: Task) -> int:
-    """The smallest number, where no number of records is expected."""
-    fewest = automatic.DIRECTIONS[-1][1]
+    fewest = automatic.DIRECTIONS[0]
     few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == automatic.AUTO else {}
     found = _weakest(config, task, directions=fewest, **few_rounds)
-    return automatic.directions(found.ratio) if found else fewest
+    return automatic.directions(found.ratio) if found else automatic.UNKNOWN
 
 
 def _rounds(config: DictConfig, task: Task) -> int:

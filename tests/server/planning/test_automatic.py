@@ -8,7 +8,7 @@ from server.planning import automatic
 
 
 @pytest.mark.parametrize(
-    ("ratio", "number"), [(0.0, 8), (1.0, 8), (2.9, 16), (3.3, 16), (9.6, 32), (9.9, 32), (math.inf, 32)]
+    ("ratio", "number"), [(0.0, 16), (1.04, 16), (2.2, 16), (2.3, 32), (3.6, 32), (9.6, 128), (math.inf, 128)]
 )
 def test_more_signal_bears_more_directions(ratio, number):
     assert automatic.directions(ratio) == number
