@@ -65,8 +65,8 @@ def smoothed(
         noise: Standard deviation of the planned noise of a vote (`Tools.noise`), in votes.
 
     Returns:
-        Of the shape of `scores`, in votes. Without noise the scores themselves; so too where all are equal, and those of
-        a label with one candidate or with equal vectors. A label's predicted mean is its own, but at least 0, as votes
+        Of the shape of `scores`, in votes. Without noise the scores themselves; so too if all are equal, and those of a
+        label with one candidate or with equal vectors. A label's predicted mean is its own, but at least 0, as votes
         are counts.
     """
     if noise == 0:
