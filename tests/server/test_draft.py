@@ -62,7 +62,7 @@ def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
 
 @pytest.mark.parametrize(
     ("records", "epsilon", "number"),
-    [(100, 1, 8), (100, 4, 16), (300, 1, 16), (300, 4, 32), (1000, 1, 32), ("null", 4, 8)],
+    [(100, 1, 16), (100, 4, 32), (300, 1, 32), (300, 4, 128), (1000, 1, 128), ("null", 4, 32)],
 )
 def test_directions_of_a_census_follow_from_labels_records_and_epsilon(records, epsilon, number):
     labels = "task.labels={" + ",".join(f"l{i}: x" for i in range(10)) + "}"
