@@ -8,7 +8,8 @@ and of numbers that carry their noise: nothing here can cost privacy, however of
 Let S be the noised sum of label c, in radii, with noise of standard deviation sigma in each of k directions, and n its
 noised number of records. Then S / n is how far the mean of the label's records is off the label's public centre, with
 noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that all labels share:
-an offset is shrunk by v / (v + (sigma / n)^2), averaged over the posterior of v, which is flat in log v at first. So a
+an offset is shrunk by v / (v + e), averaged over the posterior of v, which is flat in log v at first. Its error e is
+(sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), with n records half a radius long. So a
 census in which nothing rises above the noise leaves the centres where they are. Numbers of records are shrunk towards
 equal ones in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
 subspace the public centre is all that is known, and it is worth much.
@@ -34,6 +35,8 @@ _VARIANCES = np.geomspace(1e-3, 1, 25)
 """Prior variances of an offset's coordinate, in squared radii; an offset is at most one radius long."""
 _LEAST_SHARE = 0.25
 """Of the average number of records: no label is taken to have fewer, so that no mean is divided by hardly anything."""
+_SPREAD = 0.25
+"""Mean square length of a record's coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)
 _TRUSTED = 0.7
 """Share of the candidates that are taken to be of the label that was requested, where the softness is chosen."""
@@ -197,8 +200,9 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
     """Shares and means, shrunk by what is known of their noise; as they were measured if `shrinkage` is off."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
-    errors = ((census.noise / sizes) ** 2)[:, None]
-    kept = _kept(offsets, errors) if shrinkage and census.noise > 0 else np.ones((len(sizes), 1))
+    sampling = _SPREAD / (offsets.shape[1] * sizes)
+    errors = ((census.noise / sizes) ** 2 + sampling)[:, None]
+    kept = _kept(offsets, errors) if shrinkage else np.ones((len(sizes), 1))
     offsets = kept * offsets
     # No record's coordinates are longer than 1, nor is their mean.
     offsets /= np.maximum(1.0, np.linalg.norm(offsets, axis=1, keepdims=True))

@@ -14,7 +14,7 @@ UNKNOWN = 32
 """Where no number of records is expected."""
 _PER_RATIO = 10.0
 """Measured on banking10 and mts_notes8 with 100, 300 and 1000 records at epsilon 1, 4 and infinite: the nearest-mean
-classifier of the estimates is within .007 of that with the best number of directions. A fixed number loses up to .07."""
+classifier of the estimates is within .007 of that with the best number of directions. A fixed one loses up to .07."""
 ROUNDS = (5, 4, 3, 2)
 
 
