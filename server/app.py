@@ -19,6 +19,7 @@ from common import validate
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
+from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
 from server import configuration
 from server.domain import Earlier, Membership, PrivacyTarget
@@ -116,6 +117,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         purpose=config.purpose,
         recipient=config.recipient,
     )
+    _check_directions(plan, encoder)
     cache = config.get("embedding_cache")
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:
         encoder = Remembered(encoder, path)
@@ -152,6 +154,21 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         evaluation=evaluation,
         earlier=earlier,
     )
+
+
+def _check_directions(plan: Plan, encoder: Encoder) -> None:
+    """Refuse more directions than the encoder has dimensions, before texts are paid for.
+
+    Raises:
+        ConfigError: Naming both numbers.
+    """
+    for query in plan.queries:
+        if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
+            raise ConfigError(
+                "method.directions",
+                expected=f"at most {encoder.dimensions}, the encoder's dimensions",
+                got=query.spec.directions,
+            )
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
