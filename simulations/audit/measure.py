@@ -60,7 +60,7 @@ def _all(*, quick: bool) -> Iterator[Finding]:
         yield laplace(scale=scale, parties=10, coordinates=20_000 if quick else 10**6)
     for epsilon in (4.0, 8.0) if quick else (1.0, 2.0, 4.0, 8.0):
         yield canaries.of_votes(epsilon, labels=64 if quick else 512, rounds=2 if quick else 4)
-    yield canaries.of_class_sums(4.0, labels=2048 if quick else 16384, rounds=2 if quick else 4)
+    yield canaries.of_class_sums(4.0, labels=2048 if quick else 4096, rounds=2 if quick else 4)
 
 
 def _repeated(times: int) -> Iterator[Finding]:
