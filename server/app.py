@@ -16,6 +16,7 @@ from common import validate
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
+from common.queries.class_sums import ClassSumsSpec
 from server import configuration
 from server.domain import Earlier
 from server.draft import build, method_of, plan_of, roster_of, without_auto
@@ -90,6 +91,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     method = method_of(config)
     evaluation: Evaluation = build(config.evaluation)
     plan = plan_of(config, method, source.task(), encoder=encoder.digest, roster=roster)
+    _check_directions(plan, encoder)
     cache = config.get("embedding_cache")
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:
         encoder = Remembered(encoder, path)
@@ -126,6 +128,21 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         evaluation=evaluation,
         earlier=earlier,
     )
+
+
+def _check_directions(plan: Plan, encoder: Encoder) -> None:
+    """Refuse more directions than the encoder has dimensions, before texts are paid for.
+
+    Raises:
+        ConfigError: Naming both numbers.
+    """
+    for query in plan.queries:
+        if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
+            raise ConfigError(
+                "method.directions",
+                expected=f"at most {encoder.dimensions}, the encoder's dimensions",
+                got=query.spec.directions,
+            )
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:

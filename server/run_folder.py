@@ -5,6 +5,7 @@ synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs 
 rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
+census.json       released numbers that later runs can use without asking    (by a method that has any)
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs

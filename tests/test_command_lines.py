@@ -62,6 +62,7 @@ def test_an_error_that_hydra_wrapped_ends_with_its_own_code():
             "serve NONE", "enrol NONE FILE", "remove NONE name", "run NONE name", "resume NONE name", "status NONE",
             "evaluate NONE --test FILE", "report NONE", "plan no.such=1", "plan federation.parties=0",
             "plan federation.timeout=null", "check no.such=1", "plan --folder NONE",
+            "steer NONE", "steer NONE privacy.epsilon=1", "steer NONE --resume",
         )),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,

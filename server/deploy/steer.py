@@ -59,6 +59,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         new_folder(folder)
         store(config, folder)
     yield f"no party is asked: the texts have the guarantee of run {earlier.run}, epsilon {earlier.epsilon:g}"
+    yield f"if this is interrupted: caucus-coordinator steer {folder} --resume"
     with logging_to(folder):
         coordinate(config, Nobody(), folder)
     yield f"done: {folder / 'report.html'}"
@@ -81,7 +82,7 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: 
             raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
     for override in overrides:
         name = override.lstrip("+~").partition("=")[0].partition("@")[0]
-        if name.split(".")[0] in FIXED or name in {"method", "method.census"}:
+        if name.split(".")[0] in FIXED or name in {"method", "method.census", "evaluation.federated"}:
             raise ConfigError(
                 name, expected="as in the finished run: no party is asked again", got=override, do="Leave it out"
             )

@@ -68,6 +68,25 @@ def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
     return counts
 
 
+def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Split each model's texts over labels that want different numbers of texts.
+
+    All texts are laid in a row, in which those of each label are spread evenly, and each model takes the next ones.
+
+    Args:
+        counts: (K,) number of texts of each model.
+        label_counts: (C,) number of texts of each label; the same in all.
+
+    Returns:
+        (K, C): rows sum to `counts`, columns to `label_counts`.
+    """
+    labels = np.repeat(np.arange(len(label_counts)), label_counts)
+    places = np.concatenate([(np.arange(count) + 0.5) / count for count in label_counts if count] or [np.zeros(0)])
+    row = labels[np.lexsort((labels, places))]
+    parts = np.split(row, np.cumsum(counts)[:-1])
+    return np.stack([np.bincount(part, minlength=len(label_counts)) for part in parts]).astype(np.int64)
+
+
 def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int = 0) -> NDArray[np.int64]:
     """Split each model's texts over labels, as evenly as integers allow for each model and for each label.
 

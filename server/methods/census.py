@@ -1,15 +1,16 @@
 """Census: one noised question about where the records lie, whose answer steers all rounds (a method of our own).
 
 One round t of T:
-1. Order N/T texts, split over models by weight and evenly over labels.
+1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
 2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool.
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label the sum of its records'
    coordinates in a public subspace, and their number.
 5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
    that gives each text of D the probability of each label, whatever label was requested.
-6. The texts to which a label is most probable are its next pool. A model's weight is the squared mean probability of
-   the labels that were requested of it.
+6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
+   of the labels that were requested of it. A label needs the more texts, the larger its share is and the fewer texts
+   of D are most probably of it.
 7. After the last round each text gets its most probable label, and weights by which the labels have their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
@@ -31,7 +32,7 @@ from common.queries.class_sums import ClassSumsSpec
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
+from server.llm.orders import Order, RequestMaker, allocate, dealt, make_orders, per_label
 from server.method import State, Tools
 from server.operators import census_file, selection, steering
 from server.operators.census import Census, Estimates, Floats, estimates, posteriors, softness, subspace
@@ -41,6 +42,10 @@ from server.operators.steering import effective_sample
 CLASS_SUMS = "class sums"
 GRID = 1024
 """Grid units in the radius."""
+REACH = 0.25
+"""Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
+FLOOR = 0.5
+"""Least effective sample size of the released texts' weights, as a share of their number."""
 LABELS = ("census", "requested", "gate")
 
 
@@ -50,11 +55,13 @@ class CensusMemory:
 
     Attributes:
         weights: By model, its share of the next round's texts, sum 1.
+        needs: By label, how many of the next round's texts it needs, in any unit; none: all labels as many.
         pool: By label, positions in D of the exemplars of the next round.
         census: The released numbers as `census.json` has them; None before they are asked for.
     """
 
     weights: Mapping[str, float]
+    needs: Mapping[str, float] = field(default_factory=dict)
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
     census: Mapping[str, Any] | None = None
 
@@ -82,17 +89,15 @@ class CensusMethod:
         rounds: T, generation rounds.
         directions: k, directions of the subspace.
         count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
-        reach: Share of the first round's texts that the radius reaches; what lies beyond it is shortened.
         description: Weight of a label's public description in its centre, beside its texts of the first round.
         shots: S, exemplars in a prompt.
-        pool: Exemplars to draw from, of each label.
-        effective: Least effective sample size of the texts' weights, as a share of N.
         shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
-        label: Label of a released text: "census", its most probable one; "requested"; or "gate": as requested, and
-            texts to which another is more probable are left out.
-        text_weights: Weigh the released texts by the shares of the labels; off for the ablation.
+        need: Labels get texts by need; off for the ablation: all as many.
+        labels: Labels of released texts: "census", their most probable ones; "requested"; or "gate": as requested, and
+            texts to which another one is more probable are left out.
+        share_weights: Weigh the released texts by the shares of the labels; off for the ablation.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
@@ -105,16 +110,14 @@ class CensusMethod:
     rounds: int = 2
     directions: int = 32
     count: float = 0.25
-    reach: float = 0.25
     description: float = 0.5
     shots: int = 4
-    pool: int = 8
-    effective: float = 0.5
     shrinkage: bool = True
     model_weighting: bool = True
     steering: bool = True
-    label: str = "census"
-    text_weights: bool = True
+    need: bool = True
+    labels: str = "census"
+    share_weights: bool = True
     texts_per_request: int = 5
     temperature: float = 1.0
     words: int | None = None
@@ -125,11 +128,9 @@ class CensusMethod:
         section = "method"
         validate.integers(1, section=section, samples=self.samples, rounds=self.rounds, directions=self.directions)
         validate.integers(1, section=section, shots=self.shots, texts_per_request=self.texts_per_request)
-        validate.integers(self.shots, section=section, pool=self.pool)
         validate.in_range(1 / GRID, 1, section=section, count=self.count)
-        validate.in_range(0, 1, section=section, reach=self.reach, effective=self.effective)
         validate.in_range(0, 1, section=section, description=self.description)
-        validate.one_of("method.label", self.label, among=LABELS)
+        validate.one_of("method.labels", self.labels, among=LABELS)
 
     @property
     def modes(self) -> dict[str, str | None]:
@@ -169,8 +170,9 @@ class CensusMethod:
         return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, and what rounding to whole texts for each model and label may add."""
-        return max(self.samples, self.rounds * len(task.labels) * len(models))
+        """N."""
+        del task, models
+        return self.samples
 
     def start(self, tools: Tools) -> State[CensusMemory]:
         """No texts, equal weights; the census of a finished run, if one is named."""
@@ -189,8 +191,11 @@ class CensusMethod:
         census = census_file.from_dict(known) if known else self._ask(vectors, requested, tools)
         found = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, found.means, census.softness)
-        memory = self._remember(candidates, requested, posterior, tools)
         last = state.round + 1 == self.rounds
+        memory = state.memory
+        if not last:
+            coming = self._texts(state.round + 1)
+            memory = self._remember(candidates, posterior, found.shares, coming, tools)
         released = self._released(candidates, posterior, found.shares, tools.task) if last else candidates
         report = make_report(
             state.round,
@@ -212,10 +217,19 @@ class CensusMethod:
             memory=replace(memory, census=known or census_file.to_dict(census)),
         )
 
+    def _texts(self, number: int) -> int:
+        """Number of texts of a round."""
+        before, after = (self.samples * done // self.rounds for done in (number, number + 1))
+        return after - before
+
     def _order(self, state: State[CensusMemory], tools: Tools) -> list[Order]:
-        before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
-        weights = np.array([state.memory.weights[model] for model in tools.models])
-        shares = per_label(allocate(after - before, weights), len(tools.task.labels), before)
+        texts, labels = self._texts(state.round), list(tools.task.labels)
+        counts = allocate(texts, np.array([state.memory.weights[model] for model in tools.models]))
+        if not state.memory.needs:
+            shares = per_label(counts, len(labels), len(state.candidates))
+        else:
+            needed = allocate(texts, np.array([state.memory.needs[label] for label in labels]))
+            shares = dealt(counts, needed)
         return make_orders(shares, tools.task, tools.models)
 
     def _writer(self, state: State[CensusMemory], tools: Tools) -> RequestMaker:
@@ -243,7 +257,7 @@ class CensusMethod:
             tools.embed(described),
             directions=self.directions,
             description=self.description,
-            quantile=self.reach,
+            quantile=REACH,
         )
         radius = np.array([space.radius], dtype=np.float32)
         answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius)
@@ -260,17 +274,25 @@ class CensusMethod:
         )
 
     def _remember(
-        self, candidates: Sequence[Candidate], requested: NDArray[np.int32], posterior: Floats, tools: Tools
+        self,
+        candidates: Sequence[Candidate],
+        posterior: Floats,
+        shares: Floats,
+        coming: int,
+        tools: Tools,
     ) -> CensusMemory:
-        """Weights and pools of the next round."""
+        """Weights, needs and pools of the next round."""
+        labels, requested = list(tools.task.labels), selection.label_numbers(candidates, tools.task)
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])
-        shares = np.full(len(tools.models), 1 / len(tools.models))
+        weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
-            shares = steering.model_weights(posterior, requested, models, len(tools.models))
-        pools = steering.exemplars(posterior, models, self.pool) if self.steering else [[] for _ in tools.task.labels]
+            weights = steering.model_weights(posterior, requested, models, len(tools.models))
+        needs = steering.needs(posterior, shares, coming).tolist() if self.need else []
+        pools = steering.exemplars(posterior, models, 2 * self.shots) if self.steering else []
         return CensusMemory(
-            weights=dict(zip(tools.models, shares.tolist(), strict=True)),
-            pool=dict(zip(tools.task.labels, pools, strict=True)),
+            weights=dict(zip(tools.models, weights.tolist(), strict=True)),
+            needs=dict(zip(labels, needs, strict=True)) if needs else {},
+            pool=dict(zip(labels, pools, strict=True)) if pools else {},
         )
 
     def _released(
@@ -278,13 +300,13 @@ class CensusMethod:
     ) -> tuple[Candidate, ...]:
         """D with its final labels and weights."""
         labels, names = selection.label_numbers(candidates, task).astype(np.int64), list(task.labels)
-        if self.label == "census":
+        if self.labels == "census":
             labels = steering.most_probable_labels(posterior)
-        kept = steering.kept_by_gate(posterior, labels) if self.label == "gate" else np.arange(len(labels))
+        kept = steering.kept_by_gate(posterior, labels) if self.labels == "gate" else np.arange(len(labels))
         chosen = [replace(candidates[i], label=names[labels[i]]) for i in kept]
-        if not self.text_weights:
+        if not self.share_weights:
             return tuple(chosen)
-        weights = steering.text_weights(labels[kept], shares, floor=self.effective)
+        weights = steering.text_weights(labels[kept], shares, floor=FLOOR)
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(chosen, weights, strict=True))
 
     def _figures(

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from common.errors import ConfigError
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
 
 Floats = NDArray[np.float64]
@@ -72,17 +71,10 @@ def subspace(
         vectors: (n, dim) candidates, at least one.
         labels: (n,) in [0, C).
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
-        directions: k.
+        directions: k, at most dim.
         description: Weight of a description in its label's centre, beside that of the label's candidates.
         quantile: The share of the candidates that the radius reaches.
-
-    Raises:
-        ConfigError: There are more directions than dimensions.
     """
-    if directions > vectors.shape[1]:
-        raise ConfigError(
-            "method.directions", expected=f"at most {vectors.shape[1]}, the encoder's dimensions", got=directions
-        )
     means = label_means(vectors, labels, len(descriptions))
     # As long as the means are: the mean of several unit vectors is shorter than they.
     length = float(np.linalg.norm(means, axis=1).mean())

@@ -47,6 +47,24 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     return chosen
 
 
+def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
+    """(C,) how many of the next round's texts each label needs, in any unit: above 0.
+
+    The aim for a label is half an equal part of all texts, those to come included, and half its estimated share of
+    them. It needs what it lacks of that, counted by most probable labels, and at least a quarter of an equal part of
+    the coming texts.
+
+    Args:
+        posterior: (n, C) of the texts so far.
+        shares: (C,) estimated shares of the labels.
+        coming: Number of texts to come, at least 1.
+    """
+    labels = len(shares)
+    aims = (len(posterior) + coming) * (0.5 / labels + 0.5 * shares)
+    there = np.bincount(posterior.argmax(axis=1), minlength=labels)
+    return np.asarray(np.maximum(aims - there, 0.25 * coming / labels))
+
+
 def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
     """(K,) shares of the models, sum 1: the squared mean posterior of the labels that were requested of their texts.
 

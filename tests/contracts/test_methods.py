@@ -73,19 +73,16 @@ class TestCensus(MethodContract):
         ({"rounds": 0}, "rounds"),
         ({"directions": 0}, "directions"),
         ({"count": 0.0}, "count"),
-        ({"reach": 1.1}, "reach"),
         ({"description": 1.1}, "description"),
         ({"shots": 0}, "shots"),
-        ({"pool": 1}, "pool"),
-        ({"effective": 1.1}, "effective"),
-        ({"label": "any"}, "label"),
+        ({"labels": "any"}, "labels"),
     )
     too_small = (("samples", 5),)
 
     @pytest.fixture
     def build(self):
         # Labels that the answer decides are balanced only if the answer is.
-        small = {"samples": 24, "rounds": 3, "directions": 3, "shots": 2, "pool": 4, "label": "requested"}
+        small = {"samples": 24, "rounds": 3, "directions": 3, "shots": 2, "labels": "requested", "need": False}
         return lambda **changes: CensusMethod(**small | changes)
 
 
@@ -94,7 +91,7 @@ class TestCensusOfOneRound(TestCensus):
 
     @pytest.fixture
     def build(self):
-        small = {"samples": 24, "rounds": 1, "directions": 8, "shots": 2, "pool": 4, "label": "requested"}
+        small = {"samples": 24, "rounds": 1, "directions": 8, "shots": 2, "labels": "requested"}
         return lambda **changes: CensusMethod(**small | changes)
 
 

@@ -10,6 +10,7 @@ SETTINGS = {
     "wasp": ("method.rounds=2",),
     "aug_pe": ("method.rounds=2", "method.look_ahead=1"),
     "aug_pe_plus": ("method.rounds=2", "method.kept_terms=4", "method.terms=2"),
+    "census": ("method.rounds=2", "method.directions=6", "method.labels=requested", "method.need=false"),
     "fusegen": ("method.rounds=2",),
     "pre_text": (
         "method.rounds=2", "method.seeds=12", "method.look_ahead=1", "method.smoothing=true", "privacy.unit=user",

@@ -8,6 +8,7 @@ import pytest
 from common.errors import CheckpointError, ConfigError
 from common.ledger.ledger import Ledger
 from common.queries import closed_set
+from server.command import main
 from server.configuration import load, store
 from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
@@ -17,8 +18,8 @@ from simulations.run import simulate
 from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
 
-SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 2, "pool": 6}
-OFF = {"model_weighting": False, "steering": False, "label": "requested", "text_weights": False}
+SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 3}
+OFF = {"model_weighting": False, "steering": False, "need": False, "labels": "requested", "share_weights": False}
 COUNT = 40
 
 
@@ -77,7 +78,7 @@ def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
         shown = [request for request in world.requests if request.good]
         pools = {label: {before.candidates[i].text for i in pool} for label, pool in before.memory.pool.items()}
         assert bool(shown) == bool(pools)
-        assert all(len(request.good) == 2 and set(request.good) <= pools[request.label] for request in shown)
+        assert all(len(request.good) == 3 and set(request.good) <= pools[request.label] for request in shown)
         for model in world.providers.values():
             model.requests.clear()
         before = state
@@ -105,9 +106,9 @@ def straying(text):
     return text.endswith("number 3")
 
 
-@pytest.mark.parametrize("label", ["census", "gate", "requested"])
-def test_texts_of_another_label_get_it_or_are_left_out(label):
-    census = method(label=label, texts_per_request=4, samples=48, rounds=2)
+@pytest.mark.parametrize("labels", ["census", "gate", "requested"])
+def test_texts_of_another_label_get_it_or_are_left_out(labels):
+    census = method(labels=labels, texts_per_request=4, samples=48, rounds=2)
     world = World(census, answers=answered())
     world.embed = apart(world, straying)
     first, last = steps(census, world)
@@ -116,9 +117,9 @@ def test_texts_of_another_label_get_it_or_are_left_out(label):
     strays = [text for text in last.candidates if straying(text.text)]
     assert len(first.candidates) == 24
     assert not any(straying(first.candidates[i].text) for i in first.memory.pool["a"][:4])
-    assert len(last.candidates) == (40 if label == "gate" else 48)
-    assert len(strays) == (0 if label == "gate" else 8)
-    assert changed == (strays if label == "census" else [])
+    assert len(last.candidates) == (40 if labels == "gate" else 48)
+    assert len(strays) == (0 if labels == "gate" else 8)
+    assert changed == (strays if labels == "census" else [])
     assert sum(last.rounds[-1].figures["relabelled"].values()) == 8
 
 
@@ -128,20 +129,28 @@ def test_models_that_write_what_was_requested_write_more():
     world.embed = apart(world, lambda text: text.startswith("k ") and text.endswith("number 1"))
     first, last = steps(census, world)
     assert first.memory.weights["m"] == pytest.approx(1 / (1 + 0.5**2), abs=0.06)
+    assert sum(last.rounds[-1].requested.values()) == 48
     assert last.rounds[-1].requested["m"] == round(48 * first.memory.weights["m"])
     assert last.rounds[-1].figures["weights"] == first.memory.weights
 
 
-def test_texts_are_weighed_by_the_shares_of_the_labels_down_to_the_floor():
-    weights = {}
-    for floor in (0.5, 0.99):
-        census = method(label="requested", effective=floor)
-        last = run(census, World(census, answers=answered(shares=(0.75, 0.25))))
-        by_label = {text.label: text.weight for text in last.candidates}
-        weights[floor] = by_label["a"], by_label["b"]
-        assert last.rounds[-1].figures["effective_sample"] == pytest.approx(max(floor, 0.8), abs=1e-6)
-    assert weights[0.5] == pytest.approx((1.5, 0.5))
-    assert sum(weights[0.99]) == pytest.approx(2)
+@pytest.mark.parametrize(("share", "effective"), [(0.75, 0.8), (0.5, 1.0)])
+def test_texts_are_weighed_by_the_shares_of_the_labels(share, effective):
+    census = method(labels="requested", need=False)
+    last = run(census, World(census, answers=answered(shares=(share, 1 - share))))
+    by_label = {text.label: text.weight for text in last.candidates}
+    assert sum(by_label.values()) == pytest.approx(2)
+    assert last.rounds[-1].figures["effective_sample"] == pytest.approx(effective)
+    assert by_label["a"] == pytest.approx(2 * share)
+
+
+def test_labels_with_large_shares_and_few_texts_get_more():
+    census = method(rounds=2)
+    world = World(census, answers=answered(shares=(0.75, 0.25)))
+    world.embed = apart(world, lambda text: False)
+    first, last = steps(census, world)
+    assert first.memory.needs == pytest.approx({"a": 48 * 0.625 - 12, "b": 48 * 0.375 - 12})
+    assert [sum(text.label == label for text in last.candidates) for label in TASK.labels] == [30, 18]
 
 
 def test_each_use_of_the_answer_can_be_switched_off():
@@ -151,7 +160,13 @@ def test_each_use_of_the_answer_can_be_switched_off():
     assert not any(request.good for request in world.requests)
     assert set(plain.memory.weights.values()) == {0.5}
     assert len(plain.candidates) == 48
-    for name, value in {"model_weighting": True, "steering": True, "label": "gate", "text_weights": True}.items():
+    for name, value in {
+        "model_weighting": True,
+        "steering": True,
+        "need": True,
+        "labels": "gate",
+        "share_weights": True,
+    }.items():
         changed = run(census := method(**OFF | {name: value}), World(census, answers=answers))
         assert changed.to_dict() != plain.to_dict(), name
     noisy = [
@@ -261,6 +276,21 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
 def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, tmp_path, override, word):
     with pytest.raises(ConfigError, match=word):
         tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}", override)
+
+
+def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finished, capsys):
+    overrides = [*RUN, f"method.census={finished / 'census.json'}", "task=demo_notes", "privacy.epsilon=1"]
+    assert main(["plan", *overrides]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["epsilon"] == 4.0
+    assert planned["statement"].startswith("No question was put to any party in this run.")
+    assert planned["forecast"]["texts"] == SAMPLES
+
+
+def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_for(tmp_path):
+    with pytest.raises(ConfigError, match=r"method\.directions; expected at most 32"):
+        tiny(tmp_path / "run", *RUN[:3], "method.directions=33", "embedding.dimensions=32")
+    assert not (tmp_path / "run" / "state" / "replies.db").exists()
 
 
 def test_a_census_of_other_labels_is_refused(finished, tmp_path):

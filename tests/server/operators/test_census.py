@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from server.operators.census import Census, Subspace, basis, estimates, label_means, posteriors, softness, subspace
 
@@ -73,11 +72,6 @@ def test_candidates_that_are_all_alike_have_a_subspace_that_a_party_accepts():
     radius = np.array([space.radius], dtype=np.float32)
     spec = ClassSumsSpec(labels=2, directions=5, count=512)
     ClassSums(spec=spec, basis=space.basis, centres=space.centres, radius=radius).check(2, DIM)
-
-
-def test_more_directions_than_dimensions_are_refused(candidates):
-    with pytest.raises(ConfigError, match="directions; expected at most 12"):
-        subspace(*candidates, DESCRIPTIONS, **SETTINGS | {"directions": DIM + 1})
 
 
 def test_a_label_without_candidates_has_the_mean_of_all(candidates):

@@ -30,6 +30,12 @@ def test_a_model_gives_at_most_60_percent_of_the_exemplars_while_others_have_tex
     assert steering.exemplars(posterior, np.zeros(12, int), 5)[0] == [0, 1, 2, 3, 4]
 
 
+def test_a_label_needs_what_it_lacks_and_a_little_in_any_case():
+    posterior = rows(*[[0.9, 0.1]] * 9, [0.1, 0.9])
+    assert np.allclose(steering.needs(posterior, np.array([0.5, 0.5]), 10), [1.25, 9])
+    assert np.allclose(steering.needs(posterior, np.array([0.9, 0.1]), 10), [5, 5])
+
+
 def test_models_are_weighed_by_the_squared_mean_posterior_of_what_was_requested():
     posterior = rows([0.8, 0.2], [0.6, 0.4], [0.7, 0.3], [0.9, 0.1])
     requested, models = np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1])

@@ -206,3 +206,15 @@ def test_labels_taken_from_private_records_are_named():
 def test_attempts_that_were_paid_for_are_told_from_those_that_were_made():
     spent = {"epsilon": 2.695, "queries_asked": 4, "queries_planned": 4}
     assert "pays for 2 attempts at each of 4 queries" in statement(privacy(max_attempts=2, spent=spent))
+
+
+def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_released():
+    spent = {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
+    earlier = {"run": "first-1234", "plan_digest": "ab", "encoder": "cd"}
+    for fields in (privacy(), privacy(max_attempts=2), privacy(epsilon="inf", planned_epsilon="inf")):
+        before = statement(fields).split("\n\n")
+        first, *others = statement(fields | {"earlier": earlier, "spent": spent}).split("\n\n")
+        assert first.startswith("No question was put to any party in this run.")
+        assert "run first-1234 released" in first
+        assert others == [part for part in before if "attempts" not in part]
+        assert not_covered(fields | {"earlier": earlier}) == not_covered(fields)

@@ -1,0 +1,132 @@
+"""Further texts from a finished run's census: nobody is asked, and the statement is that of the run that asked."""
+
+import json
+
+import pytest
+
+from common.errors import InternalError
+from common.ledger.ledger import Ledger
+from server import run as loop
+from server.command import main
+from server.configuration import load, store
+from server.deploy import steer
+from tests.support.runs import lines, read, tiny
+
+RUN = ("method=census", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return tiny(tmp_path_factory.mktemp("census") / "first", *RUN, "federation.parties=2", "evaluation.federated=0.2")
+
+
+def said(capsys, *arguments, code=2):
+    assert main(["steer", *map(str, arguments)]) == code
+    out, error = capsys.readouterr()
+    if code:
+        assert error.splitlines()[-1].startswith("caucus-coordinator: ")
+    return error.splitlines()[-1] if code else out
+
+
+def test_other_models_write_further_texts_and_nobody_is_asked(finished, tmp_path, capsys):
+    folder = tmp_path / "more"
+    out = said(capsys, finished, "llm.use=[noisy]", "method.samples=24", "--out", folder, code=0)
+    asked = read(finished, "run.json")["run"]
+    assert f"no party is asked: the texts have the guarantee of run {asked}, epsilon 4" in out
+    assert out.endswith(f"done: {folder / 'report.html'}\n")
+    rows = lines(folder, "synthetic.jsonl")
+    assert (len(rows), {row["model"] for row in rows}) == (24, {"noisy"})
+    privacy = read(folder, "privacy.json")
+    assert (privacy["epsilon"], privacy["delta"], privacy["earlier"]["run"]) == (4.0, 1e-5, asked)
+    assert privacy["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
+    assert privacy["not_covered"] == read(finished, "privacy.json")["not_covered"]
+    assert privacy["statement"].startswith("No question was put to any party in this run.")
+    assert "the guarantee of that run, ε = 4" in (folder / "report.html").read_text("utf-8").replace("\n", " ")
+    assert not Ledger(folder / "state" / "ledger.db").entries(read(folder, "run.json")["run"])
+    assert not (folder / "parties").exists()
+    assert read(folder, "run.json")["status"] == "complete"
+    # The texts are further ones, and the settings are those of the finished run.
+    assert not {row["text"] for row in rows} & {row["text"] for row in lines(finished, "synthetic.jsonl")}
+    config, before = load(folder), load(finished)
+    assert (config.method.directions, config.task, config.evaluation.federated) == (4, before.task, 0.0)
+
+
+def test_a_folder_beside_the_run_is_named_by_it_and_a_steered_run_can_be_steered(finished, capsys):
+    small = ("method.samples=8", "method.rounds=1", "llm.use=[narrow]")
+    for name, run in (
+        ("first-steered", "first"),
+        ("first-steered-2", "first"),
+        ("first-steered-steered", "first-steered"),
+    ):
+        said(capsys, finished.parent / run, *small, code=0)
+        assert len(lines(finished.parent / name, "synthetic.jsonl")) == 8
+        assert read(finished.parent / name, "privacy.json")["earlier"]["run"] == read(finished, "run.json")["run"]
+
+
+def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
+    config = steer.settled(finished, ["llm=smollm2", "method.words=30", "llm.use=[smollm2_hot]"], tmp_path / "new")
+    assert (list(config.llm.use), config.method.words, config.method.samples) == (["smollm2_hot"], 30, 40)
+    assert "broad" not in config.llm.models
+    assert config.experiment_seed != load(finished).experiment_seed
+    assert steer.settled(finished, ["experiment_seed=7"], tmp_path / "new").experiment_seed == 7
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "privacy.epsilon=8",
+        "federation.parties=9",
+        "secagg=none",
+        "embedding=minilm",
+        "method=wasp",
+        "method.census=x",
+        "evaluation.federated=0.2",
+    ],
+)
+def test_what_was_asked_cannot_change_any_more(finished, tmp_path, override, capsys):
+    error = said(capsys, finished, override, "--out", tmp_path / "new")
+    assert f"expected as in the finished run: no party is asked again; got {override}" in error
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("override", ["method.smaples=8", "method.samples=many", "~task"])
+def test_a_setting_that_is_wrong_leaves_no_folder(finished, tmp_path, override, capsys):
+    said(capsys, finished, override, "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_without_census_or_one_that_is_in_use_is_refused(finished, tmp_path, capsys):
+    assert "run folder; expected one with a config.yaml; got none" in said(capsys, tmp_path)
+    (tmp_path / "config.yaml").write_text("method: {}")
+    assert "run folder; expected one with a census.json; got none" in said(capsys, tmp_path)
+    assert "folder; expected a new or empty one" in said(capsys, finished, "--out", finished)
+
+
+def test_a_damaged_census_is_named_before_there_is_a_folder(finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    config = load(finished)
+    store(config, run)
+    (run / "census.json").write_text(json.dumps(read(finished, "census.json") | {"sums": [[1.0] * 4]}))
+    assert f"method.census; expected sums of shape (4, 4); got (1, 4); at {run / 'census.json'}" in said(capsys, run)
+    assert not (tmp_path / "run-steered").exists()
+
+
+def test_an_interrupted_one_goes_on(finished, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "more"
+    monkeypatch.setattr(loop, "track", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["steer", str(finished), "method.samples=24", "experiment_seed=3", "--out", str(folder)])
+    monkeypatch.undo()
+    assert (read(folder, "run.json")["status"], len(lines(folder, "rounds.jsonl"))) == ("partial", 1)
+    said(capsys, folder, "--resume", code=0)
+    assert read(folder, "run.json")["status"] == "complete"
+    said(capsys, finished, "method.samples=24", "experiment_seed=3", "--out", tmp_path / "whole", code=0)
+    assert lines(folder, "synthetic.jsonl") == lines(tmp_path / "whole", "synthetic.jsonl")
+    assert "expected a folder alone" in said(capsys, folder, "method.samples=9", "--resume")
+    assert "expected the folder of a run that steer began" in said(capsys, finished, "--resume")
+
+
+def test_a_run_that_asks_nobody_has_no_network():
+    for call in (lambda: steer.Nobody().join(None, 3), lambda: steer.Nobody().exchange({})):
+        with pytest.raises(InternalError, match="nothing to send"):
+            call()
