@@ -13,6 +13,8 @@ caucus-coordinator resume FOLDER NAME                  resume after a crash, an 
 caucus-coordinator follow FOLDER NAME                  print the log of a run until it ends
 caucus-coordinator cancel FOLDER NAME                  stop one run
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
+caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models; no party is
+                                                       asked
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator renew FOLDER                        a new server certificate
@@ -34,6 +36,7 @@ MODULES = {
     "server.deploy.plan": ("plan",),
     "server.deploy.check": ("check",),
     "server.deploy.runs": ("run", "resume", "follow", "cancel"),
+    "server.deploy.steer": ("steer",),
     "server.deploy.status": ("status",),
     "server.deploy.results": ("evaluate", "report"),
     "server.deploy.models": ("models",),

@@ -13,6 +13,7 @@ from typing import Any
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue
 
@@ -127,14 +128,33 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
     Raises:
         ConfigError: Naming the setting.
     """
-    parsed = OverridesParser.create().parse_overrides(list(overrides))
-    choices = [each for each in parsed if (files("configs") / each.key_or_group.partition("@")[0]).is_dir()]
+    parsed, choices = _parsed(overrides)
     names = [each.key_or_group for each in parsed if each not in choices and not each.is_delete()]
     if not names:
         return
     defaults = _compose([str(each.input_line) for each in choices], config_name)
     for name in names:
         _check_kind(name, OmegaConf.select(config, name), OmegaConf.select(defaults, name))
+
+
+def overridden(config: DictConfig, composed_anew: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    """A run's stored configuration with overrides, as they came out in another one that was composed with them.
+
+    Args:
+        config: As the run stored it; it is changed.
+        composed_anew: With the same overrides.
+        overrides: Choices of a group replace the whole group, other ones a single value.
+
+    Raises:
+        ConfigError: An override deletes a setting.
+    """
+    parsed, choices = _parsed(overrides)
+    for each in [*choices, *(each for each in parsed if each not in choices)]:
+        name = each.key_or_group
+        if each.is_delete():
+            raise ConfigError(name, expected="a value", got=each.input_line)
+        OmegaConf.update(config, name, OmegaConf.select(composed_anew, name), merge=False, force_add=True)
+    return config
 
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
@@ -228,6 +248,12 @@ def number(name: str, value: object) -> float:
 def number_or_null(name: str, value: object) -> float | None:
     """The same, or null."""
     return None if value is None else number(name, value)
+
+
+def _parsed(overrides: Sequence[str]) -> tuple[list[Override], list[Override]]:
+    """All overrides, and those among them that choose a file of a group."""
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    return parsed, [each for each in parsed if (files("configs") / each.key_or_group.partition("@")[0]).is_dir()]
 
 
 def _compose(overrides: list[str], config_name: str) -> DictConfig:

@@ -206,7 +206,7 @@ def _write(
     if isinstance(state.memory, Releasing):
         source = origin(parts.plan, setup.run, privacy)
         for name, numbers in state.memory.released.items():
-            write_json(setup.folder / name, source | numbers | {"privacy": privacy})
+            write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
     summary = {
         "run": setup.run,
         "status": status,

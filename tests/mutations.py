@@ -171,6 +171,27 @@ MUTATIONS = (
         AUDIT + "test_canaries_show_half_of_sigma",
     ),
     mutation(
+        "the l2 sensitivity of class sums forgets the count",
+        "common/queries/class_sums.py",
+        "l2_squared=(self.grid**2 + self.count**2) * self.max_records**2,",
+        "l2_squared=self.grid**2 * self.max_records**2,",
+        "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",
+    ),
+    mutation(
+        "coordinates of class sums rounded to the nearest integer",
+        "client/contributions/class_sums.py",
+        "np.trunc(coordinates",
+        "np.rint(coordinates",
+        "tests/client/contributions/test_class_sums.py::test_known_values",
+    ),
+    mutation(
+        "integers that floating point left too long stay so",
+        "client/contributions/class_sums.py",
+        "    while len(rows := np.flatnonzero((out**2).sum(axis=1) > grid**2)):\n",
+        "    while len(rows := np.flatnonzero((out**2).sum(axis=1) > 2 * grid**2)):\n",
+        "tests/client/contributions/test_class_sums.py::test_floating_point_that_ends_above_the_bound_is_caught",
+    ),
+    mutation(
         "the l2 sensitivity of a user's m records grows with sqrt(m)",
         "common/privacy/sensitivity.py",
         "l2_squared=l2_squared * units**2,",

@@ -69,7 +69,7 @@ QUESTIONS = (
         phases=np.empty(0, dtype=np.float32),
     ),
     class_sums.ClassSums(
-        spec=ClassSumsSpec(labels=2, directions=16, count=512),
+        spec=ClassSumsSpec(labels=2, directions=16, count=32, grid=64),
         basis=np.eye(16, ENCODER.dimensions, dtype=np.float32),
         centres=ENCODER.encode(list(LABELS)),
         radius=np.ones(1, dtype=np.float32),

@@ -9,6 +9,7 @@ import argparse
 import getpass
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,7 +157,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         ("", f"{up(facts.epsilon_against)} {own} and {facts.colluders} colluders"),
         *_coalition(facts, own),
         ("", f"{up(facts.epsilon_alone)} {own} once every mask is lifted"),
-        *(("query", _query(query, plan)) for query in plan.queries),
+        *(line for query in plan.queries for line in _query(query, plan)),
     )
     yield "  this hospital"
     beyond = f"BEYOND this hospital's limits, refused even when approved: {_plain(facts.beyond)}"
@@ -186,13 +187,14 @@ def _hospitals(facts: PlanFacts) -> str:
     return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"
 
 
-def _query(query: PlannedQuery, plan: Plan) -> str:
+def _query(query: PlannedQuery, plan: Plan) -> Iterator[tuple[str, str]]:
     noise = "NO noise"
     if query.scale:
         noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
     masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
     proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-    return f"{query.times} x {query.name} ({query.spec.kind}): {noise}{masks}{proof}"
+    yield "query", f"{query.times} x {query.name} ({query.spec.kind}): {noise}{masks}{proof}"
+    yield from (("", line) for line in textwrap.wrap(f"asks: {query.spec.asks}", 100))
 
 
 def _lifetime(budget: Budget) -> Iterator[tuple[str, str]]:

@@ -186,7 +186,10 @@ class PlanFacts:
             "coalition": self.coalition,
             "epsilon_against_coalition": _finite(self.epsilon_against_coalition),
             "epsilon_alone": _finite(self.epsilon_alone),
-            "queries": plan.to_dict()["queries"],
+            "queries": [
+                values | {"asks": query.spec.asks}
+                for values, query in zip(plan.to_dict()["queries"], plan.queries, strict=True)
+            ],
             "lifetime": {
                 "limit": budget.limit,
                 "delta": budget.delta,

@@ -2,7 +2,8 @@
 
 `page.py` defines what a page contains, `closed_set.py` lists all pages. To add a query that is a sum over the parties:
 
-1. Write its page here: a specification (`Spec`), whose docstring proves its sensitivity, and the query (`Query`) with
+1. Write its page here: a specification (`Spec`), whose docstring proves its sensitivity and whose
+   `asks` says in words what a hospital is asked, and the query (`Query`) with
    its arrays, their dtypes and their checks.
 2. Write its contribution in `client/contributions`, a function of query and records, and enter it in
    `contribute.CONTRIBUTIONS`.

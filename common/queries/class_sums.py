@@ -70,6 +70,15 @@ class ClassSumsSpec(Spec):
         same_labels(name, self.labels, labels)
 
     @property
+    def asks(self) -> str:
+        """See `Spec.asks`."""
+        return (
+            f"{self.labels * (self.directions + 1)} numbers: for each label, where its records lie along "
+            f"{self.directions} directions of meaning, added up, and how many they are; the coordinator takes the "
+            "directions from its models' texts, and the noise would be enough for any others"
+        )
+
+    @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the sum, on the grid."""
         return Sensitivity(

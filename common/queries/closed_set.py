@@ -9,7 +9,7 @@ Each query has a page in this package, with its specification, the proof of its 
     LengthHistogramSpec  1 to the bin of its length                   Laplace, Gaussian         sum
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
-    ClassSumsSpec        its coordinates along k directions, and A Gaussian, Laplace         sum
+    ClassSumsSpec        its place along k directions, and A          Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
     CorrectCountSpec     1 if a model is right on it, and 1           Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each

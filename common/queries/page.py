@@ -27,6 +27,11 @@ class Spec(Protocol):
     unproven: ClassVar[bool] = False
 
     @property
+    def asks(self) -> str:
+        """What an answer tells, in words, for the person at a hospital who decides about a plan."""
+        ...
+
+    @property
     def mechanisms(self) -> tuple[str, ...]:
         """Names of the mechanisms that may make the answer private; `SUMMED` if it is a sum over the parties."""
         ...
@@ -38,7 +43,7 @@ class Spec(Protocol):
 
     @property
     def grid(self) -> int:
-        """Integer units of an answer in one vote, record, cosine or feature."""
+        """Integer units of an answer in one vote, record, cosine, feature or radius."""
         ...
 
     @property

@@ -59,6 +59,7 @@ class SketchSpec(Spec):
     """
 
     kind: ClassVar[str] = "density sketch"
+    asks: ClassVar[str] = "for each label, near which terms of the coordinator's list its records' first terms are"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     labels: int
     features: int

@@ -2,24 +2,24 @@
 
     candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
 
-The subspace is a function of the candidates alone. All that follows is a function of it and of numbers that carry their
-noise: nothing here can cost privacy, however often it is used.
+The subspace is a function of the candidates and of the labels' descriptions alone. All that follows is a function of it
+and of numbers that carry their noise: nothing here can cost privacy, however often it is used.
 
-Let s be the noised sum of label c along a direction, in radii, with noise of standard deviation sigma, and n its noised
-number of records. Then s / n is the mean place of the label's records, off by sigma / n. It is shrunk towards 0, the
-mean of the candidates themselves, as empirical Bayes has it:
-
-    mean = tau^2 / (tau^2 + (sigma / n)^2) s / n,      tau^2 = max(0, sum of s^2 - sigma^2) / (k sum of n^2),
-
-where both sums are over all labels (the former over all directions too), so that a census in which nothing rises above
-the noise moves nothing. The numbers of records are shrunk towards equal ones in the same way.
+Let S be the noised sum of label c, in radii, with noise of standard deviation sigma in each of k directions, and n its
+noised number of records. Then S / n is how far the mean of the label's records is off the label's public centre, with
+noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that all labels share:
+an offset is shrunk by v / (v + (sigma / n)^2), averaged over the posterior of v, which is flat in log v at first. So a
+census in which nothing rises above the noise leaves the centres where they are. Numbers of records are shrunk towards
+equal ones in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
+subspace the public centre is all that is known, and it is worth much.
 """
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from common.errors import ConfigError
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
@@ -30,6 +30,13 @@ Vectors = NDArray[np.floating]
 
 _NEGLIGIBLE = 1e-6
 """A singular value below this share of the largest is rounding, not a direction."""
+_VARIANCES = np.geomspace(1e-3, 1, 25)
+"""Prior variances of an offset's coordinate, in squared radii; an offset is at most one radius long."""
+_LEAST_SHARE = 0.25
+"""Of the average number of records: no label is taken to have fewer, so that no mean is divided by hardly anything."""
+_SOFTNESSES = np.geomspace(0.005, 2, 24)
+_TRUSTED = 0.7
+"""Share of the candidates that are taken to be of the label that was requested, where the softness is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,25 +53,24 @@ class Subspace:
     centres: NDArray[np.float32]
     radius: float
 
-    def coordinates(self, vectors: Vectors, labels: Labels) -> Floats:
-        """(n, k) coordinates from the centres of their labels, in radii, shortened to norm 1 as a record's are."""
-        places = (vectors.astype(np.float64) - self.centres[labels]) @ self.basis.T / self.radius
-        norms = np.linalg.norm(places, axis=1, keepdims=True)
-        return np.asarray(places / np.maximum(1.0, norms))
 
-    def absolute(self, vectors: Vectors) -> Floats:
-        """(n, k) coordinates from the origin, in radii."""
-        return np.asarray(vectors.astype(np.float64) @ self.basis.T / self.radius)
-
-
-def subspace(vectors: Vectors, labels: Labels, label_count: int, *, directions: int, quantile: float) -> Subspace:
+def subspace(
+    vectors: Vectors,
+    labels: Labels,
+    descriptions: Vectors,
+    *,
+    directions: int,
+    description: float,
+    quantile: float,
+) -> Subspace:
     """The subspace of a round's candidates.
 
     Args:
         vectors: (n, dim) candidates, at least one.
-        labels: (n,) in [0, label_count).
-        label_count: C.
+        labels: (n,) in [0, C).
+        descriptions: (C, dim) unit vectors of the labels' public descriptions.
         directions: k.
+        description: Weight of a description in its label's centre, beside that of the label's candidates.
         quantile: The share of the candidates that the radius reaches.
 
     Raises:
@@ -74,13 +80,17 @@ def subspace(vectors: Vectors, labels: Labels, label_count: int, *, directions: 
         raise ConfigError(
             "method.directions", expected=f"at most {vectors.shape[1]}, the encoder's dimensions", got=directions
         )
-    rows, means = basis(vectors, labels, label_count, directions), centres(vectors, labels, label_count)
-    lengths = np.linalg.norm((vectors - means[labels]) @ rows.T, axis=1)
+    means = label_means(vectors, labels, len(descriptions))
+    # As long as the means are: the mean of several unit vectors is shorter than they.
+    length = float(np.linalg.norm(means, axis=1).mean())
+    centres = (1 - description) * means + description * length * descriptions
+    rows = basis(vectors, labels, len(descriptions), directions)
+    lengths = np.linalg.norm((vectors - centres[labels]) @ rows.T, axis=1)
     radius = np.float32(np.clip(np.quantile(lengths, quantile), 2 * SMALLEST_RADIUS, LARGEST_RADIUS))
-    return Subspace(basis=rows.astype(np.float32), centres=means.astype(np.float32), radius=float(radius))
+    return Subspace(basis=rows.astype(np.float32), centres=centres.astype(np.float32), radius=float(radius))
 
 
-def centres(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
+def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
     """(C, dim) mean of each label's candidates; that of all candidates for a label that has none."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
@@ -96,7 +106,7 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
     fill up the number, which the plan has fixed: a record may differ where no candidate does. Of each direction the
     largest entry is positive, so that the same candidates have the same basis.
     """
-    means = centres(vectors, labels, label_count)
+    means = label_means(vectors, labels, label_count)
     between = _principal(means - means.mean(axis=0))
     inside = vectors - means[labels]
     within = _principal(inside - inside @ between.T @ between)
@@ -118,6 +128,26 @@ def _signed(directions: Floats) -> Floats:
     return np.asarray(directions * np.sign(np.take_along_axis(directions, largest, axis=1)))
 
 
+def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
+    """How soft a nearest-mean classifier must be to be as sure of the candidates' labels as it can: see `posteriors`.
+
+    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, if a share of
+    the candidates is of any label, whatever was requested.
+    """
+
+    def likelihood(value: np.float64) -> float:
+        own = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
+        return float(np.log(_TRUSTED * own + (1 - _TRUSTED) / len(centres)).sum())
+
+    return float(max(_SOFTNESSES, key=likelihood))
+
+
+def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
+    """(n, C) probability of each label for each text: softmax((v . m_c - |m_c|^2 / 2) / softness)."""
+    squares = (means.astype(np.float64) ** 2).sum(axis=1)
+    return np.asarray(softmax((vectors @ means.T - squares / 2) / soft, axis=1))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Census:
     """The released numbers, with all that is needed to use them again (`server/operators/census_file.py`).
@@ -125,6 +155,7 @@ class Census:
     Attributes:
         labels: Names of the labels, in the order of the plan.
         subspace: Where it was taken.
+        softness: Of the classifier by its means; public.
         sums: (C, k) noised sums of the records' coordinates, in radii.
         counts: (C,) noised numbers of records; they may be negative.
         noise: Standard deviation of the noise of a sum, in radii.
@@ -133,40 +164,18 @@ class Census:
 
     labels: tuple[str, ...]
     subspace: Subspace
+    softness: float
     sums: Floats
     counts: Floats
     noise: float
     count_noise: float
-
-    @classmethod
-    def of(
-        cls, answer: NDArray[np.floating], labels: Sequence[str], subspace: Subspace, *, count: float, noise: float
-    ) -> "Census":
-        """Read an answer to the query.
-
-        Args:
-            answer: (C (k + 1),) in radii, label by label: the sums, then the count.
-            labels: Names of the labels.
-            subspace: Where it was taken.
-            count: What a record adds to its label's count, in radii.
-            noise: Standard deviation of the noise of each number, in radii.
-        """
-        rows = answer.astype(np.float64).reshape(len(labels), len(subspace.basis) + 1)
-        return cls(
-            labels=tuple(labels),
-            subspace=subspace,
-            sums=rows[:, :-1],
-            counts=rows[:, -1] / count,
-            noise=noise,
-            count_noise=noise / count,
-        )
 
     @property
     def signal_to_noise(self) -> float | None:
         """Size of the sums without the noise in them, in units of the noise: root mean squares; None without noise."""
         if self.noise == 0:
             return None
-        return float(np.sqrt(max(0.0, np.mean(self.sums**2) / self.noise**2 - 1)))
+        return math.sqrt(max(0.0, float(np.mean(self.sums**2)) / self.noise**2 - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -174,49 +183,42 @@ class Estimates:
     """What a census says about the records.
 
     Attributes:
-        records: Number of records, at least 1.
-        shares: (C,) share of each label, at least 0, sum 1.
-        share_noise: Standard deviation of the noise that is left in a share.
-        means: (C, k) mean coordinates of each label's records, in radii from its centre.
-        mean_noise: (C,) standard deviation of the noise that is left in a mean, in each direction.
-        kept: (C,) share of each measured mean that shrinkage leaves, 0 to 1.
+        shares: (C,) share of each label, above 0, sum 1.
+        means: (C, dim) mean vector of each label's records.
+        kept: (C,) share of each measured offset that shrinkage leaves, 0 to 1.
     """
 
-    records: float
     shares: Floats
-    share_noise: float
     means: Floats
-    mean_noise: Floats
     kept: Floats
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Shares and means, shrunk by what is known of their noise; as they came if `shrinkage` is off."""
-    labels, directions = census.sums.shape
-    records = max(1.0, float(census.counts.sum()))
-    even = records / labels
-    kept_share = 1.0
-    if shrinkage:
-        variance = float(np.mean((census.counts - census.counts.mean()) ** 2)) * labels / max(1, labels - 1)
-        signal = max(0.0, variance - census.count_noise**2)
-        kept_share = signal / (signal + census.count_noise**2) if signal else 0.0
-    positive = np.maximum(0.0, even + kept_share * (census.counts - census.counts.mean()))
-    shares = positive / positive.sum() if positive.any() else np.full(labels, 1 / labels)
-    # A label of which hardly a record was counted has at least one: its mean must not grow beyond all bounds.
-    sizes = np.maximum(1.0, records * shares)
-    errors = census.noise / sizes
-    kept = np.ones(labels)
-    if shrinkage and census.noise > 0:
-        spread = max(0.0, float(np.sum(census.sums**2 - census.noise**2))) / (directions * float(np.sum(sizes**2)))
-        kept = spread / (spread + errors**2)
-    means = kept[:, None] * census.sums / sizes[:, None]
+    """Shares and means, shrunk by what is known of their noise; as they were measured if `shrinkage` is off."""
+    sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
+    offsets = census.sums / sizes[:, None]
+    errors = ((census.noise / sizes) ** 2)[:, None]
+    kept = _kept(offsets, errors) if shrinkage and census.noise > 0 else np.ones((len(sizes), 1))
+    offsets = kept * offsets
     # No record's coordinates are longer than 1, nor is their mean.
-    means /= np.maximum(1.0, np.linalg.norm(means, axis=1, keepdims=True))
+    offsets /= np.maximum(1.0, np.linalg.norm(offsets, axis=1, keepdims=True))
+    space = census.subspace
     return Estimates(
-        records=records,
-        shares=shares,
-        share_noise=kept_share * census.count_noise / records,
-        means=means,
-        mean_noise=kept * errors,
-        kept=kept,
+        shares=sizes / sizes.sum(), means=space.centres + space.radius * offsets @ space.basis, kept=kept[:, 0]
     )
+
+
+def _sizes(counts: Floats, noise: float) -> Floats:
+    """(C,) numbers of records, shrunk towards equal ones; none is below a quarter of the average, itself at least 1."""
+    labels = len(counts)
+    average = max(float(counts.sum()), labels) / labels
+    signal = max(0.0, float(((counts - average) ** 2).sum()) / max(1, labels - 1) - noise**2)
+    kept = signal / (signal + noise**2) if noise else 1.0
+    return np.maximum(average + kept * (counts - average), _LEAST_SHARE * average)
+
+
+def _kept(offsets: Floats, errors: Floats) -> Floats:
+    """(C, 1) shrinkage of offsets (C, k), with noise of these variances (C, 1), averaged over the prior variance."""
+    logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
+    factors = np.array([v / (v + errors) for v in _VARIANCES])
+    return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

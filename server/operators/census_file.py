@@ -1,6 +1,7 @@
 """`census.json`, a census in a run folder: the released numbers, where they come from, and how to read them again.
 
-    labels, sums, counts, noise, count_noise, radius    as in `server.operators.census.Census`
+    labels, sums, counts, noise, count_noise            as in `server.operators.census.Census`
+    radius, softness
     basis, centres                                      their float32 numbers, rows one after another, as base64
     run, plan_digest, encoder                           the run that asked, and the encoder of its vectors
     privacy                                             the run's `privacy.json`: epsilon, delta, unit and all else
@@ -22,14 +23,30 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError, ProtocolError
 from common.queries.class_sums import ClassSums, ClassSumsSpec
+from common.validate import positive
 from server.domain import Earlier
 from server.operators.census import Census, Subspace
 
 FILE = "census.json"
 SETTING = "method.census"
 
-_PRIVACY = ("epsilon", "delta", "planned_epsilon", "adjacency", "mechanism", "queries", "aggregation", "parties")
-_PRIVACY += ("assumed_colluders", "assumed_survivors", "noise_parties", "against_colluders", "spent", "simulation")
+_NUMBERS = ("labels", "sums", "counts", "noise", "count_noise", "softness", "radius", "basis", "centres")
+_PRIVACY = (
+    "epsilon",
+    "delta",
+    "planned_epsilon",
+    "adjacency",
+    "mechanism",
+    "queries",
+    "aggregation",
+    "parties",
+    "assumed_colluders",
+    "assumed_survivors",
+    "noise_parties",
+    "against_colluders",
+    "simulation",
+)
+"""What the statement of a run that uses the numbers needs."""
 
 
 def to_dict(census: Census) -> dict[str, Any]:
@@ -41,6 +58,7 @@ def to_dict(census: Census) -> dict[str, Any]:
         "counts": census.counts.tolist(),
         "noise": census.noise,
         "count_noise": census.count_noise,
+        "softness": census.softness,
         "radius": space.radius,
         "basis": base64.b64encode(space.basis.astype("<f4").tobytes()).decode(),
         "centres": base64.b64encode(space.centres.astype("<f4").tobytes()).decode(),
@@ -56,6 +74,7 @@ def from_dict(saved: Mapping[str, Any]) -> Census:
         counts=np.array(saved["counts"], dtype=np.float64),
         noise=float(saved["noise"]),
         count_noise=float(saved["count_noise"]),
+        softness=float(saved["softness"]),
         subspace=Subspace(
             basis=_floats(saved["basis"], sums.shape[1]),
             centres=_floats(saved["centres"], len(labels)),
@@ -78,7 +97,7 @@ def read(path: Path) -> tuple[Census, Earlier]:
         _refuse("JSON in UTF-8", "something else", path)
     if not isinstance(saved, dict):
         _refuse("a JSON object", type(saved).__name__, path)
-    for key in ("labels", "sums", "counts", "noise", "count_noise", "radius", "basis", "centres"):
+    for key in _NUMBERS:
         _present(saved, key, path)
     for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
         if not isinstance(_present(saved, key, path), kind):
@@ -121,24 +140,20 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 def _checked(saved: Mapping[str, Any], path: Path) -> Census:
     """The census, if its numbers fit together as those of a query and its answer do."""
     if not (isinstance(saved["labels"], list) and saved["labels"] and all(type(x) is str for x in saved["labels"])):
-        _refuse("labels: a list of names", repr(type(saved["labels"]).__name__), path)
+        _refuse("labels: a list of names", type(saved["labels"]).__name__, path)
     try:
         census = from_dict(saved)
     except (TypeError, ValueError, IndexError, binascii.Error):
         _refuse("numbers, and float32 rows in base64, of one size", "others", path)
-    labels, numbers = len(census.labels), {"sums": census.sums, "counts": census.counts}
-    shapes = {"sums": (labels, len(census.subspace.basis)), "counts": (labels,)}
+    space, labels = census.subspace, len(census.labels)
+    shapes = {"sums": (labels, len(space.basis)), "counts": (labels,)}
     for key, shape in shapes.items():
-        if numbers[key].shape != shape:
-            _refuse(f"{key} of shape {shape}", str(numbers[key].shape), path)
-    scalars = {"noise": census.noise, "count_noise": census.count_noise, "radius": census.subspace.radius}
-    for key, value in (numbers | scalars).items():
-        if not np.isfinite(value).all():
-            _refuse(f"{key}: finite numbers", "others", path)
-    for key in ("noise", "count_noise"):
-        if scalars[key] < 0:
-            _refuse(f"{key}: a number >= 0", str(scalars[key]), path)
-    space = census.subspace
+        if getattr(census, key).shape != shape:
+            _refuse(f"{key} of shape {shape}", str(getattr(census, key).shape), path)
+    for key in (*shapes, "noise", "count_noise", "softness"):
+        value = getattr(census, key)
+        if not np.isfinite(value).all() or (key not in shapes and value < 0):
+            _refuse(f"{key}: finite numbers{'' if key in shapes else ' >= 0'}", "others", path)
     try:
         ClassSums(
             spec=ClassSumsSpec(labels=labels, directions=len(space.basis), count=1),
@@ -146,8 +161,9 @@ def _checked(saved: Mapping[str, Any], path: Path) -> Census:
             centres=space.centres,
             radius=np.array([space.radius], dtype=np.float32),
         )
+        positive(softness=census.softness)
     except (ProtocolError, ConfigError) as error:
-        _refuse("basis, centres and radius that a party would accept", error.problem, path)
+        _refuse("what a party would accept", error.problem, path)
     return census
 
 

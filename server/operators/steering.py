@@ -1,178 +1,106 @@
-"""What estimates of the records are used for: models, exemplars, labels and weights of synthetic texts.
+"""What a census is used for: the labels of texts, exemplars for prompts, and weights of models and of texts.
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
-privacy. Nothing chooses the nearest few: on real models that picked one style, and lost diversity and accuracy.
-Instead sets and weights are chosen whose mean meets the estimate, within quotas and with a floor on the effective
-sample size, (sum of weights)^2 / sum of squares.
+privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. No
+text is weighed or chosen by how near it is to the records within its label: on texts of real models that picked one
+style, at the cost of diversity and accuracy.
 """
 
+from collections import Counter
+
 import numpy as np
-import scipy.optimize
-import scipy.sparse
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
-from server.operators.census import Census, Estimates, Floats, Labels, Vectors
+from server.operators.census import Floats, Labels
 
-_LEAST_SLACK = 1e-3
-"""Standard deviation: no mean of synthetic texts need be met more closely, with or without noise."""
-_LEAST_DEVIATION = 1e-9
-"""Squared radii: doubts of a census without noise are differences in this unit."""
+_MOST_OF_A_MODEL = 0.6
 _HALVINGS = 30
 
 
-def exemplars(
-    coordinates: Floats, models: Labels, target: Floats, size: int, *, nearer: float = 0.5
-) -> NDArray[np.int64]:
-    """A small set of one label's texts whose mean meets the target, from the nearer part of them (herding).
+def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
+    """For each label, the texts with its highest posterior, whatever label was requested of them.
 
-    One text after the other is taken: the one that brings the mean of those taken closest to the target. A model may
-    give at most its equal part of the set, rounded up, as long as another model has texts left.
+    They are of those whose most probable label it is, if there are enough, and else of all. At most 60 % (rounded up)
+    are one model's, as long as there are others.
 
     Args:
-        coordinates: (n, k) of the texts.
+        posterior: (n, C) of the texts.
         models: (n,) number of the model that wrote each text.
-        target: (k,) estimated mean of the records.
-        size: Number of texts to take; all if there are no more.
-        nearer: Share of the texts that is the nearer part; of fewer texts than `size`, the nearest are added.
+        size: Number of texts of a label; fewer if there are fewer in all.
 
     Returns:
-        Positions in the order in which they were taken.
+        For each label positions, best first.
     """
-    order = np.argsort(np.linalg.norm(coordinates - target, axis=1), kind="stable")
-    part = order[: max(min(size, len(order)), round(nearer * len(order)))]
-    writers, places = np.unique(models[part], return_inverse=True)
-    quota = -(-size // max(1, len(writers)))
-    taken: list[int] = []
-    free = np.ones(len(part), dtype=bool)
-    total = np.zeros(len(target))
-    while free.any() and len(taken) < size:
-        given = np.bincount(places[~free], minlength=len(writers))
-        allowed = free & (given[places] < quota)
-        allowed = allowed if allowed.any() else free
-        distances = np.linalg.norm((total + coordinates[part]) / (len(taken) + 1) - target, axis=1)
-        best = int(np.where(allowed, distances, np.inf).argmin())
-        free[best] = False
-        total += coordinates[part[best]]
-        taken.append(int(part[best]))
-    return np.array(taken, dtype=np.int64)
+    likeliest, most = posterior.argmax(axis=1), int(np.ceil(_MOST_OF_A_MODEL * size))
+    chosen = []
+    for label, scores in enumerate(posterior.T):
+        order = np.argsort(-scores, kind="stable")
+        own = order[likeliest[order] == label]
+        pool = own if len(own) >= size else order[:size]
+        written: Counter[int] = Counter()
+        within: list[int] = []
+        beyond: list[int] = []
+        for place in pool.tolist():
+            written[int(models[place])] += 1
+            (within if written[int(models[place])] <= most else beyond).append(place)
+        chosen.append((within + beyond)[:size])
+    return chosen
 
 
-def doubts(
-    vectors: Vectors, labels: Labels, census: Census, estimates: Estimates
-) -> tuple[Floats, NDArray[np.int64]]:
-    """Whether a text is of another label, by the released means, which are a private nearest-mean classifier.
+def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
+    """(K,) shares of the models, sum 1: the squared mean posterior of the labels that were requested of their texts.
 
-    For a text at u and the means v of its own label and w of the nearest other one, with independent noise of standard
-    deviations a and b in each direction, the noise in |u - v|^2 - |u - w|^2 has a standard deviation of about
-    2 sqrt(|u - v|^2 a^2 + |u - w|^2 b^2).
-
-    Args:
-        vectors: (n, dim) of the texts.
-        labels: (n,) their labels, of at least two.
-        census: Where the means are.
-        estimates: The means.
-
-    Returns:
-        (n,) that difference in standard deviations, above 0 if another label is nearer; (n,) the nearest other label.
+    A model without texts has the mean of all.
     """
-    means = census.subspace.absolute(census.subspace.centres) + estimates.means
-    places = census.subspace.absolute(vectors)
-    # |u - v|^2 without a large array of differences.
-    squared = (places**2).sum(axis=1)[:, None] - 2 * places @ means.T + (means**2).sum(axis=1)
-    squared = np.maximum(0.0, squared)
-    rows = np.arange(len(places))
-    others = squared.copy()
-    others[rows, labels] = np.inf
-    nearest = others.argmin(axis=1)
-    own, other, noise = squared[rows, labels], squared[rows, nearest], estimates.mean_noise**2
-    deviations = 2 * np.sqrt(own * noise[labels] + other * noise[nearest])
-    return (own - other) / np.maximum(deviations, _LEAST_DEVIATION), nearest.astype(np.int64)
-
-
-def doubtful(scores: Floats, labels: Labels, *, margin: float, most: float = 0.5) -> NDArray[np.bool_]:
-    """(n,) texts whose doubt exceeds the margin: of each label at most the share `most`, those with the most doubt."""
-    out = np.zeros(len(scores), dtype=bool)
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        order = members[np.argsort(-scores[members], kind="stable")]
-        out[order[: int(most * len(order))]] = True
-    return np.asarray(out & (scores > margin))
-
-
-def model_weights(weights: Floats, models: Labels, model_count: int) -> Floats:
-    """(K,) shares of the models, sum 1: the mean weight of each one's texts, if texts were weighed by the estimates.
-
-    The more a model's texts lie where the records are, the larger their weights. A model without texts has the mean.
-
-    Args:
-        weights: (n,) of `text_weights`.
-        models: (n,) number of the model that wrote each text.
-        model_count: K.
-    """
+    right = posterior[np.arange(len(requested)), requested]
     sizes = np.bincount(models, minlength=model_count)
-    sums = np.bincount(models, weights=weights, minlength=model_count)
-    means = np.where(sizes > 0, sums / np.maximum(1, sizes), weights.mean())
-    return np.asarray(means / means.sum())
+    sums = np.bincount(models, weights=right, minlength=model_count)
+    squares = np.where(sizes > 0, sums / np.maximum(1, sizes), right.mean()) ** 2
+    return np.asarray(squares / squares.sum())
 
 
-def text_weights(coordinates: Floats, labels: Labels, estimates: Estimates, *, floor: float) -> Floats:
-    """(n,) weights of texts, mean 1, whose shares of labels and means in each label meet the estimates (raking).
+def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
+    """(n,) the most probable label of each text; one that is nobody's gets the text to which it is most probable.
 
-    Of all such weights these are the most equal ones (`tilted`), with an effective sample of at least `floor` times n.
+    Of a label with a single text no text is taken away.
     """
-    label_count, directions = estimates.means.shape
-    width = directions + 1
-    # Each text has a 1 for its label, and its coordinates in the block of the label; all others are 0.
-    blocks = np.concatenate([np.ones((len(labels), 1)), coordinates], axis=1)
-    columns = (labels[:, None] * width + np.arange(width)).ravel()
-    starts = np.arange(len(labels) + 1) * width
-    features = scipy.sparse.csr_array((blocks.ravel(), columns, starts), shape=(len(labels), label_count * width))
-    shares = estimates.shares[:, None]
-    targets = shares * np.concatenate([np.ones((label_count, 1)), estimates.means], axis=1)
-    noise = np.repeat(estimates.mean_noise[:, None], directions, axis=1)
-    slack = np.concatenate([np.full((label_count, 1), estimates.share_noise), shares * noise], axis=1)
-    return len(labels) * tilted(features, targets.ravel(), slack.ravel(), floor)
+    labels = posterior.argmax(axis=1)
+    for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):
+        sizes = np.bincount(labels, minlength=posterior.shape[1])
+        free = np.where(sizes[labels] > 1, posterior[:, label], -1.0)
+        if free.max() >= 0:
+            labels[free.argmax()] = label
+    return np.asarray(labels)
 
 
-def tilted(
-    features: Floats | scipy.sparse.csr_array, target: Floats, slack: Floats, floor: float
-) -> Floats:
-    """Weights with the least relative entropy to equal ones whose mean features meet a target, within a slack.
+def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
+    """Positions of the texts whose most probable label is theirs; of a label without any, the most probable one."""
+    kept = posterior.argmax(axis=1) == labels
+    for label in np.unique(labels):
+        own = labels == label
+        if not kept[own].any():
+            kept[np.where(own, posterior[:, label], -1.0).argmax()] = True
+    return np.flatnonzero(kept)
 
-    They are w_i = exp(l . f_i) / sum, where l minimises log mean exp(l . (f_i - t)) + 1/2 sum_j v_j l_j^2 with the
-    squared slacks v: a mean may miss its target by more, the more noise the target has. If the effective sample is
-    below `floor`, l is scaled down until it is not; it shrinks as l grows, so bisection finds the scale.
 
-    Args:
-        features: (n, d).
-        target: (d,).
-        slack: (d,) standard deviations.
-        floor: Least effective sample size, as a share of n, 0 to 1.
+def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
+    """(n,) weights of texts, mean 1, with which the labels have these shares, or come as near as the floor allows.
 
-    Returns:
-        (n,) weights above 0, sum 1.
+    The weight of a label is its share divided by that of its texts. If the effective sample is below `floor`, the
+    weights are raised to the largest power, below 1, with which it is not: at power 0 all are equal.
     """
-    variances = np.maximum(slack, _LEAST_SLACK) ** 2
-
-    def dual(tilt: Floats) -> tuple[float, Floats]:
-        exponents = features @ tilt
-        met = features.T @ softmax(exponents)
-        value = logsumexp(exponents) - float(target @ tilt) + 0.5 * float(variances @ tilt**2)
-        return value, met - target + variances * tilt
-
-    tilt = scipy.optimize.minimize(dual, np.zeros(len(target)), jac=True, method="L-BFGS-B").x
-    exponents = features @ tilt
+    exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
     low, high = 0.0, 1.0
-    if effective_sample(softmax(exponents)) >= floor:
+    if effective_sample(exact) >= floor:
         low = 1.0
     else:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            low, high = (middle, high) if effective_sample(softmax(middle * exponents)) >= floor else (low, middle)
-    return np.asarray(softmax(low * exponents))
+            low, high = (middle, high) if effective_sample(exact**middle) >= floor else (low, middle)
+    weights = exact**low
+    return np.asarray(weights / weights.mean())
 
 
 def effective_sample(weights: Floats) -> float:
-    """Effective sample size as a share of the number of weights: 1 if they are equal."""
+    """Effective sample size as a share of the number of weights, (sum)^2 / sum of squares / n: 1 if all are equal."""
     return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))

@@ -94,9 +94,7 @@ def origin(plan: Plan, run: str, privacy: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_earlier(
-    plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool
-) -> dict[str, Any]:
+def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> dict[str, Any]:
     """The earlier run's facts, which hold for all that is made of its answers, and that this run asked nothing."""
     assert not plan.queries
     facts = {name: fact for name, fact in earlier.privacy.items() if name not in {"statement", "not_covered"}}
@@ -112,7 +110,7 @@ def _of_earlier(
 
 
 def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
-    """One planned query; scales and sensitivities in votes, records, cosines or features."""
+    """One planned query; scales and sensitivities in votes, records, cosines, features or radii."""
     spec, grid = planned.spec, planned.spec.noise_grid
     return {
         "name": planned.name,

@@ -96,7 +96,7 @@ def _reused(privacy: Mapping[str, Any]) -> str:
     return (
         "No question was put to any party in this run. Its texts depend on the parties' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "
-        f"under which run {run} got them. It holds for the texts of both runs together."
+        f"under which run {run} got them. It holds for everything that is made of these numbers, together."
     )
 
 

@@ -30,11 +30,14 @@ _FIGURES = {
     ),
     "signal_to_noise": (
         "Signal of the census",
-        "Size of the sums without their noise, in units of the noise. Below 1 the estimates are shrunk towards nothing.",
+        "Size of the sums without their noise, in units of the noise. Far below 1 the estimates say little.",
     ),
     "shares": ("Estimated share of each label", "From noised numbers of records, shrunk towards equal shares."),
-    "shrinkage": ("Share of each measured mean that is kept", "1 where noise is nothing, 0 where all is noise."),
-    "mislabelled": ("Texts nearer to another label", "By the noised means of the labels' records."),
+    "shrinkage": ("Share of each measured offset that is kept", "1 where noise is nothing, 0 where all is noise."),
+    "relabelled": (
+        "Texts to which another label is more probable",
+        "By the label that was requested, and by the noised means of the labels' records.",
+    ),
     "effective_sample": ("Effective sample", "Share of the texts that equal weights of the same precision would need."),
     "tau": ("Suppression threshold τ", "Texts more similar than this to a better one were dropped."),
 }

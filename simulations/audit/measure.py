@@ -10,8 +10,8 @@ All answers come from the code that hospitals and coordinator run, in one proces
 3. Laplace: the answers of parties without records against the exact distribution, by chi-square.
 4. Gaussian: canary records, each in or out by a coin toss, move coordinates that no other record moves. The
    distinguishability of in and out over all rounds is mu, which must match the promised epsilon and delta
-   (`canaries`). A separate test searches neighbouring data sets by brute force for the largest change of an answer
-   (tests/properties/test_sensitivity.py).
+   (`canaries.py`), for votes and for class sums. A separate test searches neighbouring data sets by brute force for
+   the largest change of an answer (tests/properties/test_sensitivity.py).
 
 Noise comes from the operating system, so an audit of sound code fails with probability `ALARM` for each
 statistical check. The table shows the probability that a fault passes.
@@ -21,48 +21,22 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from common import rng
 from common.domain import Record
 from common.plan.planned import PlannedQuery
-from common.privacy.gaussian import gaussian_epsilon, gaussian_mu
+from common.privacy.gaussian import gaussian_epsilon
 from common.queries import closed_set, histograms, length_range
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
+from simulations.audit import canaries
 from simulations.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, plan_of, recorded_noise
-
-Z = 5.0
-"""Largest distance of a statistic from its planned value, in standard deviations."""
-ALARM = 2 * float(stats.norm.sf(Z))
-"""Probability of a false alarm for each statistic: 5.7e-7."""
-
-_TOP = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line of the audit.
-
-    Attributes:
-        check: Name of the check.
-        figure: Measured value.
-        limit: Expected value.
-        passed: Whether the check passed.
-        unseen: A fault, and the probability that it would pass.
-    """
-
-    check: str
-    figure: str
-    limit: str
-    passed: bool
-    unseen: str = ""
+from simulations.audit.finding import ALARM, Finding, Z
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -85,16 +59,17 @@ def _all(*, quick: bool) -> Iterator[Finding]:
     for scale in (0.8, 20.0):
         yield laplace(scale=scale, parties=10, coordinates=20_000 if quick else 10**6)
     for epsilon in (4.0, 8.0) if quick else (1.0, 2.0, 4.0, 8.0):
-        yield canaries(epsilon, labels=64 if quick else 512, rounds=2 if quick else 4)
+        yield canaries.of_votes(epsilon, labels=64 if quick else 512, rounds=2 if quick else 4)
+    yield canaries.of_class_sums(4.0, labels=2048 if quick else 16384, rounds=2 if quick else 4)
 
 
 def _repeated(times: int) -> Iterator[Finding]:
     # The number of canaries needed to detect half of sigma grows as mu falls.
     for epsilon, labels in ((1.0, 256), (2.0, 64), (4.0, 32), (8.0, 16)):
-        sound = [canaries(epsilon, labels=labels, rounds=1) for _ in range(times)]
+        sound = [canaries.of_votes(epsilon, labels=labels, rounds=1) for _ in range(times)]
         alarms = [not finding.passed for finding in sound]
         with half_of_the_noise():
-            halved = [canaries(epsilon, labels=labels, rounds=1).passed for _ in range(times)]
+            halved = [canaries.of_votes(epsilon, labels=labels, rounds=1).passed for _ in range(times)]
         yield Finding(
             check=f"{labels * AXES} canaries, epsilon {epsilon:g}, {times} runs each",
             figure=f"{sum(alarms)} alarms, {halved.count(False)} halved sigmas seen",
@@ -106,7 +81,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 def structure(*, secure: bool) -> Iterator[Finding]:
     """Ask 5 parties, of which one may drop out and one collude, for all kinds of noise, and check their draws."""
-    votes, labels = VotesSpec(top=_TOP), LabelHistogramSpec(labels=2)
+    votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
         PlannedQuery(name="votes", spec=votes, times=2, scale=40.5),
@@ -115,10 +90,10 @@ def structure(*, secure: bool) -> Iterator[Finding]:
         PlannedQuery(name="lengths", spec=cap, mechanism="sparse vector", scale=8.0),
     )
     plan = plan_of(10.0, queries, labels=("a", "b"), parties=5, secure=secure, max_dropouts=1, colluders=1)
-    of_label = np.zeros(len(_candidates()), dtype=np.int32)
+    of_label = np.zeros(len(canaries.candidates()), dtype=np.int32)
     vocabulary = histograms.Vocabulary(spec=terms, terms=encode_terms(("fever", "cough", "rash")))
     questions: list[tuple[str, closed_set.Query]] = [
-        *[("votes", Votes(spec=votes, vectors=_candidates(), labels=of_label))] * 2,
+        *[("votes", Votes(spec=votes, vectors=canaries.candidates(), labels=of_label))] * 2,
         ("labels", histograms.LabelHistogram(spec=labels)),
         *[("terms", vocabulary)] * 2,
         ("lengths", length_range.LengthRange(spec=cap)),
@@ -126,7 +101,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
     with recorded_noise() as (shares, entropy):
         answers = ask(plan, questions, [[] for _ in range(5)])
     unknown = 5 - 1 - 1 if secure else 1
-    of_a_party = [("discrete_gaussian", 40.5 / math.sqrt(unknown), 1, 2 * len(_candidates()))] * 2
+    of_a_party = [("discrete_gaussian", 40.5 / math.sqrt(unknown), 1, 2 * len(canaries.candidates()))] * 2
     of_a_party += [("discrete_laplace", 4.25, unknown, 2), *[("discrete_laplace", 6.75, unknown, 3)] * 2]
     expected = [share for share in of_a_party for _ in range(5)]
     keys = {share.key for share in shares if len(share.key) == 32}
@@ -196,53 +171,6 @@ def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
     )
 
 
-def canaries(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """How well the answers tell which canaries are in, as mu, beside that of the promised epsilon and delta.
-
-    A canary is the only record near 2 Q candidates of its label: Q lie close by, each a little further, and Q opposite.
-    So it moves 2 Q coordinates by all of the sensitivity, and which by how much is public. Its score is the inner
-    product of the answers with that change, over all rounds, in units of its norm. By the lemma of Neyman and Pearson
-    no test tells Gaussians apart better than by this score, which is normal with standard deviation 1 / mu times the
-    difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of them in, mu
-    has a variance of 4 / n + mu^2 / (2 n), about.
-    """
-    query = PlannedQuery(name="votes", spec=VotesSpec(top=_TOP, fine=4), times=rounds)
-    names = tuple(f"label {label}" for label in range(labels))
-    plan = plan_of(epsilon, (query,), labels=names, parties=parties)
-    mu = gaussian_mu(epsilon, DELTA)
-    inside = rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, AXES)) < 1 / 2
-    private: list[list[Record]] = [[] for _ in range(parties)]
-    for label, axis in np.argwhere(inside):
-        private[label % parties].append(Record(str(axis), names[label]))
-    candidates = _candidates()
-    of_label = np.repeat(np.arange(labels, dtype=np.int32), len(candidates))
-    question = Votes(spec=VotesSpec(top=_TOP, fine=4), vectors=np.tile(candidates, (labels, 1)), labels=of_label)
-    total = sum(ask(plan, [("votes", question)] * rounds, private))
-
-    weights = 2.0 ** -np.arange(_TOP)
-    near, far = np.asarray(total, dtype=np.float64).reshape(2, labels, 2, AXES, _TOP)[[0, 1], :, [0, 1]] @ weights
-    scores = near + far
-    into, out = scores[inside], scores[~inside]
-    spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
-    found = (into.mean() - out.mean()) / spread
-
-    def error(true: float) -> float:
-        return math.sqrt(1 / len(into) + 1 / len(out) + true**2 / (2 * scores.size))
-
-    def unseen(true: float) -> float:
-        most = stats.norm.cdf((mu + Z * error(mu) - true) / error(true))
-        return float(most - stats.norm.cdf((mu - Z * error(mu) - true) / error(true)))
-
-    highest = gaussian_epsilon(DELTA, found + Z * error(found))
-    return Finding(
-        check=f"{scores.size} canaries, epsilon {epsilon:g}, {rounds} rounds",
-        figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
-        limit=f"{mu:.4f} +- {Z * error(mu):.4f}",
-        unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
-        passed=abs(found - mu) <= Z * error(mu),
-    )
-
-
 def _without_records(
     mechanism: str, scale: float, parties: int, coordinates: int
 ) -> tuple[list[NDArray[np.int64]], float]:
@@ -253,14 +181,6 @@ def _without_records(
     plan = plan_of(epsilon, (query,), labels=("a",), parties=parties)
     question = histograms.LengthHistogram(spec=spec, edges=np.arange(1, coordinates, dtype=np.int32))
     return ask(plan, [("lengths", question)], [[] for _ in range(parties)]), plan.queries[0].scale
-
-
-def _candidates() -> NDArray[np.float32]:
-    """(2 * axes * Q, axes) of norm 1: for each axis Q vectors at increasing distance, then all their opposites."""
-    angles = 0.1 * np.arange(1, _TOP + 1)
-    axes = np.eye(AXES)
-    near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
-    return np.concatenate([near, -near]).reshape(-1, AXES).astype(np.float32)
 
 
 def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:

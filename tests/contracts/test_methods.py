@@ -57,19 +57,18 @@ class TestCensus(MethodContract):
         ({"directions": 0}, "directions"),
         ({"count": 0.0}, "count"),
         ({"reach": 1.1}, "reach"),
+        ({"description": 1.1}, "description"),
         ({"shots": 0}, "shots"),
         ({"pool": 1}, "pool"),
-        ({"nearer": -0.1}, "nearer"),
-        ({"surplus": 0.9}, "surplus"),
         ({"effective": 1.1}, "effective"),
-        ({"margin": -1.0}, "margin"),
-        ({"gate": "maybe"}, "gate"),
+        ({"label": "any"}, "label"),
     )
     too_small = (("samples", 5),)
 
     @pytest.fixture
     def build(self):
-        small = {"samples": 24, "rounds": 3, "directions": 3, "shots": 2, "pool": 4, "gate": "off"}
+        # Labels that the answer decides are balanced only if the answer is.
+        small = {"samples": 24, "rounds": 3, "directions": 3, "shots": 2, "pool": 4, "label": "requested"}
         return lambda **changes: CensusMethod(**small | changes)
 
 
@@ -78,7 +77,7 @@ class TestCensusOfOneRound(TestCensus):
 
     @pytest.fixture
     def build(self):
-        small = {"samples": 24, "rounds": 1, "directions": 8, "shots": 2, "pool": 4, "gate": "off", "surplus": 1.5}
+        small = {"samples": 24, "rounds": 1, "directions": 8, "shots": 2, "pool": 4, "label": "requested"}
         return lambda **changes: CensusMethod(**small | changes)
 
 

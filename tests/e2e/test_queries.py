@@ -19,6 +19,7 @@ from common import wire
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
 from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.closed_set import KINDS, digest, inputs, make_query
 from common.queries.histograms import LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
@@ -166,12 +167,58 @@ def test_the_noise_has_the_planned_variance(kind, mechanism, mode, tmp_path):
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism)
     world = World(tmp_path, mode, planned, epsilon=5.0 if kind == "density sketch" else 0.5, each=0)
     noise = world.coordinator().ask("one", 0, query).values
+    assert len(noise) == 2000
+    assert_variance(noise, world, mechanism)
+
+
+def assert_variance(noise, world, mechanism):
     scale = world.agreed.queries[0].scale
     decay = np.exp(-1 / scale)
     planned_variance = scale**2 if mechanism == "gaussian" else 2 * decay / (1 - decay) ** 2
     tolerance = 5 * ((2 if mechanism == "gaussian" else 5) / len(noise)) ** 0.5
-    assert len(noise) == 2000
     assert (noise**2.0).mean() / planned_variance == pytest.approx(1, abs=tolerance)
+
+
+@pytest.mark.parametrize("mode", ["alone", "masked"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+def test_the_noise_of_class_sums_has_the_planned_variance(mechanism, mode, tmp_path):
+    # A record has no more than 32 directions here: 31 answers have 2046 coordinates. Alarms as above.
+    basis = np.eye(32, dtype=np.float32)
+    query = ClassSums(
+        spec=ClassSumsSpec(labels=2, directions=32, count=20, grid=40),
+        basis=basis,
+        centres=basis[:2],
+        radius=np.ones(1, dtype=np.float32),
+    )
+    planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism, times=31)
+    world = World(tmp_path, mode, planned, epsilon=5.0, each=0)
+    coordinator = world.coordinator()
+    noise = np.concatenate([coordinator.ask("one", nth, query).values for nth in range(31)])
+    assert len(noise) == 2046
+    assert_variance(noise, world, mechanism)
+
+
+@pytest.mark.parametrize("parties", [1, 2, 5])
+def test_class_sums_of_many_parties_are_those_of_one_and_cost_what_the_specification_says(parties, tmp_path):
+    """Two private data sets: the same sum wherever the records are, and charges that do not depend on them."""
+    query = EVERY["class sums"]
+    found = []
+    for folder, first in (("these", 0), ("others", 50)):
+        (tmp_path / folder).mkdir()
+        world = World(
+            tmp_path / folder, "masked", one("class sums", "gaussian"), epsilon=INFINITE,
+            parties=parties, secure=parties > 1,
+        )  # fmt: skip
+        whole = [record for party in range(10) for record in records(first + party, EACH)]
+        world.private = [whole[party::parties] for party in range(parties)]
+        world.restart()
+        answered = world.coordinator().ask("one", 0, query)
+        assert np.array_equal(answered.values, true_counts(query, whole))
+        of_ledgers = [(entry.release, entry.query_digest) for entries in world.ledgers() for entry in entries]
+        found.append((world.agreed.digest(), of_ledgers, answered.values))
+    assert found[0][:2] == found[1][:2]
+    assert len(found[0][1]) == parties
+    assert not np.array_equal(found[0][2], found[1][2])
 
 
 @pytest.mark.parametrize(("kind", "mechanism"), SUMS)
@@ -249,6 +296,19 @@ def spoilt():
     yield "correct count, dimension", "correct count", replace(correct, weights=wider[:2])
     three = {"weights": np.ones((3, 32), dtype=np.float32), "intercepts": np.zeros(3, dtype=np.float32)}
     yield "correct count, labels", "correct count", replace(correct, **three)
+    sums = EVERY["class sums"]
+    yield "class sums, dimension", "class sums", replace(sums, basis=wider[:3], centres=wider[:2])
+    more = {"labels": 3, "directions": 2, "count": 20, "grid": 40}
+    yield (
+        "class sums, labels",
+        "class sums",
+        ClassSums(
+            spec=ClassSumsSpec(**more),
+            basis=sums.basis[:2],
+            centres=np.eye(3, 32, dtype=np.float32),
+            radius=sums.radius,
+        ),
+    )
     for kind, other in itertools.pairwise(EVERY):
         yield f"{kind}, {other}", kind, EVERY[other]
 

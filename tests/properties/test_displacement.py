@@ -13,6 +13,7 @@ from common.queries import histograms, self_similarity, terms, votes
 from common.queries.histograms import LabelHistogramSpec, VocabularySpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
+from tests.support import asking
 
 _WORDS = ("fever", "cough", "rash", "chest pain")
 _AXES = np.eye(4, dtype=np.float32)
@@ -20,6 +21,7 @@ _QUERIES = (
     votes.Votes(spec=VotesSpec(top=2), vectors=_AXES, labels=np.zeros(4, dtype=np.int32)),
     histograms.LabelHistogram(spec=LabelHistogramSpec(labels=2)),
     histograms.Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(_WORDS)),
+    asking.sums(_AXES[:3], [[0.5, 0, 0, 0.25]] * 2, 0.5, grid=100, count=60),
     *(self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=buckets, grid=100)) for buckets in (1, 3, 6)),
 )
 

@@ -85,6 +85,11 @@ def _flat(rows, **spec):
     return asking.sketch(np.zeros((rows, 2 * max(1, spec.get("prefix", 0)))), phases, **spec)
 
 
+def _class_sums(axes, grid, count, **spec):
+    """Directions along the axes, about (-0.75, 0): the third record is at (0.75, 1), which is shortened to 0.6, 0.8."""
+    return asking.sums(np.eye(2)[:axes], [[-0.75, 0]] * 2, grid=grid, count=count, **spec)
+
+
 # Queries whose bounds are reached, as functions of m.
 _REACHED = {
     "labels": lambda m: LabelHistogram(spec=LabelHistogramSpec(labels=2, max_records=m)),
@@ -94,6 +99,8 @@ _REACHED = {
     "three terms": lambda m: _vocabulary(3, max_records=m),
     "single features": lambda m: _flat(3, paired=False, max_records=m),
     "single features of prefixes": lambda m: _flat(3, paired=False, prefix=2, max_records=m),
+    "sums along one direction": lambda m: _class_sums(1, 999, 500, max_records=m),
+    "sums along two directions": lambda m: _class_sums(2, 5, 5, max_records=m),
     "one bucket": lambda m: self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=1, grid=999, max_records=m)),
     "correct": lambda m: _classifier(max_records=m),
 }

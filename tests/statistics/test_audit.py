@@ -1,7 +1,7 @@
 """The audit passes sound code and finds the faults that it is for, through the whole pipeline, with little power.
 
 Noise is the operating system's: each statistical check of sound code fails with probability `audit.ALARM`, 6e-7, all
-of them in here together with less than 5e-6. That a planted fault is not found has less than 1e-7 each.
+of them in here together with less than 6e-6. That a planted fault is not found has less than 1e-7 each.
 """
 
 from unittest import mock
@@ -11,7 +11,7 @@ import pytest
 from client import answer
 from common import rng
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
-from simulations.audit import measure
+from simulations.audit import canaries, measure
 from simulations.audit.federation import half_of_the_noise
 
 
@@ -61,15 +61,22 @@ def test_laplace_shows_a_scale_that_is_a_fifth_too_small(scale):
 
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 def test_canaries_show_half_of_sigma(epsilon):
-    assert measure.canaries(epsilon, labels=64, rounds=2).passed
+    assert canaries.of_votes(epsilon, labels=64, rounds=2).passed
     with half_of_the_noise():
-        assert not measure.canaries(epsilon, labels=64, rounds=2).passed
+        assert not canaries.of_votes(epsilon, labels=64, rounds=2).passed
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 8.0])
+def test_canaries_of_class_sums_show_half_of_sigma(epsilon):
+    assert canaries.of_class_sums(epsilon, labels=2048, rounds=2).passed
+    with half_of_the_noise():
+        assert not canaries.of_class_sums(epsilon, labels=2048, rounds=2).passed
 
 
 def test_canaries_show_twice_of_sigma():
     double = lambda sigma, size, key: discrete_gaussian(2 * sigma, size, key)  # noqa: E731
     with mock.patch.object(answer, "discrete_gaussian", double):
-        assert not measure.canaries(8.0, labels=64, rounds=2).passed
+        assert not canaries.of_votes(8.0, labels=64, rounds=2).passed
 
 
 def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatch):
@@ -88,11 +95,11 @@ def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatc
 
 @pytest.mark.parametrize("finds", [True, False])
 def test_runs_that_are_repeated_count_alarms_and_faults_found(finds, monkeypatch):
-    def canaries(*_, **__):
+    def of_votes(*_, **__):
         sound = answer.discrete_gaussian is discrete_gaussian
         return measure.Finding(check="", figure="", limit="", passed=sound or not finds)
 
-    monkeypatch.setattr(measure, "canaries", canaries)
+    monkeypatch.setattr(canaries, "of_votes", of_votes)
     repeated = list(measure._repeated(3))
     assert [finding.figure for finding in repeated] == [f"0 alarms, {3 * finds} halved sigmas seen"] * 4
     assert all(finding.passed == finds for finding in repeated)

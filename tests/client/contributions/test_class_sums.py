@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from client.contributions import class_sums as module
 from client.contributions.class_sums import contribution, lowered, shortened
@@ -75,7 +77,7 @@ def test_a_record_adds_the_same_integers_in_any_batch_order_and_chunk(monkeypatc
 
 
 def test_rounding_to_the_nearest_would_exceed_the_bound_and_rounding_toward_zero_does_not():
-    # Nine coordinates of a third have norm 1. On a grid of 2 the integer nearest to each is 1, and nine ones have norm 3.
+    # Nine coordinates of a third have norm 1. On a grid of 2 the nearest integer is 1, and nine ones have norm 3.
     row = np.full((1, 9), 1 / 3)
     assert (np.rint(2 * row) ** 2).sum() > 2**2
     assert not shortened(row, 2).any()
@@ -113,3 +115,81 @@ def test_largest_grid_and_number_of_directions_do_not_overflow():
         got = shortened(np.full((2, 4096), signs * 1e3), 2**20)
         assert np.abs(got).min() >= math.isqrt(2**40 // 4096) - 1
         assert (got**2).sum(axis=1).max() <= 2**40
+
+
+def _norms(query, records):
+    own = np.abs(contribution(query, records))
+    sensitivity = query.spec.sensitivity
+    assert np.count_nonzero(own) <= sensitivity.touched
+    assert own.max() <= query.spec.largest
+    assert own.sum() <= sensitivity.l1
+    assert (own**2).sum() <= sensitivity.l2_squared
+    return own.sum(), (own**2).sum()
+
+
+@pytest.mark.parametrize("directions", [1, 4, 16, 64])
+@pytest.mark.parametrize("labels", [1, 3])
+def test_one_record_reaches_both_bounds(directions, labels):
+    """Along a direction l2, and along the diagonal of all of them l1 as well, with numbers that are exact in binary."""
+    dim = 64
+    query = asking.sums(np.eye(directions, dim), np.zeros((labels, dim)), 0.125)
+    axis = np.eye(1, dim)
+    diagonal = np.zeros((1, dim))
+    diagonal[0, :directions] = directions**-0.5
+    sensitivity = query.spec.sensitivity
+    for label in range(labels):
+        assert _norms(query, embedded("a", [label], axis))[1] == sensitivity.l2_squared == 1024**2 + 512**2
+        assert _norms(query, embedded("a", [label], -diagonal))[1] == sensitivity.l2_squared
+        assert _norms(query, embedded("a", [label], diagonal))[0] == sensitivity.l1
+
+
+@pytest.mark.parametrize("records", [2, 3])
+def test_equal_records_of_a_user_reach_both_bounds(records):
+    query = asking.sums(np.eye(4, 6), np.zeros((2, 6)), 0.25, max_records=records)
+    same = np.tile([[0.5, 0.5, 0.5, 0.5, 0, 0]], (records + 1, 1))
+    of_user = embedded("abcd"[: records + 1], None, same, ("u",) * (records + 1)).limited(records)
+    own = contribution(query, of_user)
+    sensitivity = query.spec.sensitivity
+    assert (own.sum(), (own**2).sum()) == (sensitivity.l1, sensitivity.l2_squared)
+    assert sensitivity.l1 == records * (2 * 1024 + 512)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 12),
+    st.integers(0, 12),
+    st.sampled_from([1e-3, 0.02, 0.5, 1.0, 1.4, 4.0]),
+    st.sampled_from([1, 2, 3, 64, 1024, 2**20]),
+    st.sampled_from([0.0, 0.3, 1.0]),
+)
+def test_no_record_exceeds_the_bounds_and_none_moves_anothers_part(  # noqa: PLR0917
+    random_seed, directions, more, radius, grid, length
+):
+    rng = np.random.default_rng(random_seed)
+    dim = directions + more
+    query = asking.sums(
+        random_basis(rng, directions, dim),
+        length * random_units(rng, 3, dim),
+        radius,
+        grid=grid,
+        count=max(1, grid // 2),
+    )
+    records = random_records(rng, 4, dim, labels=4)
+    before = contribution(query, chosen(records, [0, 1, 2]))
+    own = contribution(query, chosen(records, [3]))
+    assert np.array_equal(contribution(query, records) - before, own)
+    label = records.labels[3]
+    elsewhere = np.delete(own.reshape(3, -1), label, axis=0) if label < 3 else own
+    assert not elsewhere.any()
+    _norms(query, chosen(records, [3]))
+
+
+@pytest.mark.parametrize(
+    "basis", [np.ones((3, 4)) / 2, np.array([[1, 0, 0, 0], [1e-3, 1, 0, 0]]), 1.001 * np.eye(4)[:2]]
+)
+def test_directions_that_are_not_quite_orthonormal_cannot_exceed_the_bounds_either(basis):
+    """Coarsely wrong ones are refused, but the proof does not need that."""
+    query = asking.sums(np.eye(len(basis), 4), np.zeros((2, 4)), 0.25)
+    object.__setattr__(query, "basis", basis.astype(np.float32))
+    for vector in np.concatenate([np.eye(4), np.full((1, 4), 0.5), basis[:1]]):
+        _norms(query, embedded("a", [1], asking.unit([vector])))

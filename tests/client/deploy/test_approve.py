@@ -14,6 +14,7 @@ from client.session import RefusalError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
@@ -186,7 +187,7 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
     told = facts(capsys, made)
     assert told["epsilon"][0] == "inf of all that the run releases"
-    choices, seeds, sizes = told["query"]
+    choices, _, seeds, _, sizes, _ = told["query"]
     assert "NO masks" in choices
     assert "NO proof" not in choices
     assert "NO masks" in seeds
@@ -214,6 +215,26 @@ def test_as_json_for_other_programs(made, capsys):
     (kept,) = approvals(made / "private")
     assert kept.decision == "awaiting"
     assert json.loads(approve(capsys, made, "--json", "--refused")) == []
+
+
+def test_a_person_is_told_what_each_query_asks(made, capsys):
+    spec = ClassSumsSpec(labels=2, directions=9, count=512)
+    queries = (
+        PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5),
+        PlannedQuery(name="census", spec=spec, share=0.5),
+    )
+    opened(made, plan(2, queries=queries))
+    votes, voted, census, *asked = facts(capsys, made)["query"]
+    assert votes.startswith("1 x votes (votes): gaussian noise, scale ")
+    assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
+    assert census.startswith("1 x census (class sums): gaussian noise, scale ")
+    assert " ".join(asked) == (
+        "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
+        "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
+        "any others"
+    )
+    (told,) = json.loads(approve(capsys, made, "--json"))
+    assert [query["asks"] for query in told["queries"]] == [query.spec.asks for query in queries]
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,60 @@ def test_classifiers_are_finite_and_fit(weights, intercepts):
         correct_count.CorrectCount(spec=CorrectCountSpec(), weights=weights, intercepts=intercepts)
 
 
+_BASIS = np.array([[1, 0, 0], [0, 0.6, 0.8]], np.float32)
+_CENTRES = np.full((3, 3), 0.3, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"basis": _BASIS.astype(np.float64)}, "basis"),
+        ({"basis": _BASIS[0]}, "basis"),
+        ({"basis": _BASIS[:0]}, "basis"),
+        ({"basis": np.empty((2, 0), np.float32)}, "basis"),
+        ({"basis": _BASIS[:1]}, "basis"),
+        ({"basis": np.eye(3, dtype=np.float32)}, "basis"),
+        ({"basis": 2 * _BASIS}, "basis, row 0"),
+        ({"basis": 0 * _BASIS}, "basis, row 0"),
+        ({"basis": _BASIS * np.array([[1], [np.nan]], np.float32)}, "basis, row 1"),
+        ({"basis": np.full((2, 3), np.inf, np.float32)}, "basis, row 0"),
+        ({"basis": np.full((2, 3), 3e38, np.float32)}, "basis, row 0"),
+        ({"basis": _BASIS[[0, 0]]}, "basis.*orthogonal"),
+        ({"basis": -_BASIS[[1, 1]]}, "basis.*orthogonal"),
+        ({"basis": np.array([[1, 0, 0], [0.01, 0.99995, 0]], np.float32)}, "basis.*orthogonal.*0.01"),
+        # More directions than dimensions.
+        ({"basis": np.ones((2, 1), np.float32), "centres": np.zeros((3, 1), np.float32)}, "basis.*at most 1 rows"),
+        ({"centres": _CENTRES[:2]}, "centres"),
+        ({"centres": _CENTRES[:, :2]}, "centres"),
+        ({"centres": _CENTRES[0]}, "centres"),
+        ({"centres": _CENTRES.astype(np.float64)}, "centres"),
+        ({"centres": 2 * _CENTRES}, "centres, row 0"),
+        ({"centres": _CENTRES + np.diag([0, 0, np.nan]).astype(np.float32)}, "centres, row 2"),
+        ({"centres": np.full((3, 3), -np.inf, np.float32)}, "centres, row 0"),
+        *(({"radius": (wrong,)}, "radius") for wrong in (0, -0.5, 9e-4, 4.1, 3e38, np.inf, -np.inf, np.nan)),
+        ({"radius": ()}, "radius"),
+        ({"radius": (0.5, 0.5)}, "radius"),
+        ({"radius": 0.5}, "radius"),
+    ],
+)
+def test_a_subspace_is_orthonormal_and_finite_and_fits(changes, named):
+    with pytest.raises(ProtocolError, match=f"^{named}") as caught:
+        _sums(**changes)
+    assert "of a class sums query" in str(caught.value)
+
+
+def test_what_rounding_leaves_of_a_subspace_is_accepted():
+    rng = np.random.default_rng(5)
+    basis = np.linalg.qr(rng.standard_normal((384, 64)))[0].T.astype(np.float32)
+    spec = ClassSumsSpec(labels=1, directions=64, count=512)
+    for radius in (1e-3, 4.0):
+        sums = {"basis": basis, "centres": basis[:1], "radius": np.array([radius], np.float32)}
+        query = class_sums.ClassSums(spec=spec, **sums)
+        query.check(1, 384)
+        with pytest.raises(ProtocolError, match="basis"):
+            query.check(1, 385)
+
+
 def test_errors_show_shapes_and_no_contents():
     with pytest.raises(ProtocolError) as caught:
         _votes(vectors=np.full((2, 2), 0.123, np.float32))

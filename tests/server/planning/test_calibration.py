@@ -8,6 +8,7 @@ from common.plan.guarantee import verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -47,6 +48,15 @@ def test_the_default_noise():
     assert 4 * (1 - 1e-6) < verify(calibrated) <= 4
     assert (calibrated.epsilon, calibrated.delta, calibrated.calibration) == (4.0, 1e-5, "tight")
     assert dataclasses.replace(query, scale=0.0) == VOTES
+
+
+@pytest.mark.parametrize(("epsilon", "sigma"), [(1.0, 3.731), (2.0, 1.994), (4.0, 1.081), (8.0, 0.600)])
+@pytest.mark.parametrize(("directions", "count"), [(8, 512), (32, 1024)])
+def test_class_sums_need_noise_that_does_not_grow_with_their_number(directions, count, epsilon, sigma):
+    spec = ClassSumsSpec(labels=2, directions=directions, count=count)
+    (query,) = calibrate(draft(PlannedQuery(name="census", spec=spec)), epsilon).queries
+    # In radii: the noise of one Gaussian release, times the norm of a record's coordinates and count.
+    assert query.scale / spec.grid == pytest.approx(sigma * math.hypot(1, count / 1024), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""`caucus-coordinator steer`: further texts from the numbers that a finished run released, without asking any party.
+
+It is a run of method=census with `method.census`, in this process: no party, no network and no ledger is needed. The
+other settings are those of the finished run, unless they are overridden.
+"""
+
+import argparse
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, NoReturn
+
+from common.domain import PartyId
+from common.errors import CheckpointError, ConfigError, InternalError
+from common.messages import Parcel
+from common.system.commands import add_command
+from common.system.files import new_folder
+from server.configuration import asked, load, overridden, store
+from server.failure import logging_to
+
+CENSUS = "census.json"
+FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
+"""Settings of the question that was asked: they cannot change any more."""
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `steer`."""
+    parser = add_command(
+        commands,
+        "steer",
+        _steer,
+        summary="write further texts from a finished run's census; no party is asked",
+        description="Write further texts, with other models or settings, from the census.json of a run of "
+        "method=census, into a new run folder. No party is asked, and the guarantee is that of the finished run. "
+        "Settings that are not given are those of that run.",
+        example="caucus-coordinator steer coordinator/runs/first llm=smollm2 method.samples=5000",
+    )
+    parser.add_argument(
+        "run", metavar="RUN", type=Path, help="folder of the finished run; with --resume, of one to go on with"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as llm=smollm2 method.samples=5000")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="new run folder; default: RUN-steered, beside RUN")
+    parser.add_argument("--resume", action="store_true", help="RUN is a run of this command: go on with it")
+
+
+def _steer(chosen: argparse.Namespace) -> Iterator[str]:
+    if chosen.resume:
+        folder, config = chosen.run, _interrupted(chosen)
+    else:
+        folder = chosen.out or _beside(chosen.run)
+        config = settled(chosen.run, chosen.overrides, folder)
+
+    from server.app import build_parts, coordinate  # noqa: PLC0415 takes seconds: a wrong setting is named first
+
+    earlier = build_parts(config).earlier  # what cannot work fails here, before there is a folder
+    assert earlier is not None
+    if not chosen.resume:
+        new_folder(folder)
+        store(config, folder)
+    yield f"no party is asked: the texts have the guarantee of run {earlier.run}, epsilon {earlier.epsilon:g}"
+    with logging_to(folder):
+        coordinate(config, Nobody(), folder)
+    yield f"done: {folder / 'report.html'}"
+
+
+def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: ANN401 Hydra's
+    """The configuration of a run that uses the census of another one.
+
+    Args:
+        run: Folder of the finished run.
+        overrides: As the operator typed them; relative paths count from here.
+        folder: Of the new run.
+
+    Raises:
+        ConfigError: The finished run has no census, or an override would change the question.
+    """
+    for needed in ("config.yaml", CENSUS):
+        if not (run / needed).is_file():
+            do = "Name the folder of a run of method=census that got past its first round"
+            raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
+    for override in overrides:
+        name = override.lstrip("+~").partition("=")[0].partition("@")[0]
+        if name.split(".")[0] in FIXED or name in {"method", "method.census"}:
+            raise ConfigError(
+                name, expected="as in the finished run: no party is asked again", got=override, do="Leave it out"
+            )
+    config = overridden(load(run), asked(["method=census", *overrides], "server"), overrides)
+    config.run = f"{folder.name}-{secrets.token_hex(4)}"
+    if not any(override.startswith("experiment_seed=") for override in overrides):
+        # With the same seed and models the first texts would be those of the finished run.
+        config.experiment_seed = secrets.randbelow(2**31)
+    config.method.census = str((run / CENSUS).resolve())
+    config.evaluation.federated = 0.0
+    config.secagg.mode, config.secagg.roster = "none", None
+    return config
+
+
+class Nobody:
+    """The network of a run that asks nobody (`server.federation.network.Network`)."""
+
+    def join(self, parcel: Parcel, parties: int) -> NoReturn:
+        """Nothing is sent."""
+        raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
+
+    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> NoReturn:
+        """Nothing is sent."""
+        raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
+
+
+def _interrupted(chosen: argparse.Namespace) -> Any:  # noqa: ANN401 Hydra's
+    folder: Path = chosen.run
+    if chosen.overrides or chosen.out:
+        raise CheckpointError("--resume", expected="a folder alone", got="more settings", where=folder)
+    config = load(folder) if (folder / "config.yaml").is_file() else None
+    if config is None or not config.method.get("census"):
+        raise CheckpointError("--resume", expected="the folder of a run that steer began", got="none", where=folder)
+    return config
+
+
+def _beside(run: Path) -> Path:
+    """The first name that is free: RUN-steered, RUN-steered-2 and so on."""
+    run = run.resolve()
+    names = (f"{run.name}-steered{f'-{number}' if number > 1 else ''}" for number in count(1))
+    return next(path for name in names if not (path := run.parent / name).exists())

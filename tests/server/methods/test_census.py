@@ -1,0 +1,337 @@
+"""One question after the first round steers the others; each use of its answer can be switched off."""
+
+import json
+
+import numpy as np
+import pytest
+
+from common.errors import CheckpointError, ConfigError
+from common.ledger.ledger import Ledger
+from common.queries import closed_set
+from server.configuration import load, store
+from server.federation.checkpoint import Checkpoint
+from server.llm.builtin.model import BuiltinModel
+from server.methods.census import CLASS_SUMS, CensusMethod
+from server.operators import census_file
+from simulations.run import simulate
+from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
+from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
+
+SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 2, "pool": 6}
+OFF = {"model_weighting": False, "steering": False, "label": "requested", "text_weights": False}
+COUNT = 40
+
+
+def answered(shares=(0.5, 0.5), offset=0.0):
+    """Answers of 40 records with these shares, all so many radii off their centres along the first direction."""
+
+    def answer(name, nth, query):
+        rows = np.zeros((2, query.spec.directions + 1))
+        rows[:, -1] = COUNT * np.array(shares)
+        rows[:, 0] = offset * rows[:, -1]
+        rows[:, -1] *= query.spec.count / query.spec.grid
+        return rows.ravel()
+
+    return answer
+
+
+def method(**changes):
+    return CensusMethod(**SMALL | changes)
+
+
+def test_all_of_epsilon_buys_one_query_after_the_first_round():
+    (planned,) = plan_of(method(count=0.5), 3)
+    assert (planned.name, planned.times, planned.share, planned.mechanism) == (CLASS_SUMS, 1, 1.0, "gaussian")
+    spec = planned.spec
+    assert (spec.labels, spec.directions, spec.count, spec.grid, spec.max_records) == (2, 4, 512, 1024, 3)
+    world = World(census := method())
+    assert [len(world.asked) for _ in steps(census, world)] == [1, 1, 1]
+
+
+def test_where_is_asked_is_a_function_of_the_first_rounds_texts_and_of_the_descriptions():
+    world = World(census := method())
+    first = next(steps(census, world))
+    ((_, _, query),) = world.asked
+    vectors = embed([candidate.text for candidate in first.candidates])
+    labels = np.array([list(TASK.labels).index(candidate.label) for candidate in first.candidates])
+    means = np.stack([vectors[labels == number].mean(axis=0) for number in (0, 1)])
+    described = np.linalg.norm(means, axis=1).mean() * embed(["about a", "about b"])
+    assert np.allclose(query.centres, (means + described) / 2, atol=1e-6)
+    lengths = np.linalg.norm((vectors - query.centres[labels]) @ query.basis.T, axis=1)
+    assert query.radius[0] == pytest.approx(np.quantile(lengths, 0.25), rel=1e-5)
+
+
+def test_a_label_without_description_is_described_by_its_name():
+    world = World(census := method())
+    world.task = type(TASK)(name="t", kind="note", labels={"a": "", "b": "about b"})
+    seen = []
+    world.embed = lambda written: seen.append(list(written)) or embed(written)
+    next(steps(census, world))
+    assert ["a", "about b"] in seen
+
+
+def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
+    world = World(census := method(), answers=answered())
+    before = census.start(world)
+    for state in steps(census, world):
+        shown = [request for request in world.requests if request.good]
+        pools = {label: {before.candidates[i].text for i in pool} for label, pool in before.memory.pool.items()}
+        assert bool(shown) == bool(pools)
+        assert all(len(request.good) == 2 and set(request.good) <= pools[request.label] for request in shown)
+        for model in world.providers.values():
+            model.requests.clear()
+        before = state
+    assert {len(pool) for pool in before.memory.pool.values()} == {6}
+
+
+def apart(world, stray):
+    """Embeddings in which a text lies at the axis of its label, and one that `stray` names at that of the other."""
+    axes = {"a": 0, "b": 1}
+
+    def placed(written):
+        rows = embed(written).astype(np.float64) * 0.1
+        for row, text in zip(rows, written, strict=True):
+            for request in world.requests:
+                if f" wrote {request.seed} " in text:
+                    row[axes[request.label] ^ stray(text)] += 1
+            if text.startswith("about "):
+                row[axes[text[-1]]] += 1
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    return placed
+
+
+def straying(text):
+    return text.endswith("number 3")
+
+
+@pytest.mark.parametrize("label", ["census", "gate", "requested"])
+def test_texts_of_another_label_get_it_or_are_left_out(label):
+    census = method(label=label, texts_per_request=4, samples=48, rounds=2)
+    world = World(census, answers=answered())
+    world.embed = apart(world, straying)
+    first, last = steps(census, world)
+    requested = {request.seed: request.label for request in world.requests}
+    changed = [text for text in last.candidates if requested[int(text.text.split()[2])] != text.label]
+    strays = [text for text in last.candidates if straying(text.text)]
+    assert len(first.candidates) == 24
+    assert not any(straying(first.candidates[i].text) for i in first.memory.pool["a"][:4])
+    assert len(last.candidates) == (40 if label == "gate" else 48)
+    assert len(strays) == (0 if label == "gate" else 8)
+    assert changed == (strays if label == "census" else [])
+    assert sum(last.rounds[-1].figures["relabelled"].values()) == 8
+
+
+def test_models_that_write_what_was_requested_write_more():
+    census = method(samples=96, rounds=2, texts_per_request=2)
+    world = World(census, answers=answered())
+    world.embed = apart(world, lambda text: text.startswith("k ") and text.endswith("number 1"))
+    first, last = steps(census, world)
+    assert first.memory.weights["m"] == pytest.approx(1 / (1 + 0.5**2), abs=0.06)
+    assert last.rounds[-1].requested["m"] == round(48 * first.memory.weights["m"])
+    assert last.rounds[-1].figures["weights"] == first.memory.weights
+
+
+def test_texts_are_weighed_by_the_shares_of_the_labels_down_to_the_floor():
+    weights = {}
+    for floor in (0.5, 0.99):
+        census = method(label="requested", effective=floor)
+        last = run(census, World(census, answers=answered(shares=(0.75, 0.25))))
+        by_label = {text.label: text.weight for text in last.candidates}
+        weights[floor] = by_label["a"], by_label["b"]
+        assert last.rounds[-1].figures["effective_sample"] == pytest.approx(max(floor, 0.8), abs=1e-6)
+    assert weights[0.5] == pytest.approx((1.5, 0.5))
+    assert sum(weights[0.99]) == pytest.approx(2)
+
+
+def test_each_use_of_the_answer_can_be_switched_off():
+    answers = answered(shares=(0.7, 0.3), offset=0.5)
+    plain = run(method(**OFF), world := World(method(**OFF), answers=answers))
+    assert {candidate.weight for candidate in plain.candidates} == {1.0}
+    assert not any(request.good for request in world.requests)
+    assert set(plain.memory.weights.values()) == {0.5}
+    assert len(plain.candidates) == 48
+    for name, value in {"model_weighting": True, "steering": True, "label": "gate", "text_weights": True}.items():
+        changed = run(census := method(**OFF | {name: value}), World(census, answers=answers))
+        assert changed.to_dict() != plain.to_dict(), name
+    noisy = [
+        run(census := method(shrinkage=on), World(census, sigma=30.0)).rounds[-1].figures["shrinkage"]["a"]
+        for on in (True, False)
+    ]
+    assert noisy[0] < 0.5
+    assert noisy[1] == 1
+
+
+def test_a_task_of_one_label_can_be_asked_about():
+    census, one = method(), type(TASK)(name="t", kind="note", labels={"a": "about a"})
+    world = World(census)
+    world.task = one
+    world.planned = {query.name: query for query in plan_of(census, task=one)}
+    world.ask = lambda name, nth, **arrays: np.ones(5)
+    world.noise = lambda name, nth: 1.0
+    assert len(run(census, world).candidates) == 48
+
+
+ROUNDS, SAMPLES = 2, 60
+RUN = ("method=census", f"method.rounds={ROUNDS}", f"method.samples={SAMPLES}", "method.directions=6", "method.shots=2")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return tiny(tmp_path_factory.mktemp("census") / "run", *RUN)
+
+
+def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
+    privacy, content = read(finished, "privacy.json"), read(finished, "census.json")
+    assert (privacy["epsilon"], privacy["spent"]["queries_asked"]) == (4.0, 1)
+    assert content["privacy"] == privacy
+    assert content["run"] == read(finished, "run.json")["run"]
+    assert content["plan_digest"] == privacy["plan_digest"]
+    assert "ε = 4 and δ = 1e-5 for each record" in content["statement"]
+    census, earlier = census_file.read(finished / "census.json")
+    assert census.sums.shape == (4, 6)
+    scale = privacy["queries"][0]["scale"]
+    assert census.noise == pytest.approx(scale)
+    assert census.count_noise == pytest.approx(4 * scale)
+    assert abs(census.counts.sum() - 48) < 10 * census.count_noise  # 3 parties with 16 records
+    assert earlier.epsilon == 4
+    assert not list(finished.glob("*.part"))
+
+
+def test_the_page_shows_the_figures_of_the_census(finished):
+    page = (finished / "report.html").read_text("utf-8")
+    for title in ("Signal of the census", "Estimated share of each label", "Effective sample", "class sums"):
+        assert title in page
+    (first, last) = lines(finished, "rounds.jsonl")
+    assert first.keys() >= {"weights", "shares", "shrinkage", "relabelled", "effective_sample", "signal_to_noise"}
+    assert sum(last["shares"].values()) == pytest.approx(1)
+
+
+def test_the_noise_is_that_of_the_parties_that_answered(tmp_path):
+    three = tiny(tmp_path / "run", *RUN, "federation.max_dropouts=1")
+    scale = read(three, "privacy.json")["queries"][0]["scale"]
+    assert read(three, "census.json")["noise"] == pytest.approx(scale * np.sqrt(3 / 2))
+
+
+def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, tmp_path):
+    again = tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}", "llm.use=[noisy]")
+    before, after = (read(folder, "privacy.json") for folder in (finished, again))
+    assert after["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
+    for name in ("epsilon", "delta", "adjacency", "queries", "aggregation", "against_colluders", "not_covered"):
+        assert after[name] == before[name], name
+    asked = read(finished, "run.json")["run"]
+    assert after["earlier"]["run"] == asked
+    first, *others = after["statement"].split("\n\n")
+    assert first.startswith("No question was put to any party in this run.")
+    assert f"run {asked}" in first
+    assert others == before["statement"].split("\n\n")
+    assert not Ledger(again / "state" / "ledger.db").entries(read(again, "run.json")["run"])
+    for party in range(3):
+        assert not Ledger(again / "parties" / f"{party:04}.db").entries(read(again, "run.json")["run"])
+    assert {line["epsilon"] for line in lines(again, "rounds.jsonl")} == {4.0}
+    assert all(not line["queries"] for line in lines(again, "rounds.jsonl"))
+    page = (again / "report.html").read_text("utf-8")
+    assert f"They were asked in run {asked}; no party was asked in this one." in page
+    assert "ε = 4, δ = 1e-5" in page
+    numbers = {name for name in read(again, "census.json") if name not in {"privacy", "statement"}}
+    assert {name: read(again, "census.json")[name] for name in numbers} == {
+        name: read(finished, "census.json")[name] for name in numbers
+    }
+    # And from that one again: it names the run that asked.
+    third = tiny(tmp_path / "third", *RUN, f"method.census={again / 'census.json'}")
+    assert read(third, "privacy.json")["earlier"]["run"] == asked
+
+
+def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
+    tiny(tmp_path / "exact", *RUN, "privacy.epsilon=.inf")
+    again = tiny(tmp_path / "again", *RUN, f"method.census={tmp_path / 'exact' / 'census.json'}")
+    privacy = read(again, "privacy.json")
+    assert privacy["epsilon"] == "inf"
+    assert "No privacy: no noise was added" in privacy["statement"]
+    assert "None: ε = ∞" in (again / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("override", "word"),
+    [
+        ("embedding.dimensions=128", "embedding; expected the encoder of run"),
+        ("evaluation.federated=0.1", "evaluation.federated; expected 0"),
+    ],
+)
+def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, tmp_path, override, word):
+    with pytest.raises(ConfigError, match=word):
+        tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}", override)
+
+
+def test_a_census_of_other_labels_is_refused(finished, tmp_path):
+    with pytest.raises(ConfigError, match="a census of the task's labels, in their order: a, b"):
+        tiny(tmp_path / "run", *RUN, *labelled(tmp_path), f"method.census={finished / 'census.json'}")
+
+
+def test_a_run_is_not_resumed_with_another_census(finished, tmp_path):
+    folder = tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}")
+    other = json.loads((finished / "census.json").read_text("utf-8")) | {"run": "another"}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    config = load(folder)
+    config.method.census = str(tmp_path / "other.json")
+    store(config, folder)
+    with pytest.raises(CheckpointError, match="earlier run"):
+        resume(folder)
+
+
+@pytest.mark.parametrize("reused", [False, True])
+def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(finished, tmp_path, reused, monkeypatch):
+    census = (f"method.census={finished / 'census.json'}",) if reused else ()
+    config = settings(*RUN, *census, "run=same")
+    simulate(config, tmp_path / "whole")
+    saved = Checkpoint.save
+
+    def save(self, state):
+        saved(self, state)
+        if state["state"]["round"] == 1:
+            die()
+
+    def work():
+        monkeypatch.setattr(Checkpoint, "save", save)
+        simulate(config, tmp_path / "killed")
+
+    assert forked(work) == -9
+    answers = list((tmp_path / "killed" / "state").glob("answer-*"))
+    resume(tmp_path / "killed")
+    assert list((tmp_path / "killed" / "state").glob("answer-*")) == answers
+    assert len(answers) == (0 if reused else 1)
+    whole, killed = (read(tmp_path / name, "privacy.json")["spent"] for name in ("whole", "killed"))
+    assert killed == whole
+    if reused:  # without new noise the texts are the same
+        assert texts(tmp_path / "killed") == texts(tmp_path / "whole")
+
+
+def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_path, monkeypatch):
+    """Directions, centres and radius come from what is public alone: nothing private is spent on them."""
+    seen, asked, reserve = [], {}, Checkpoint.reserve
+    monkeypatch.setattr(Checkpoint, "reserve", lambda *given: seen.append(reserve(*given)) or seen[-1])
+    requests, generate = [], BuiltinModel.generate
+    monkeypatch.setattr(
+        BuiltinModel, "generate", lambda self, batch, **more: requests.append(batch) or generate(self, batch, **more)
+    )
+    private = {
+        "one": [(f"The zq{i} of a xk{i % 7} and jw{i % 3}.", "ab"[i % 2]) for i in range(40)],
+        "other": [(f"Vast hq{i % 9} without qx{i}, {i} times.", "ab"[i % 5 == 0]) for i in range(90)],
+    }
+    for name, train in private.items():
+        folder = tiny(tmp_path / name, *RUN, *labelled(tmp_path / f"{name}-files", train=train), "run=same")
+        (query,) = seen
+        first_round = [list(batch) for batch in requests if not any(request.good for request in batch)]
+        asked[name] = {
+            "plan": read(folder, "privacy.json")["plan_digest"],
+            "query": closed_set.digest(query),
+            "arrays": {key: array.tobytes() for key, array in closed_set.inputs(query).items()},
+            "requests": first_round,
+            "softness": read(folder, "census.json")["softness"],
+        }
+        assert len(first_round) == 3
+        seen.clear()
+        requests.clear()
+    assert asked["one"] == asked["other"]
+    assert {"basis", "centres", "radius"} == set(asked["one"]["arrays"])
+    assert read(tmp_path / "one", "census.json")["sums"] != read(tmp_path / "other", "census.json")["sums"]

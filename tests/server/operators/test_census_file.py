@@ -1,0 +1,123 @@
+"""`census.json` comes back as it was written, and anything else is refused with the entry's name."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from common.errors import ConfigError
+from server.operators import census_file
+from server.operators.census import Census, subspace
+from tests.server.planning.test_statement import privacy
+
+
+@pytest.fixture
+def census():
+    draws = np.random.default_rng(0)
+    vectors = draws.normal(size=(20, 6))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    labels = np.arange(20) % 2
+    return Census(
+        labels=("a", "b"),
+        subspace=subspace(vectors, labels, vectors[:2], directions=3, description=0.5, quantile=0.9),
+        softness=0.05,
+        sums=draws.normal(size=(2, 3)),
+        counts=draws.normal(size=2),
+        noise=1.25,
+        count_noise=2.5,
+    )
+
+
+def written(census, **changes):
+    source = {"run": "r1", "plan_digest": "ab" * 32, "encoder": "cd" * 32, "privacy": privacy()}
+    return source | census_file.to_dict(census) | changes
+
+
+def saved(folder, content):
+    path = folder / "census.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_what_was_written_is_read_bit_for_bit(census, tmp_path):
+    again, earlier = census_file.read(saved(tmp_path, written(census)))
+    for name in ("sums", "counts"):
+        assert np.array_equal(getattr(again, name), getattr(census, name))
+    assert again.subspace.basis.tobytes() == census.subspace.basis.tobytes()
+    assert again.subspace.centres.tobytes() == census.subspace.centres.tobytes()
+    assert again.subspace.radius == census.subspace.radius
+    assert (again.labels, again.noise, again.count_noise, again.softness) == (("a", "b"), 1.25, 2.5, 0.05)
+    assert (earlier.run, earlier.encoder, earlier.dimensions, earlier.epsilon) == ("r1", "cd" * 32, 6, 4.0)
+    assert census_file.to_dict(again) == census_file.to_dict(census)
+
+
+@pytest.mark.parametrize(
+    "key", ["labels", "sums", "counts", "noise", "count_noise", "softness", "radius", "basis", "centres"]
+)
+@pytest.mark.parametrize("wrong", ["missing", None, "x", [1.0], {"a": 1}])
+def test_an_entry_that_is_missing_or_of_another_kind_is_refused(census, tmp_path, key, wrong):
+    content = written(census, **{key: wrong})
+    if wrong == "missing":
+        del content[key]
+    with pytest.raises(ConfigError, match=r"method\.census") as caught:
+        census_file.read(saved(tmp_path, content))
+    assert "census.json" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def bits(array):
+    return base64.b64encode(np.asarray(array, "<f4").tobytes()).decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"sums": [[1.0, 2, 3]]}, "sums of shape (2, 3)"),
+        ({"counts": [1.0]}, "counts of shape (2,)"),
+        ({"sums": [[1.0, 2, 3], [1.0, float("nan"), 3]]}, "sums: finite numbers"),
+        ({"counts": [1.0, float("inf")]}, "counts: finite numbers"),
+        ({"noise": -1.0}, "noise: finite numbers >= 0"),
+        ({"radius": 0.0}, "radius"),
+        ({"radius": float("nan")}, "radius"),
+        ({"softness": 0.0}, "softness"),
+        ({"softness": float("inf")}, "softness: finite"),
+        ({"basis": bits(np.ones((3, 6)))}, "basis"),
+        ({"basis": bits(np.eye(3, 5))}, "centres"),
+        ({"centres": bits(np.full((2, 6), 9))}, "centres"),
+        ({"centres": bits(np.full((2, 6), np.nan))}, "centres"),
+        ({"basis": "%%%"}, "base64"),
+        ({"labels": []}, "labels"),
+        ({"labels": [1, 2]}, "labels"),
+        ({"run": 3}, "run: text"),
+        ({"privacy": "strong"}, "privacy: an object"),
+        ({"privacy": {}}, "privacy.epsilon"),
+        ({"privacy": privacy(epsilon="much")}, "privacy.epsilon"),
+        ({"privacy": privacy(epsilon=None)}, "privacy.epsilon"),
+        ({"privacy": privacy(epsilon=0)}, "privacy.epsilon"),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_refused(census, tmp_path, changes, word):
+    with pytest.raises(ConfigError) as caught:
+        census_file.read(saved(tmp_path, written(census, **changes)))
+    assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(("content", "word"), [("{", "JSON"), ("[]", "a JSON object"), ("\xff", "JSON")])
+def test_a_file_of_another_kind_is_refused(tmp_path, content, word):
+    path = tmp_path / "census.json"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ConfigError, match=word):
+        census_file.read(path)
+
+
+def test_no_file_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"the census\.json of a finished run; got no file"):
+        census_file.read(tmp_path / "census.json")
+
+
+def test_other_labels_or_the_same_in_another_order_are_refused(census, tmp_path):
+    census_file.check_labels(census, ("a", "b"), tmp_path)
+    for labels in (("b", "a"), ("a",), ("a", "b", "c")):
+        with pytest.raises(ConfigError, match="got one of a, b"):
+            census_file.check_labels(census, labels, tmp_path)
