@@ -1,6 +1,7 @@
 """One question after the first round steers the others; each use of its answer can be switched off."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from server.llm.builtin.model import BuiltinModel
 from server.methods.census import CLASS_SUMS, CensusMethod
 from server.operators import census_file
 from simulations.run import simulate
-from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
+from tests.support import method_contract
+from tests.support.method_contract import TASK, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
 
+World = partial(method_contract.World, deviation=0.0)
 SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 3}
 OFF = {"model_weighting": False, "steering": False, "need": False, "labels": "requested", "share_weights": False}
 COUNT = 40
@@ -170,7 +173,7 @@ def test_each_use_of_the_answer_can_be_switched_off():
         changed = run(census := method(**OFF | {name: value}), World(census, answers=answers))
         assert changed.to_dict() != plain.to_dict(), name
     noisy = [
-        run(census := method(shrinkage=on), World(census, sigma=30.0)).rounds[-1].figures["shrinkage"]["a"]
+        run(census := method(shrinkage=on), World(census, deviation=30.0)).rounds[-1].figures["shrinkage"]["a"]
         for on in (True, False)
     ]
     assert noisy[0] < 0.5
