@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from common import rng
 from common.plan.plan import Plan
 from common.queries import text_codec
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import Spec, make_query
 from common.queries.length_range import LengthRangeSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -28,7 +29,7 @@ from server.llm.spending import Price, Usage
 from server.method import Method, earlier_run
 
 _TOKENS_PER_WORD = 1.35
-_DIMENSIONS = 384
+_DIMENSIONS = 64
 _EVERY = 8  # later requests: one in 8 is measured and weighted by 8
 _FIRST = 200  # requests to each model that are all measured
 
@@ -77,7 +78,8 @@ class _Rehearsal:
         words = [_words(actor.estimate(request)[1], request) for actor in self.actors.values()]
         self._words = round(np.mean(words))
         earlier = earlier_run(method)
-        self._dimensions = earlier.dimensions if earlier else _DIMENSIONS
+        directions = [query.spec.directions for query in plan.queries if isinstance(query.spec, ClassSumsSpec)]
+        self._dimensions = earlier.dimensions if earlier else max(_DIMENSIONS, *directions, 0)
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with placeholders."""

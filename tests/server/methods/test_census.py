@@ -287,6 +287,12 @@ def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finishe
     assert planned["forecast"]["texts"] == SAMPLES
 
 
+def test_a_plan_of_many_directions_can_be_rehearsed(capsys):
+    many = [*RUN[:3], "method.directions=90", "embedding.dimensions=96"]
+    assert main(["plan", *many]) == 0
+    assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
+
+
 def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_for(tmp_path):
     with pytest.raises(ConfigError, match=r"method\.directions; expected at most 32"):
         tiny(tmp_path / "run", *RUN[:3], "method.directions=33", "embedding.dimensions=32")
