@@ -203,7 +203,10 @@ class Tools(Protocol):
         """
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the noise in each number of an answer that this step got from `ask`, in its unit."""
+        """Standard deviation of the noise in each coordinate of a sum that this step got from `ask`, in its unit.
+
+        It is public, and that of the parties that answered: the more there are beyond the fewest planned, the larger.
+        """
 
 
 class Method(Protocol[M]):

@@ -37,7 +37,7 @@ class RunTools:
         self._parts = parts
         self._federation = federation
         self.encoder = RememberingEncoder(parts.encoder)
-        self._specs = {query.name: query.spec for query in parts.plan.queries}
+        self._planned = {query.name: query for query in parts.plan.queries}
         self._run_texts: frozenset[str] = frozenset()
         self._survivors: dict[tuple[str, int], int] = {}
 
@@ -79,7 +79,7 @@ class RunTools:
 
     def spec(self, name: str) -> Spec:
         """The specification of a planned query."""
-        return self._specs[name]
+        return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties; the answer in votes, records, cosines or features, as `server.method.Tools` says."""
@@ -91,12 +91,10 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
-        plan = self._parts.plan
-        (planned,) = (query for query in plan.queries if query.name == name)
-        shares = self._survivors[name, nth] / plan.shares(planned) if planned.summed else 1.0
-        deviation = planned.scale * (math.sqrt(2) if planned.mechanism == "laplace" else 1.0)
-        return math.sqrt(shares) * deviation / planned.spec.noise_grid
+        """Standard deviation of the noise in a sum, in the unit of `ask`: each survivor has added its share."""
+        planned = self._planned[name]
+        shares = self._survivors[name, nth] / self._parts.plan.shares(planned)
+        return math.sqrt(shares) * planned.noise_deviation
 
 
 class RememberingEncoder:

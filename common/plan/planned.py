@@ -81,6 +81,15 @@ class PlannedQuery:
         return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
 
     @property
+    def noise_deviation(self) -> float:
+        """Standard deviation of a coordinate's noise in a sum, in the answer's unit: scale for Gaussian, b sqrt(2).
+
+        It is that of the planned U shares. With more survivors, and with colluders' shares, a sum has more noise.
+        """
+        factor = {"gaussian": 1.0, "laplace": math.sqrt(2)}[self.mechanism]
+        return factor * self.scale / self.spec.grid
+
+    @property
     def steps(self) -> int:
         """Number of noised sums behind one answer: training steps, each on its own subsample; otherwise 1."""
         return self.spec.steps

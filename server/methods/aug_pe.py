@@ -33,6 +33,7 @@ from server.llm.orders import Order, RequestMaker, even_orders, per_label
 from server.method import State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
+from server.operators.smoothing import smoothed
 from server.operators.variation import Ahead, Variation, check_variation, children, family_sizes, look_ahead, vectors
 
 VOTES = "nearest votes"
@@ -75,6 +76,7 @@ class AugPe:
         temperature: Temperature of the language models.
         words: Length of a first text to ask for; None leaves it open.
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
+        smoothing: Whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
         vocabulary: Aug-PE+: a `.txt` of public terms, one a line.
         first_terms: k, terms of a record that count in the vocabulary.
         kept_terms: |V'|, terms with the highest noised counts that first texts are made of.
@@ -95,6 +97,7 @@ class AugPe:
     temperature: float = 1.0
     words: int | None = None
     fine: int = 128
+    smoothing: bool = False
     vocabulary: str | None = None
     first_terms: int = 10
     kept_terms: int = 1000
@@ -162,7 +165,10 @@ class AugPe:
             with_label=with_label,
         )
         labels = selection.label_numbers(population, tools.task)
-        votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
+        embedded = vectors(population, tools, ahead)
+        votes = tools.ask(VOTES, state.round, vectors=embedded, labels=labels)
+        if self.smoothing:
+            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         survivors_per_label = [size // self.expansion for size in sizes]

@@ -40,6 +40,7 @@ from server.operators import metadata, selection
 from server.operators.genetic import Birth, Births
 from server.operators.metadata import Metadata
 from server.operators.round_report import make_report
+from server.operators.smoothing import smoothed
 from server.operators.suppression import self_similarity, suppress
 
 LABELS = "labels"
@@ -102,6 +103,7 @@ class Dpga:
         similarity_share: For the mean similarity. The votes have what is left of epsilon.
         temperature: Temperature of the language models.
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
+        smoothing: Whether votes for texts are smoothed over the embeddings (`server/operators/smoothing.py`).
     """
 
     texts_per_request: ClassVar[int] = 1  # each has a keyword and a length of its own
@@ -135,6 +137,7 @@ class Dpga:
     similarity_share: float = 0.05
     temperature: float = 1.2
     fine: int = 128
+    smoothing: bool = False
     name: str = "dpga"
 
     def __post_init__(self) -> None:
@@ -237,6 +240,8 @@ class Dpga:
         vectors = tools.embed([candidate.text for candidate in population])
         numbers = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers)
+        if self.smoothing:
+            votes = smoothed(votes, vectors, numbers, noise=tools.noise(VOTES, state.round))
         found = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
         elites = tuple(population[place] for place in found.positions)
 

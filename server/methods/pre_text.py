@@ -29,6 +29,7 @@ from server.llm.orders import Order, even_orders, per_label
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
+from server.operators.smoothing import smoothed
 from server.operators.variation import Variation, check_variation, children, family_sizes, look_ahead, vectors
 
 VOTES = "nearest votes"
@@ -50,6 +51,7 @@ class PreText:
         temperature: Temperature of the language models.
         words: Length of a first or last text to ask for; None leaves it open.
         fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
+        smoothing: Whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
     """
 
     memory: ClassVar[type[NoMemory]] = NoMemory
@@ -65,6 +67,7 @@ class PreText:
     temperature: float = 1.0
     words: int | None = None
     fine: int = 128
+    smoothing: bool = False
     name: str = "pre_text"
 
     def __post_init__(self) -> None:
@@ -111,7 +114,10 @@ class PreText:
             temperature=self.temperature,
         )
         labels = selection.label_numbers(population, tools.task)
-        votes = tools.ask(VOTES, state.round, vectors=vectors(population, tools, ahead), labels=labels)
+        embedded = vectors(population, tools, ahead)
+        votes = tools.ask(VOTES, state.round, vectors=embedded, labels=labels)
+        if self.smoothing:
+            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
         sizes = per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)

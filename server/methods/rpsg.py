@@ -42,6 +42,7 @@ from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.refinement import Refinement, redacted
 from server.operators.round_report import make_report
+from server.operators.smoothing import smoothed
 from server.operators.survivors import Parents
 
 CHOICES = "seed choices"
@@ -77,6 +78,7 @@ class Rpsg:
         top: With "histogram": votes of a record, halved from one to the next.
         threshold: With "histogram": noised votes that an abstract must exceed.
         fine: With "histogram": grid units in a vote.
+        smoothing: With "histogram": whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
         abstracts: With "seed_unproven": K, abstracts of a record to choose from.
         longest: Likewise: bytes of a released abstract.
         refinement: What is kept of the texts.
@@ -97,6 +99,7 @@ class Rpsg:
     top: int = 1
     threshold: float = 0.5
     fine: int = 128
+    smoothing: bool = False
     abstracts: int = 5
     longest: int = 2048
     refinement: Refinement = field(default_factory=Refinement)
@@ -117,6 +120,10 @@ class Rpsg:
                 validate.integers(1, **{name: value})
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
+        if self.smoothing and self.candidates != "histogram":
+            raise ConfigError(
+                "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates
+            )
         if self.nearest is not None:
             validate.integers_in(0, self.pool - 1, nearest=self.nearest)
         if self.rounds != 2:
@@ -235,7 +242,10 @@ class Rpsg:
         """Draws in proportion to the records' noised votes for a public pool."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
-        votes = tools.ask(VOTES, 0, vectors=tools.embed([abstract.text for abstract in pool.candidates]), labels=labels)
+        vectors = tools.embed([abstract.text for abstract in pool.candidates])
+        votes = tools.ask(VOTES, 0, vectors=vectors, labels=labels)
+        if self.smoothing:
+            votes = smoothed(votes, vectors, labels, noise=tools.noise(VOTES, 0))
         parents, more = survivors.choose(
             votes, labels, self._needed(tools.task), select="sample", threshold=self.threshold,
             rng=rng.experiment(tools.experiment_seed, "survivors", 0), task=tools.task,

@@ -30,6 +30,7 @@ from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_la
 from server.method import State, Tools
 from server.operators import selection
 from server.operators.round_report import make_report
+from server.operators.smoothing import smoothed
 from server.operators.variation import Ahead, Variation, look_ahead, vectors
 
 VOTES = "nearest and furthest votes"
@@ -76,6 +77,7 @@ class Wasp:
         temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
         look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
+        smoothing: Whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
     """
 
     memory: ClassVar[type[WaspMemory]] = WaspMemory
@@ -90,6 +92,7 @@ class Wasp:
     temperature: float = 1.0
     words: int | None = None
     look_ahead: int = 0
+    smoothing: bool = False
     name: str = "wasp"
 
     def __post_init__(self) -> None:
@@ -196,8 +199,9 @@ class Wasp:
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
         """Nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
         numbers = selection.label_numbers(candidates, tools.task)
-        answer = tools.ask(VOTES, nth, vectors=vectors(candidates, tools, ahead), labels=numbers)
-        return answer.reshape(-1, len(candidates))
+        embedded = vectors(candidates, tools, ahead)
+        votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(candidates))
+        return smoothed(votes, embedded, numbers, noise=tools.noise(VOTES, nth)) if self.smoothing else votes
 
     def _remember(
         self,

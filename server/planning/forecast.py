@@ -122,9 +122,9 @@ class _Rehearsal:
         return np.abs(generator.normal(3, 1, (length,) if planned.summed else (self._parties, length))) + 0.1
 
     def noise(self, name: str, nth: int) -> float:
-        """No noise: the answers are random."""
-        del name, nth
-        return 0.0
+        """Standard deviation of the planned noise of a sum, in the unit of `ask`; see `server.method.Tools`."""
+        del nth
+        return self._planned[name].noise_deviation
 
 
 class _Actor:

@@ -29,6 +29,19 @@ VARIATION = (
 )
 
 
+class Smoothed:
+    """Beside a method's own class: the same with smoothed votes."""
+
+    @pytest.fixture
+    def method(self, build):
+        return build(smoothing=True)
+
+    def test_smoothing_changes_what_noised_votes_decide_and_nothing_without_noise(self, method, build):
+        plain = run(build(), World(build())).to_dict()
+        assert run(method, World(method)).to_dict() != plain
+        assert run(method, World(method, deviation=0.0)).to_dict() == plain
+
+
 class TestWasp(MethodContract):
     wrong = (
         ({"rounds": 1}, "rounds"),
@@ -42,6 +55,10 @@ class TestWasp(MethodContract):
     @pytest.fixture
     def build(self):
         return lambda **changes: Wasp(**{"samples": 24, "rounds": 3, "shots": 4, "texts_per_request": 3} | changes)
+
+
+class TestWaspSmoothed(Smoothed, TestWasp):
+    pass
 
 
 class TestWaspLookingAhead(TestWasp):
@@ -103,6 +120,10 @@ class TestAugPeSampling(TestAugPe):
         return lambda **changes: AugPe(**small | changes)
 
 
+class TestAugPeSmoothed(Smoothed, TestAugPe):
+    pass
+
+
 class TestAugPePlus(TestAugPe):
     wrong = (
         *TestAugPe.wrong,
@@ -133,6 +154,10 @@ class TestPreText(MethodContract):
     @pytest.fixture
     def build(self):
         return lambda **changes: PreText(**{"samples": 24, "seeds": 10, "rounds": 3, "look_ahead": 2} | changes)
+
+
+class TestPreTextSmoothed(Smoothed, TestPreText):
+    pass
 
 
 class TestFuseGen(MethodContract):
@@ -174,6 +199,10 @@ class TestDpga(MethodContract):
     def test_ends_with_as_many_texts_as_were_asked_for_labels_balanced(self, method):
         """As many: but labels follow the records', and which texts live on the votes alone."""
         assert len(run(method, World(method)).candidates) == method.samples
+
+
+class TestDpgaSmoothed(Smoothed, TestDpga):
+    pass
 
 
 class TestDpgaWithoutMetadata(TestDpga):
@@ -253,6 +282,10 @@ class TestRpsg(MethodContract):
 
 class TestRpsgByHistogram(TestRpsg):
     candidates = "histogram"
+
+
+class TestRpsgSmoothed(Smoothed, TestRpsgByHistogram):
+    pass
 
 
 class TestRpsgUnproven(TestRpsg):

@@ -57,12 +57,13 @@ def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership)
 class World:
     """Fake tools for one run of a method: models that echo, and parties that answer only the planned queries."""
 
-    def __init__(self, method, *, seed=0, silent=(), answers=None, sigma=0.0, **membership):
+    def __init__(self, method, *, seed=0, silent=(), answers=None, deviation=2.0, **membership):
         self.task, self.models, self.experiment_seed = TASK, MODELS, seed
         self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
         self.planned = {query.name: query for query in plan_of(method, **membership)}
-        self.texts_per_request, self.sigma = method.texts_per_request, sigma
+        self.texts_per_request = method.texts_per_request
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
+        self.deviation = deviation
 
     def generate(self, orders, make_request, *, round_number):
         return generate(
@@ -100,8 +101,9 @@ class World:
         return draws.normal(3, 2, query.length if planned.summed else (PARTIES, query.length))
 
     def noise(self, name, nth):
+        assert self.planned[name].summed
         assert (name, nth) in [place[:2] for place in self.asked]
-        return self.sigma
+        return self.deviation
 
     def _texts(self, party, spec):
         """Two thirds of the allowed answers of a party, with alternating labels."""

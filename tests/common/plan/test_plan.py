@@ -51,6 +51,12 @@ def test_shares_of_noise_make_up_the_planned_noise_among_fewest_honest_survivors
     assert noisy.share_sigma(QUERY) / least.share_sigma(QUERY) == pytest.approx(1.29, abs=0.002)
 
 
+def test_noise_of_a_sum_in_the_unit_of_its_answer():
+    assert QUERY.noise_deviation == pytest.approx(1560 / 128)
+    assert COUNT.noise_deviation == pytest.approx(9 * math.sqrt(2))
+    assert dataclasses.replace(QUERY, scale=0.0).noise_deviation == 0
+
+
 def test_answers_are_numbered_over_all_queries():
     two = _plan(queries=(QUERY, COUNT))
     assert two.total_queries == 6

@@ -62,6 +62,12 @@ def test_asks_one_query(changes, name, spec, mechanism, pure):
     assert (query.name, query.spec, query.mechanism, query.pure, query.times) == (name, spec, mechanism, pure, 1)
 
 
+@pytest.mark.parametrize("candidates", ["pool", "seed_unproven"])
+def test_only_votes_can_be_smoothed(candidates):
+    with pytest.raises(ConfigError, match="candidates=histogram"):
+        method(candidates=candidates, smoothing=True)
+
+
 def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
     refine = Refinement(similarity=0.5, nll=0.5)
     for parties, choices, first in ((1, 12, 48), (5, 3, 10), (100, 1, 1)):

@@ -1,0 +1,117 @@
+"""Smoothed votes: ridge regression of noised votes on the candidates' public embeddings, label by label.
+
+Noise is independent from one candidate to the next; votes are not, since records near a candidate are also near those
+like it. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of public
+texts and of votes that already carry their noise: it costs no privacy.
+
+The model of a label's n votes, less their mean, with u_i the principal directions of its centred embeddings and l_i the
+squares of their singular values, scaled to mean 1 over the n - 1 directions that there are at most:
+
+    votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
+
+The best prediction of the sum is ridge regression with penalty v / s. Neither is a setting; all labels share both. v is
+at least the variance of the noise; it is larger by what embeddings do not explain, such as which few records voted.
+Predictions are averaged over a grid of s and v, up to the scores' own variance, by their marginal likelihood. Laplace
+noise counts as Gaussian of its variance.
+
+A regression errs alike for candidates that are alike. Where there is hardly anything but noise, its best candidates of
+a label are one corner of it, at random, which is worth less than candidates at random. So s = 0, no signal, is half of
+the prior, and there the scores stay as they are: votes are smoothed as far as they show that there is a signal.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+_NO_SPREAD = 1e-4
+"""Singular value below which a direction of unit vectors is rounding error."""
+
+_SIGNALS = np.array([0.0, *2.0 ** -np.arange(13)])
+"""s, in variances of the scores."""
+
+_PRIOR = np.log([1.0, *[1 / 13] * 13])
+"""Log of the prior, up to a constant: even between no signal and some."""
+
+_NOISES = 9
+"""Number of values of v, from the noise to the scores' variance in equal ratios."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Label:
+    """The candidates of one label that differ.
+
+    Attributes:
+        members: (n,) their positions.
+        directions: (n, r) principal directions u_i, orthonormal.
+        spread: (r,) l_i.
+    """
+
+    members: NDArray[np.int64]
+    directions: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def smoothed(
+    scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
+) -> NDArray[np.float64]:
+    """Votes, predicted from those of all candidates of the same label as far as embeddings explain them.
+
+    Args:
+        scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed by itself.
+        vectors: (n, dim) unit norm: what the candidates were voted on by.
+        labels: (n,) in [0, C).
+        noise: Standard deviation of the noise of a vote (`Tools.noise`), in votes.
+
+    Returns:
+        Of the shape of `scores`, in votes. Without noise the scores themselves; so too if all are equal, and those of a
+        label with one candidate or with equal vectors. A label's predicted mean is its own, but at least 0, as votes
+        are counts.
+    """
+    if noise == 0:
+        return scores
+    groups = [
+        _principal(members, vectors[members].astype(np.float64))
+        for members in (np.flatnonzero(labels == label) for label in np.unique(labels))
+    ]
+    return np.apply_along_axis(_smoothed, -1, scores, groups, noise**2) if len(labels) else scores
+
+
+def _principal(members: NDArray[np.int64], vectors: NDArray[np.float64]) -> _Label:
+    directions, singular, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    kept = singular > _NO_SPREAD
+    spread = singular[kept] ** 2
+    return _Label(members=members, directions=directions[:, kept], spread=spread * (len(members) - 1) / spread.sum())
+
+
+def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -> NDArray[np.float64]:
+    """(n,) scores of one kind, smoothed; `noise` is a variance."""
+    groups = [label for label in groups if len(label.spread)]
+    deviations = [scores[label.members] - scores[label.members].mean() for label in groups]
+    variance = float(sum(own @ own for own in deviations)) / max(1, sum(len(own) - 1 for own in deviations))
+    if variance == 0:
+        return scores
+    s, v = variance * _SIGNALS[:, None, None], np.geomspace(noise, max(noise, variance), _NOISES)[:, None]
+    fits = [_fit(own, label, s, v) for own, label in zip(deviations, groups, strict=True)]
+    weights = softmax(_PRIOR[:, None] + sum(likelihood for likelihood, _ in fits))
+    result = scores.copy()
+    for label, (_, along) in zip(groups, fits, strict=True):
+        signal = s[1:] * label.spread
+        shrinkage = np.einsum("svi,sv->i", signal / (signal + v), weights[1:])
+        own, unchanged = scores[label.members], weights[0].sum()
+        level = (1 - unchanged) * max(0.0, own.mean())
+        result[label.members] = unchanged * own + level + label.directions @ (shrinkage * along)
+    return result
+
+
+def _fit(
+    deviations: NDArray[np.float64], label: _Label, s: NDArray[np.float64], v: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log-likelihood of one label's scores for all s and v, and (r,) the scores along its directions."""
+    along = label.directions.T @ deviations
+    explained = s * label.spread + v
+    # The directions that embeddings do not span have noise alone.
+    others, residual = len(deviations) - 1 - len(along), max(0.0, float(deviations @ deviations - along @ along))
+    twice = (np.log(explained) + along**2 / explained).sum(axis=-1) + (others * np.log(v) + residual / v)[:, 0]
+    return -twice / 2, along
