@@ -18,6 +18,7 @@ from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
 from server.app import build_parts
 from server.configuration import SETTINGS, composed
+from server.draft import without_auto
 from server.methods.wasp import Wasp
 from simulations.parties import party_settings
 from simulations.sweep import in_row
@@ -92,6 +93,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
         chosen_row = in_row(config, chosen)
         if "_target_" not in chosen_row.method:  # a simulation's alone
             continue
+        chosen_row = without_auto(chosen_row)
         method = instantiate(chosen_row.method, _convert_="all")
         queries = plan_of(method, chosen_row.privacy.max_records, task=instantiate(chosen_row.task).task())
         instantiate(chosen_row.evaluation, _convert_="all")
