@@ -137,24 +137,36 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
         _check_kind(name, OmegaConf.select(config, name), OmegaConf.select(defaults, name))
 
 
-def overridden(config: DictConfig, composed_anew: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """A run's stored configuration with overrides, as they came out in another one that was composed with them.
+def overridden(config: DictConfig, overrides: Sequence[str], defaults: Sequence[str]) -> DictConfig:
+    """A coordinator's stored configuration with what an operator typed, checked as by `asked`.
 
     Args:
-        config: As the run stored it; it is changed.
-        composed_anew: With the same overrides.
+        config: As the run stored it, with all groups that it chose; it is changed.
         overrides: Choices of a group replace the whole group, other ones a single value.
+        defaults: Choices with which the default of a setting, and so its kind, is looked up.
 
     Raises:
-        ConfigError: An override deletes a setting.
+        ConfigError: A setting is deleted, or misspelt, or a value is of another kind than its default.
     """
     parsed, choices = _parsed(overrides)
-    for each in [*choices, *(each for each in parsed if each not in choices)]:
-        name = each.key_or_group
-        if each.is_delete():
-            raise ConfigError(name, expected="a value", got=each.input_line)
-        OmegaConf.update(config, name, OmegaConf.select(composed_anew, name), merge=False, force_add=True)
-    return config
+    for each in parsed:
+        if each.is_delete() or each.is_sweep_override():
+            raise ConfigError(each.key_or_group, expected="one value", got=each.input_line)
+    chosen = [str(each.input_line) for each in choices]
+    anew, usual = composed(chosen, "server"), composed([*defaults, *chosen], "server")
+    for each in choices:
+        OmegaConf.update(config, each.key_or_group, OmegaConf.select(anew, each.key_or_group), merge=False)
+    for each in parsed:
+        if each in choices:
+            continue
+        name, value, there = each.key_or_group, each.value(), _has(config, each.key_or_group)
+        if not (there or each.is_add()):
+            raise ConfigError(name, expected="a setting of the run", got="none of this name", do="Look for a misprint")
+        OmegaConf.update(config, name, value, merge=False, force_add=True)
+        if _has(usual, name):
+            _check_kind(name, OmegaConf.select(config, name), OmegaConf.select(usual, name))
+    check_names(config)
+    return with_absolute_paths(config)
 
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
@@ -254,6 +266,12 @@ def _parsed(overrides: Sequence[str]) -> tuple[list[Override], list[Override]]:
     """All overrides, and those among them that choose a file of a group."""
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     return parsed, [each for each in parsed if (files("configs") / each.key_or_group.partition("@")[0]).is_dir()]
+
+
+def _has(config: DictConfig, name: str) -> bool:
+    parent, _, key = name.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    return isinstance(node, DictConfig) and key in node
 
 
 def _compose(overrides: list[str], config_name: str) -> DictConfig:

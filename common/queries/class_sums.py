@@ -15,6 +15,7 @@ from common.queries.page import Query, Spec
 from common.validate import integers_in
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-3, 4.0
+MOST_DIRECTIONS = 2**12
 """Unit vectors and centres are never further apart than 2.002."""
 
 
@@ -62,7 +63,7 @@ class ClassSumsSpec(Spec):
 
     def __post_init__(self) -> None:
         integers_in(1, 2**20, labels=self.labels, grid=self.grid, max_records=self.max_records)
-        integers_in(1, 2**12, directions=self.directions)
+        integers_in(1, MOST_DIRECTIONS, directions=self.directions)
         integers_in(1, self.grid, count=self.count)
 
     def check(self, name: str, labels: int) -> None:

@@ -16,12 +16,13 @@ from common.errors import CheckpointError, ConfigError, InternalError
 from common.messages import Parcel
 from common.system.commands import add_command
 from common.system.files import new_folder
-from server.configuration import asked, load, overridden, store
+from server.configuration import load, overridden, store
 from server.failure import logging_to
 
 CENSUS = "census.json"
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
-"""Settings of the question that was asked: they cannot change any more."""
+ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
+"""Groups and settings of the question that was asked: they cannot change any more."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -82,11 +83,11 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: 
             raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
     for override in overrides:
         name = override.lstrip("+~").partition("=")[0].partition("@")[0]
-        if name.split(".")[0] in FIXED or name in {"method", "method.census", "evaluation.federated"}:
+        if name.split(".")[0] in FIXED or name in ASKED:
             raise ConfigError(
                 name, expected="as in the finished run: no party is asked again", got=override, do="Leave it out"
             )
-    config = overridden(load(run), asked(["method=census", *overrides], "server"), overrides)
+    config = overridden(load(run), overrides, ["method=census"])
     config.run = f"{folder.name}-{secrets.token_hex(4)}"
     if not any(override.startswith("experiment_seed=") for override in overrides):
         # With the same seed and models the first texts would be those of the finished run.

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.queries.class_sums import ClassSumsSpec
+from common.queries.class_sums import MOST_DIRECTIONS, ClassSumsSpec
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
@@ -127,6 +127,7 @@ class CensusMethod:
     def __post_init__(self) -> None:
         section = "method"
         validate.integers(1, section=section, samples=self.samples, rounds=self.rounds, directions=self.directions)
+        validate.in_range(1, MOST_DIRECTIONS, section=section, directions=self.directions)
         validate.integers(1, section=section, shots=self.shots, texts_per_request=self.texts_per_request)
         validate.in_range(1 / GRID, 1, section=section, count=self.count)
         validate.in_range(0, 1, section=section, description=self.description)

@@ -31,22 +31,22 @@ FILE = "census.json"
 SETTING = "method.census"
 
 _NUMBERS = ("labels", "sums", "counts", "noise", "count_noise", "softness", "radius", "basis", "centres")
-_PRIVACY = (
-    "epsilon",
-    "delta",
-    "planned_epsilon",
-    "adjacency",
-    "mechanism",
-    "queries",
-    "aggregation",
-    "parties",
-    "assumed_colluders",
-    "assumed_survivors",
-    "noise_parties",
-    "against_colluders",
-    "simulation",
-)
-"""What the statement of a run that uses the numbers needs."""
+_PRIVACY: Mapping[str, tuple[type, ...]] = {
+    "epsilon": (int, float, str),
+    "delta": (int, float),
+    "planned_epsilon": (int, float, str),
+    "adjacency": (dict,),
+    "mechanism": (str,),
+    "queries": (list,),
+    "aggregation": (str,),
+    "parties": (int,),
+    "assumed_colluders": (int,),
+    "assumed_survivors": (int,),
+    "noise_parties": (int,),
+    "against_colluders": (list,),
+    "simulation": (bool,),
+}
+"""What the statement of a run that uses the numbers needs, and of which kinds; an infinite epsilon is text."""
 
 
 def to_dict(census: Census) -> dict[str, Any]:
@@ -93,17 +93,13 @@ def read(path: Path) -> tuple[Census, Earlier]:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
         _refuse(f"the {FILE} of a finished run", "no file that can be read", path)
-    except ValueError:
+    except (ValueError, RecursionError):
         _refuse("JSON in UTF-8", "something else", path)
     if not isinstance(saved, dict):
         _refuse("a JSON object", type(saved).__name__, path)
     for key in _NUMBERS:
         _present(saved, key, path)
-    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
-        if not isinstance(_present(saved, key, path), kind):
-            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
-    for key in _PRIVACY:
-        _present(saved["privacy"], key, path, inside="privacy.")
+    _check_source(saved, path)
     census = _checked(saved, path)
     earlier = Earlier(
         run=saved["run"],
@@ -135,6 +131,15 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
             where=path,
             do="Use the task of the run that took it",
         )
+
+
+def _check_source(saved: Mapping[str, Any], path: Path) -> None:
+    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
+        if not isinstance(_present(saved, key, path), kind):
+            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
+    for key, kinds in _PRIVACY.items():
+        if type(_present(saved["privacy"], key, path, inside="privacy.")) not in kinds:
+            _refuse(f"privacy.{key} as its run wrote it", type(saved["privacy"][key]).__name__, path)
 
 
 def _checked(saved: Mapping[str, Any], path: Path) -> Census:

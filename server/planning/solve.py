@@ -81,7 +81,7 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
         raise PlanError(
             "signal",
             expected=f"{target:g} times the noise with some number of records",
-            got=f"{found.query}, which falls with the {least:,} that others take" if falls else found.query,
+            got=f"less for {found.query}, {f'with the {least:,} that others take' if falls else 'with any number'}",
             do=f"Choose {'more buckets' if falls else 'a larger epsilon'}",
         )
     return least

@@ -33,7 +33,10 @@ _FIGURES = {
         "Size of the sums without their noise, in units of the noise. Far below 1 the estimates say little.",
     ),
     "shares": ("Estimated share of each label", "From noised numbers of records, shrunk towards equal shares."),
-    "shrinkage": ("Share of each measured offset that is kept", "1 where noise is nothing, 0 where all is noise."),
+    "shrinkage": (
+        "Share of each measured offset that is kept",
+        "How far a label's records lie from its texts is shrunk: 1 where noise is nothing, 0 where all is noise.",
+    ),
     "relabelled": (
         "Texts to which another label is more probable",
         "By the label that was requested, and by the noised means of the labels' records.",

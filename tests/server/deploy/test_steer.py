@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from common.errors import InternalError
+from common.errors import ConfigError, InternalError
 from common.ledger.ledger import Ledger
 from server import run as loop
 from server.command import main
-from server.configuration import load, store
+from server.configuration import composed, load, store
 from server.deploy import steer
 from tests.support.runs import lines, read, tiny
 
@@ -80,6 +80,8 @@ def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
         "embedding=minilm",
         "method=wasp",
         "method.census=x",
+        "method.directions=8",
+        "method.count=1",
         "evaluation.federated=0.2",
     ],
 )
@@ -89,7 +91,23 @@ def test_what_was_asked_cannot_change_any_more(finished, tmp_path, override, cap
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("override", ["method.smaples=8", "method.samples=many", "~task"])
+def test_single_settings_of_groups_that_the_finished_run_chose_can_change(finished, tmp_path, monkeypatch):
+    run, new = tmp_path / "run", tmp_path / "new"
+    store(composed(["method=census", "task=csv", "llm=smollm2", "method.words=9"], "server"), run)
+    (run / "census.json").write_bytes((finished / "census.json").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    changes = ["task.public_text=more.csv", "llm.models.smollm2.top_p=0.5", "method.words=null"]
+    config = steer.settled(run, [*changes, "task.labels={flu: influenza, cold: a cold}"], new)
+    assert config.task.public_text == str(tmp_path / "more.csv")
+    assert config.llm.models.smollm2.top_p == 0.5
+    assert (config.method.words, config.task.labels) == (None, {"flu": "influenza", "cold": "a cold"})
+    with pytest.raises(ConfigError, match=r"task\.public_txet; expected a setting of the run"):
+        steer.settled(run, ["task.public_txet=more.csv"], new)
+
+
+@pytest.mark.parametrize(
+    "override", ["method.smaples=8", "method.samples=many", "method.samples=8,9", "+llm.max_csot=5", "~task"]
+)
 def test_a_setting_that_is_wrong_leaves_no_folder(finished, tmp_path, override, capsys):
     said(capsys, finished, override, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()

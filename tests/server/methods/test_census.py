@@ -294,6 +294,11 @@ def test_a_plan_of_many_directions_can_be_rehearsed(capsys):
     assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
 
 
+def test_more_directions_than_a_query_may_have_are_refused_by_name():
+    with pytest.raises(ConfigError, match=r"method\.directions; expected a number in \[1, 4096\]; got 100000"):
+        CensusMethod(directions=100_000)
+
+
 def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_for(tmp_path):
     with pytest.raises(ConfigError, match=r"method\.directions; expected at most 32"):
         tiny(tmp_path / "run", *RUN[:3], "method.directions=33", "embedding.dimensions=32")

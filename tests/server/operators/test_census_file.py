@@ -95,6 +95,8 @@ def bits(array):
         ({"privacy": privacy(epsilon="much")}, "privacy.epsilon"),
         ({"privacy": privacy(epsilon=None)}, "privacy.epsilon"),
         ({"privacy": privacy(epsilon=0)}, "privacy.epsilon"),
+        ({"privacy": privacy(delta="x")}, "privacy.delta as its run wrote it; got str"),
+        ({"privacy": privacy(queries={})}, "privacy.queries as its run wrote it; got dict"),
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused(census, tmp_path, changes, word):
@@ -103,7 +105,9 @@ def test_numbers_that_do_not_fit_together_are_refused(census, tmp_path, changes,
     assert word in str(caught.value)
 
 
-@pytest.mark.parametrize(("content", "word"), [("{", "JSON"), ("[]", "a JSON object"), ("\xff", "JSON")])
+@pytest.mark.parametrize(
+    ("content", "word"), [("{", "JSON"), ("[" * 100_000, "JSON"), ("[]", "a JSON object"), ("\xff", "JSON")]
+)
 def test_a_file_of_another_kind_is_refused(tmp_path, content, word):
     path = tmp_path / "census.json"
     path.write_bytes(content.encode("latin-1"))
