@@ -7,8 +7,10 @@
     privacy                                             the run's `privacy.json`: epsilon, delta, unit and all else
     statement                                           the same in a sentence
 
-The last two lines are added by `server/run.py`. The guarantee covers whatever is made of the file, as often as one
-likes. Bases and centres are bit for bit those that the parties were sent.
+The last three lines are added by `server/run.py`. The guarantee covers whatever is made of the file, as often as one
+likes. Nothing in it is signed: a run that begins with it repeats what it says, which is as true as the file is. What
+the parties answered is in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for bit those that
+they were sent.
 """
 
 import base64
@@ -155,12 +157,13 @@ def _checked(saved: Mapping[str, Any], path: Path) -> Census:
         if not np.isfinite(value).all() or (key not in shapes and value < 0):
             _refuse(f"{key}: finite numbers{'' if key in shapes else ' >= 0'}", "others", path)
     try:
-        ClassSums(
+        query = ClassSums(
             spec=ClassSumsSpec(labels=labels, directions=len(space.basis), count=1),
             basis=space.basis,
             centres=space.centres,
             radius=np.array([space.radius], dtype=np.float32),
         )
+        query.check(labels, space.basis.shape[1])
         positive(softness=census.softness)
     except (ProtocolError, ConfigError) as error:
         _refuse("what a party would accept", error.problem, path)
