@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from common.errors import ConfigError
 from common.plan.plan import Plan
+from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
 from server import configuration
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method, compared
 from server.planning import automatic
 from server.planning.plan import Secagg, make_plan
-from server.planning.signal import Signal, signals, weakest
+from server.planning.signal import signals
 
 log = logging.getLogger("caucus.planning")
 
@@ -103,39 +105,41 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
 
 
 def _directions(config: DictConfig, task: Task) -> int:
+    """By the class sums."""
     fewest = automatic.DIRECTIONS[0]
     few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == automatic.AUTO else {}
-    found = _weakest(config, task, directions=fewest, **few_rounds)
-    return automatic.directions(found.ratio) if found else automatic.UNKNOWN
+    plan, _ = drafted(_with(config, directions=fewest, **few_rounds), task)
+    found = signals(plan, {}, configuration.expected_records(config))
+    ratios = [each.ratio for each in found if each.kind == ClassSumsSpec.kind and each.expected]
+    return automatic.directions(min(ratios)) if ratios else automatic.UNKNOWN
 
 
 def _rounds(config: DictConfig, task: Task) -> int:
-    """By the weakest answer; the largest number if rounds cost nothing."""
+    """By the answers that there are more of with more rounds; the largest number if there are none."""
+    records = configuration.expected_records(config)
+    times = [
+        {query.name: query.times for query in drafted(_with(config, rounds=rounds), task)[0].queries}
+        for rounds in automatic.ROUNDS[-2:]
+    ]
+    repeated = {name for name, number in times[0].items() if number != times[1].get(name)}
+    if not repeated:
+        return automatic.ROUNDS[0]
+    if records is None:
+        raise ConfigError(
+            "method.rounds",
+            expected="a number, or auto beside an expected number of records",
+            got="auto alone",
+            do="Add federation.expected_records=NUMBER",
+        )
 
     def ratio(rounds: int) -> float:
         try:
-            found = _weakest(config, task, rounds=rounds)
-        except ConfigError:
-            if rounds == automatic.ROUNDS[-1]:
-                raise
+            estimates = signals(*drafted(_with(config, rounds=rounds), task), records)
+        except (ConfigError, InstantiationException):
             return -math.inf  # too few texts for so many rounds
-        return found.ratio if found else math.inf
+        return min(each.ratio for each in estimates if each.query in repeated)
 
-    if configuration.expected_records(config) is None:
-        answers = {drafted(_with(config, rounds=rounds), task)[0].total_queries for rounds in automatic.ROUNDS[-2:]}
-        if len(answers) > 1:
-            raise ConfigError(
-                "method.rounds",
-                expected="a number, or auto beside an expected number of records",
-                got="auto alone",
-                do="Add federation.expected_records=NUMBER",
-            )
     return automatic.rounds(ratio)
-
-
-def _weakest(config: DictConfig, task: Task, **settings: int) -> Signal | None:
-    """The weakest answer of the method with these settings."""
-    return weakest(signals(*drafted(_with(config, **settings), task), configuration.expected_records(config)))
 
 
 def _with(config: DictConfig, **settings: int) -> DictConfig:

@@ -22,6 +22,7 @@ STRUCTURE = AUDIT + "test_each_party_adds_one_share_under_a_key_of_its_own"
 QUERIES = "tests/common/queries/test_closed_set.py::"
 LEDGER = "tests/common/ledger/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
+CENSUS = "tests/server/methods/test_census.py::"
 ANSWER = "tests/client/test_answer.py::"
 FINETUNE = "tests/client/writers/test_fine_tuning.py::"
 PRICES = "tests/common/privacy/test_fine_tuning.py::"
@@ -296,6 +297,27 @@ MUTATIONS = (
         '    return _words(party.ledger.keep(run, index, noised.astype("<i8").tobytes()))',
         "    return noised",
         ANSWER + "test_an_interrupted_query_gets_the_same_answer_from_a_new_process",
+    ),
+    mutation(
+        "texts from another run's census are said to depend on no record",
+        "server/app.py",
+        "        earlier=earlier,\n",
+        "",
+        CENSUS + "test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked",
+    ),
+    mutation(
+        "a census is used in another encoder's space",
+        "server/app.py",
+        "if encoder.digest != earlier.encoder:",
+        "if False:",
+        CENSUS + "test_a_census_of_another_encoder_or_beside_a_question_is_refused",
+    ),
+    mutation(
+        "the noise of a census is taken to be that of the fewest parties",
+        "server/tools.py",
+        "return math.sqrt(shares) * planned.noise_deviation",
+        "return planned.noise_deviation",
+        CENSUS + "test_the_noise_is_that_of_the_parties_that_answered",
     ),
     mutation(
         "a party lets several sets of survivors be opened",

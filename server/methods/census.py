@@ -87,7 +87,7 @@ class CensusMethod:
     Attributes:
         samples: N, synthetic texts in all.
         rounds: T, generation rounds.
-        directions: k, directions of the subspace.
+        directions: k, directions of the subspace. The configuration may say `auto` (`server.planning.automatic`).
         count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
         description: Weight of a label's public description in its centre, beside its texts of the first round.
         shots: S, exemplars in a prompt.

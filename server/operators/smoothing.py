@@ -10,9 +10,9 @@ squares of their singular values, scaled to mean 1 over the n - 1 directions tha
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 
 The best prediction of the sum is ridge regression with penalty v / s. Neither is a setting; all labels share both. v is
-at least the variance of the planned noise; it is larger by what embeddings do not explain, such as which few records
-voted, and by noise of more parties than planned. Predictions are averaged over a grid of s and v, up to the scores' own
-variance, by their marginal likelihood. Laplace noise counts as Gaussian of its variance.
+at least the variance of the noise; it is larger by what embeddings do not explain, such as which few records voted.
+Predictions are averaged over a grid of s and v, up to the scores' own variance, by their marginal likelihood. Laplace
+noise counts as Gaussian of its variance.
 
 A regression errs alike for candidates that are alike. Where there is hardly anything but noise, its best candidates of
 a label are one corner of it, at random, which is worth less than candidates at random. So s = 0, no signal, is half of
@@ -35,7 +35,7 @@ _PRIOR = np.log([1.0, *[1 / 13] * 13])
 """Log of the prior, up to a constant: even between no signal and some."""
 
 _NOISES = 9
-"""Number of values of v, from the planned noise to the scores' variance in equal ratios."""
+"""Number of values of v, from the noise to the scores' variance in equal ratios."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def smoothed(
         scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed by itself.
         vectors: (n, dim) unit norm: what the candidates were voted on by.
         labels: (n,) in [0, C).
-        noise: Standard deviation of the planned noise of a vote (`Tools.noise`), in votes.
+        noise: Standard deviation of the noise of a vote (`Tools.noise`), in votes.
 
     Returns:
         Of the shape of `scores`, in votes. Without noise the scores themselves; so too if all are equal, and those of a

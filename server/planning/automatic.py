@@ -1,4 +1,4 @@
-"""Numbers in place of `auto` in a method's settings, chosen from public numbers alone: a plan and its signal."""
+"""Numbers in place of `auto` in a method's settings, chosen by the signal that a plan is expected to have."""
 
 import math
 from collections.abc import Callable
@@ -30,10 +30,9 @@ def directions(ratio: float) -> int:
 
 
 def rounds(ratio: Callable[[int], float]) -> int:
-    """The most rounds with which the answers are not noise; where they always are, the most that makes them no worse.
+    """The most rounds with which the answers are not noise; the fewest, where they always are.
 
     Args:
-        ratio: Signal to noise of the weakest answer with that number of rounds, which does not grow with it.
+        ratio: Signal to noise of the weakest answer with that number of rounds.
     """
-    enough = min(HOPELESS, ratio(ROUNDS[-1]))
-    return next(number for number in ROUNDS if ratio(number) >= enough)
+    return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])

@@ -34,9 +34,7 @@ _DECADE = 10
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the picture."""
     argparse.ArgumentParser(prog="signal", description=__doc__.split("\n", 1)[0]).parse_args(arguments)
-    found = {
-        epsilon: {mark: estimates(epsilon, *answer) for mark, answer in ANSWERS.items()} for epsilon in EPSILONS
-    }
+    found = {epsilon: {mark: estimates(epsilon, *answer) for mark, answer in ANSWERS.items()} for epsilon in EPSILONS}
     scale = "".join(f"{tick:<{_DECADE}g}" for tick in _TICKS[:-1])
     heads = "".join(f"{mark:>8}" for mark in ANSWERS)
     sys.stdout.write(f"{'M':>5} {'epsilon':>8}  {scale}{heads}\n")

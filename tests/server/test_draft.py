@@ -1,5 +1,7 @@
 """Numbers in place of `auto`, chosen before anything is asked and kept in the run's configuration."""
 
+from dataclasses import replace
+
 import pytest
 
 from common.errors import ConfigError
@@ -44,6 +46,16 @@ def test_votes_are_asked_as_often_as_they_have_a_signal():
     # Five rounds would take a text more for each label.
     few = ["federation.expected_records=1000000", f"method.samples={4 * len(TASK.labels)}"]
     assert chosen("rounds", *few) == 4
+    one_label = replace(TASK, labels={"flu": "influenza"})
+    config = asked([*SMALL, "method.rounds=auto", "method.samples=3", "federation.expected_records=1000000"])
+    assert without_auto(config, one_label).method.rounds == 3
+
+
+def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
+    some = ["federation.expected_records=8000", "evaluation.federated=2.5e-4"]
+    assert chosen("rounds", "method.samples=2000", *some) == 4
+    assert ratio("method.samples=2000", *some, "method.rounds=2") < 0.5  # that of the evaluation
+    assert chosen("directions", "method=census", *some) == 128
 
 
 def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is_given():
@@ -57,7 +69,7 @@ def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
         chosen("rounds")
     assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
     with pytest.raises(ConfigError, match="one text for each of"):
-        chosen("rounds", "method.samples=2", "federation.expected_records=30")
+        chosen("rounds", "method.samples=8", "federation.expected_records=30")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_label_without_description_is_described_by_its_name():
 
 
 def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
-    world = World(census := method(), answers=answered())
+    world = World(census := method(), answers=answered(), deviation=0.0)
     before = census.start(world)
     for state in steps(census, world):
         shown = [request for request in world.requests if request.good]
@@ -109,7 +109,7 @@ def straying(text):
 @pytest.mark.parametrize("labels", ["census", "gate", "requested"])
 def test_texts_of_another_label_get_it_or_are_left_out(labels):
     census = method(labels=labels, texts_per_request=4, samples=48, rounds=2)
-    world = World(census, answers=answered())
+    world = World(census, answers=answered(), deviation=0.0)
     world.embed = apart(world, straying)
     first, last = steps(census, world)
     requested = {request.seed: request.label for request in world.requests}
@@ -125,7 +125,7 @@ def test_texts_of_another_label_get_it_or_are_left_out(labels):
 
 def test_models_that_write_what_was_requested_write_more():
     census = method(samples=96, rounds=2, texts_per_request=2)
-    world = World(census, answers=answered())
+    world = World(census, answers=answered(), deviation=0.0)
     world.embed = apart(world, lambda text: text.startswith("k ") and text.endswith("number 1"))
     first, last = steps(census, world)
     assert first.memory.weights["m"] == pytest.approx(1 / (1 + 0.5**2), abs=0.06)
@@ -137,7 +137,7 @@ def test_models_that_write_what_was_requested_write_more():
 @pytest.mark.parametrize(("share", "effective"), [(0.75, 0.8), (0.5, 1.0)])
 def test_texts_are_weighed_by_the_shares_of_the_labels(share, effective):
     census = method(labels="requested", need=False)
-    last = run(census, World(census, answers=answered(shares=(share, 1 - share))))
+    last = run(census, World(census, answers=answered(shares=(share, 1 - share)), deviation=0.0))
     by_label = {text.label: text.weight for text in last.candidates}
     assert sum(by_label.values()) == pytest.approx(2)
     assert last.rounds[-1].figures["effective_sample"] == pytest.approx(effective)
@@ -146,7 +146,7 @@ def test_texts_are_weighed_by_the_shares_of_the_labels(share, effective):
 
 def test_labels_with_large_shares_and_few_texts_get_more():
     census = method(rounds=2)
-    world = World(census, answers=answered(shares=(0.75, 0.25)))
+    world = World(census, answers=answered(shares=(0.75, 0.25)), deviation=0.0)
     world.embed = apart(world, lambda text: False)
     first, last = steps(census, world)
     assert first.memory.needs == pytest.approx({"a": 48 * 0.625 - 12, "b": 48 * 0.375 - 12})
@@ -155,7 +155,7 @@ def test_labels_with_large_shares_and_few_texts_get_more():
 
 def test_each_use_of_the_answer_can_be_switched_off():
     answers = answered(shares=(0.7, 0.3), offset=0.5)
-    plain = run(method(**OFF), world := World(method(**OFF), answers=answers))
+    plain = run(method(**OFF), world := World(method(**OFF), answers=answers, deviation=0.0))
     assert {candidate.weight for candidate in plain.candidates} == {1.0}
     assert not any(request.good for request in world.requests)
     assert set(plain.memory.weights.values()) == {0.5}
@@ -167,10 +167,10 @@ def test_each_use_of_the_answer_can_be_switched_off():
         "labels": "gate",
         "share_weights": True,
     }.items():
-        changed = run(census := method(**OFF | {name: value}), World(census, answers=answers))
+        changed = run(census := method(**OFF | {name: value}), World(census, answers=answers, deviation=0.0))
         assert changed.to_dict() != plain.to_dict(), name
     noisy = [
-        run(census := method(shrinkage=on), World(census, sigma=30.0)).rounds[-1].figures["shrinkage"]["a"]
+        run(census := method(shrinkage=on), World(census, deviation=30.0)).rounds[-1].figures["shrinkage"]["a"]
         for on in (True, False)
     ]
     assert noisy[0] < 0.5
@@ -222,10 +222,11 @@ def test_the_page_shows_the_figures_of_the_census(finished):
     assert sum(last["shares"].values()) == pytest.approx(1)
 
 
-def test_the_noise_is_that_of_the_parties_that_answered(tmp_path):
-    three = tiny(tmp_path / "run", *RUN, "federation.max_dropouts=1")
+@pytest.mark.parametrize(("override", "shares"), [("federation.max_dropouts=1", 3 / 2), ("secagg=none", 3)])
+def test_the_noise_is_that_of_the_parties_that_answered(override, shares, tmp_path):
+    three = tiny(tmp_path / "run", *RUN, override)
     scale = read(three, "privacy.json")["queries"][0]["scale"]
-    assert read(three, "census.json")["noise"] == pytest.approx(scale * np.sqrt(3 / 2))
+    assert read(three, "census.json")["noise"] == pytest.approx(scale * np.sqrt(shares))
 
 
 def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, tmp_path):
@@ -285,6 +286,12 @@ def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finishe
     assert planned["epsilon"] == 4.0
     assert planned["statement"].startswith("No question was put to any party in this run.")
     assert planned["forecast"]["texts"] == SAMPLES
+
+
+def test_a_plan_of_many_directions_can_be_rehearsed(capsys):
+    many = [*RUN[:3], "method.directions=90", "embedding.dimensions=96"]
+    assert main(["plan", *many]) == 0
+    assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
 
 
 def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_for(tmp_path):

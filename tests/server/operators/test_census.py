@@ -110,12 +110,18 @@ def test_a_classifier_is_as_soft_as_its_candidates_labels_are_uncertain(candidat
     assert posteriors(vectors, centres, 2.0).max() < posterior.max()
 
 
-def test_without_noise_the_estimates_are_the_means_and_shares_themselves():
-    found = estimates(census([[3, 0], [0, 6]], [10, 30], noise=0, radius=0.5))
+def test_without_noise_the_estimates_of_many_records_are_the_means_and_shares_themselves():
+    found = estimates(census([[3e6, 0], [0, 6e6]], [1e7, 3e7], noise=0, radius=0.5))
     assert np.allclose(found.means[:, :2], [[0.15, 0], [0, 0.1]])
     assert np.allclose(found.means[:, 2:], 0)
     assert np.allclose(found.shares, [0.25, 0.75])
-    assert np.allclose(found.kept, 1)
+    assert np.allclose(found.kept, 1, atol=1e-4)
+
+
+def test_the_mean_of_few_records_is_shrunk_though_there_is_no_noise():
+    few, many = (estimates(census([[0.3 * n, 0], [0, 0.2 * n]], [n, n], noise=0)).kept[0] for n in (3, 300))
+    assert few < 0.5
+    assert 0.9 < many < 1
 
 
 def test_outside_the_subspace_a_mean_stays_at_its_public_centre():

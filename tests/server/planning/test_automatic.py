@@ -20,8 +20,7 @@ def test_more_signal_bears_more_directions(ratio, number):
         ({2: 9.0, 3: 4.0, 4: 2.0, 5: 0.6}, 5),
         ({2: 1.0, 3: 0.6, 4: 0.4, 5: 0.3}, 3),
         ({2: 0.4, 3: 0.3, 4: 0.2, 5: 0.1}, 2),
-        ({2: 0.1, 3: 0.1, 4: 0.1, 5: 0.1}, 5),  # rounds that ask nothing cost nothing
-        ({2: 1.0, 3: 1.0, 4: 1.0, 5: -math.inf}, 4),
+        ({2: 1.0, 3: 0.9, 4: 0.8, 5: -math.inf}, 4),
     ],
 )
 def test_as_many_rounds_as_have_a_signal(ratios, number):
