@@ -10,7 +10,7 @@ the checkpoint.
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from common.errors import CheckpointError
@@ -165,7 +165,7 @@ def _identity(setup: RunParts) -> dict[str, Any]:
         "run": setup.run,
         "plan": setup.parts.plan.digest().hex(),
         "models": list(setup.parts.providers),
-        "earlier": earlier and earlier.run,
+        "earlier": earlier and asdict(earlier),
     }
 
 

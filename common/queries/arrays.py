@@ -47,9 +47,11 @@ def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
             raise wrong(kind, f"{name}, row {off[0]}", "finite and of norm 1", f"squared norm {norms[off[0]]:.6g}")
 
 
-def orthonormal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse anything but unit rows that are orthogonal to each other."""
-    unit_rows(kind, **arrays)
+def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
+    """Refuse unit rows that are not orthogonal to each other.
+
+    This costs as many operations for each number as there are rows: only where both sizes are known to be right.
+    """
     for name, rows in arrays.items():
         # More rows than dimensions cannot be orthogonal, and are not worth their products.
         if rows.shape[0] > rows.shape[1]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import orthonormal_rows, same_labels, shaped, within_unit_ball, wrong
+from common.queries.arrays import orthogonal_rows, same_labels, shaped, unit_rows, within_unit_ball, wrong
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
@@ -113,7 +113,7 @@ class ClassSums(Query):
 
     def __post_init__(self) -> None:
         kind = self.spec.kind
-        orthonormal_rows(kind, basis=self.basis)
+        unit_rows(kind, basis=self.basis)
         if len(self.basis) != self.spec.directions:
             raise wrong(kind, "basis", f"{self.spec.directions} directions", len(self.basis))
         shaped(kind, "centres", self.centres, np.float32, (self.spec.labels, self.basis.shape[1]))
@@ -124,10 +124,15 @@ class ClassSums(Query):
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`. The number of labels is the specification's, which is the plan's."""
+        """See `Query.check`. The number of labels is the specification's, which is the plan's.
+
+        Here, and not as soon as the arrays are read, is the basis found to be orthogonal: with thousands of rows that
+        takes a party many seconds, which no coordinator may ask for without a plan.
+        """
         del labels
         if self.basis.shape[1] != dimensions:
             raise wrong(self.spec.kind, "basis", f"{dimensions} dimensions", self.basis.shape[1])
+        orthogonal_rows(self.spec.kind, basis=self.basis)
 
     @property
     def length(self) -> int:

@@ -84,7 +84,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
     parts = build_parts(config)
     estimates = signals(parts.plan, compared(parts.method, parts.source.task()), expected_records(config))
-    return parts.plan.digest().hex(), "; ".join([f"ε = {config.privacy.epsilon}", *hopeless(estimates)])
+    return parts.plan.digest().hex(), "; ".join([f"ε = {parts.epsilon:g}", *hopeless(estimates)])
 
 
 def _why(look: Callable[[], None]) -> str | None:

@@ -7,8 +7,10 @@
     privacy                                             the run's `privacy.json`: epsilon, delta, unit and all else
     statement                                           the same in a sentence
 
-The last two lines are added by `server/run.py`. The guarantee covers whatever is made of the file, as often as one
-likes. Bases and centres are bit for bit those that the parties were sent.
+The last three lines are added by `server/run.py`. The guarantee covers whatever is made of the file, as often as one
+likes. Nothing in it is signed: a run that begins with it repeats what it says, which is as true as the file is. What
+the parties answered is in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for bit those that
+they were sent.
 """
 
 import base64
@@ -31,22 +33,22 @@ FILE = "census.json"
 SETTING = "method.census"
 
 _NUMBERS = ("labels", "sums", "counts", "noise", "count_noise", "softness", "radius", "basis", "centres")
-_PRIVACY: Mapping[str, tuple[type, ...]] = {
-    "epsilon": (int, float, str),
-    "delta": (int, float),
-    "planned_epsilon": (int, float, str),
-    "adjacency": (dict,),
-    "mechanism": (str,),
-    "queries": (list,),
-    "aggregation": (str,),
-    "parties": (int,),
-    "assumed_colluders": (int,),
-    "assumed_survivors": (int,),
-    "noise_parties": (int,),
-    "against_colluders": (list,),
-    "simulation": (bool,),
-}
-"""What the statement of a run that uses the numbers needs, and of which kinds; an infinite epsilon is text."""
+_PRIVACY = (
+    "epsilon",
+    "delta",
+    "planned_epsilon",
+    "adjacency",
+    "mechanism",
+    "queries",
+    "aggregation",
+    "parties",
+    "assumed_colluders",
+    "assumed_survivors",
+    "noise_parties",
+    "against_colluders",
+    "simulation",
+)
+"""What the statement of a run that uses the numbers needs."""
 
 
 def to_dict(census: Census) -> dict[str, Any]:
@@ -99,7 +101,11 @@ def read(path: Path) -> tuple[Census, Earlier]:
         _refuse("a JSON object", type(saved).__name__, path)
     for key in _NUMBERS:
         _present(saved, key, path)
-    _check_source(saved, path)
+    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
+        if not isinstance(_present(saved, key, path), kind):
+            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
+    for key in _PRIVACY:
+        _present(saved["privacy"], key, path, inside="privacy.")
     census = _checked(saved, path)
     earlier = Earlier(
         run=saved["run"],
@@ -133,15 +139,6 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
         )
 
 
-def _check_source(saved: Mapping[str, Any], path: Path) -> None:
-    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
-        if not isinstance(_present(saved, key, path), kind):
-            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
-    for key, kinds in _PRIVACY.items():
-        if type(_present(saved["privacy"], key, path, inside="privacy.")) not in kinds:
-            _refuse(f"privacy.{key} as its run wrote it", type(saved["privacy"][key]).__name__, path)
-
-
 def _checked(saved: Mapping[str, Any], path: Path) -> Census:
     """The census, if its numbers fit together as those of a query and its answer do."""
     if not (isinstance(saved["labels"], list) and saved["labels"] and all(type(x) is str for x in saved["labels"])):
@@ -160,12 +157,13 @@ def _checked(saved: Mapping[str, Any], path: Path) -> Census:
         if not np.isfinite(value).all() or (key not in shapes and value < 0):
             _refuse(f"{key}: finite numbers{'' if key in shapes else ' >= 0'}", "others", path)
     try:
-        ClassSums(
+        query = ClassSums(
             spec=ClassSumsSpec(labels=labels, directions=len(space.basis), count=1),
             basis=space.basis,
             centres=space.centres,
             radius=np.array([space.radius], dtype=np.float32),
         )
+        query.check(labels, space.basis.shape[1])
         positive(softness=census.softness)
     except (ProtocolError, ConfigError) as error:
         _refuse("what a party would accept", error.problem, path)

@@ -87,11 +87,13 @@ def origin(plan: Plan, run: str, privacy: Mapping[str, Any]) -> dict[str, Any]:
     source = privacy.get("earlier") or {"run": run, "plan_digest": plan.digest().hex(), "encoder": plan.encoder}
     unit = "user" if privacy["adjacency"]["unit"] == "user" else "record"
     bought = f"ε = {show_epsilon(privacy['epsilon'])} and δ = {show_delta(float(privacy['delta']))} for each {unit}"
-    return {
-        "statement": f"Released by run {source['run']} with {bought}. Whatever is made of these numbers alone has the "
-        "same guarantee, however often they are used: `privacy` states it in full.",
-        **source,
-    }
+    sentence = (
+        f"Released by run {source['run']} with {bought}. Whatever is made of these numbers alone has the same "
+        "guarantee, however often they are used: `privacy` states it in full."
+    )
+    if math.isinf(float(privacy["epsilon"])):
+        sentence = f"Released by run {source['run']} without noise: nothing that is made of these numbers is private."
+    return {"statement": sentence, **source}
 
 
 def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> dict[str, Any]:

@@ -51,6 +51,12 @@ def test_hostile_arrays_are_refused_before_anything_is_charged(name, tmp_path, m
     assert not touched
 
 
+def test_a_query_of_no_plan_is_refused_before_its_basis_is_multiplied_with_itself(tmp_path):
+    party = service(tmp_path, 0)
+    send(party, m.Open(PLANNED.to_json()))
+    assert send(party, m.Ask(sums(BASIS[[0, 0]], BASIS[:2], count=512))) == m.Refusal(m.Reason.UNPLANNED)
+
+
 def test_the_same_query_unspoilt_is_answered_and_charged(tmp_path):
     party = service(tmp_path, 0)
     send(party, m.Open(PLANNED.to_json()))

@@ -339,9 +339,21 @@ _CENTRES = np.full((3, 3), 0.3, np.float32)
     ],
 )
 def test_a_subspace_is_orthonormal_and_finite_and_fits(changes, named):
+    def used():
+        query = _sums(**changes)
+        query.check(3, query.basis.shape[1])
+
     with pytest.raises(ProtocolError, match=f"^{named}") as caught:
-        _sums(**changes)
+        used()
     assert "of a class sums query" in str(caught.value)
+
+
+def test_a_basis_is_multiplied_with_itself_only_once_its_sizes_are_known_to_be_right():
+    query = _sums(basis=_BASIS[[0, 0]])
+    with pytest.raises(ProtocolError, match="4 dimensions"):
+        query.check(3, 4)
+    with pytest.raises(ProtocolError, match="orthogonal"):
+        query.check(3, 3)
 
 
 def test_what_rounding_leaves_of_a_subspace_is_accepted():

@@ -265,6 +265,7 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
     assert privacy["epsilon"] == "inf"
     assert "No privacy: no noise was added" in privacy["statement"]
     assert "None: ε = ∞" in (again / "report.html").read_text("utf-8")
+    assert "without noise: nothing that is made of these numbers is private" in read(again, "census.json")["statement"]
 
 
 @pytest.mark.parametrize(
@@ -279,6 +280,15 @@ def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, t
         tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}", override)
 
 
+@pytest.mark.parametrize("change", [{"delta": "x"}, {"adjacency": {}}, {"against_colluders": None}])
+def test_a_guarantee_that_cannot_be_stated_is_refused_before_texts_are_paid_for(finished, tmp_path, change):
+    census = json.loads((finished / "census.json").read_text("utf-8"))
+    (tmp_path / "census.json").write_text(json.dumps(census | {"privacy": census["privacy"] | change}))
+    with pytest.raises(ConfigError, match=r"method\.census; expected the guarantee of run"):
+        tiny(tmp_path / "run", *RUN, f"method.census={tmp_path / 'census.json'}")
+    assert not (tmp_path / "run" / "state" / "replies.db").exists()
+
+
 def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finished, capsys):
     overrides = [*RUN, f"method.census={finished / 'census.json'}", "task=demo_notes", "privacy.epsilon=1"]
     assert main(["plan", *overrides]) == 0
@@ -286,6 +296,8 @@ def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finishe
     assert planned["epsilon"] == 4.0
     assert planned["statement"].startswith("No question was put to any party in this run.")
     assert planned["forecast"]["texts"] == SAMPLES
+    assert main(["check", *overrides]) == 0
+    assert "ε = 4" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_a_plan_of_many_directions_can_be_rehearsed(capsys):
@@ -310,9 +322,11 @@ def test_a_census_of_other_labels_is_refused(finished, tmp_path):
         tiny(tmp_path / "run", *RUN, *labelled(tmp_path), f"method.census={finished / 'census.json'}")
 
 
-def test_a_run_is_not_resumed_with_another_census(finished, tmp_path):
+@pytest.mark.parametrize("change", ["run", "epsilon"])
+def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished, tmp_path, change):
     folder = tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}")
-    other = json.loads((finished / "census.json").read_text("utf-8")) | {"run": "another"}
+    other = json.loads((finished / "census.json").read_text("utf-8"))
+    other |= {"run": "another"} if change == "run" else {"privacy": other["privacy"] | {"epsilon": 0.5}}
     (tmp_path / "other.json").write_text(json.dumps(other))
     config = load(folder)
     config.method.census = str(tmp_path / "other.json")
