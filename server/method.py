@@ -114,15 +114,6 @@ class NoMemory:
         return cls()
 
 
-@runtime_checkable
-class Releasing(Protocol):
-    """A memory with noised numbers that belong to the result, so that later runs can use them (`Reusing`)."""
-
-    @property
-    def released(self) -> Mapping[str, Mapping[str, Any]]:
-        """JSON-ready numbers, by name of their file in the run folder; `server/run.py` adds where they come from."""
-
-
 M = TypeVar("M", bound=Memory)
 
 
@@ -134,12 +125,15 @@ class State(Generic[M]):
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each step done, as `rounds.jsonl` has it.
+        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`): JSON-ready, by
+            name of their file in the run folder. `server/run.py` adds where they come from.
         memory: The method's memory.
     """
 
     round: int = 0
     candidates: tuple[Candidate, ...] = ()
     rounds: tuple[RoundReport, ...] = ()
+    released: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     memory: M
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,6 +142,7 @@ class State(Generic[M]):
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "rounds": [report.to_dict() for report in self.rounds],
+            "released": dict(self.released),
             "memory": self.memory.to_dict(),
         }
 
@@ -158,6 +153,7 @@ class State(Generic[M]):
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
             rounds=tuple(RoundReport.from_dict(line) for line in saved["rounds"]),
+            released=saved.get("released", {}),
             memory=memory.from_dict(saved["memory"]),
         )
 

@@ -20,7 +20,7 @@ from server.evaluation import federated_count, figures, of_texts, projection, sm
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.llm.spending import Spending
-from server.method import Releasing, RoundReport, State, compared
+from server.method import RoundReport, State, compared
 from server.parts import RunParts
 from server.planning.guarantee_facts import describe, origin
 from server.planning.modes import simplified
@@ -203,10 +203,9 @@ def _write(
         labels_from_records=options.labels_from_records,
         earlier=parts.earlier,
     )
-    if isinstance(state.memory, Releasing):
+    for name, numbers in state.released.items():
         source = origin(parts.plan, setup.run, privacy)
-        for name, numbers in state.memory.released.items():
-            write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
+        write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
     summary = {
         "run": setup.run,
         "status": status,

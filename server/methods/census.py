@@ -57,18 +57,11 @@ class CensusMemory:
         weights: By model, its share of the next round's texts, sum 1.
         needs: By label, how many of the next round's texts it needs, in any unit; none: all labels as many.
         pool: By label, positions in D of the exemplars of the next round.
-        census: The released numbers as `census.json` has them; None before they are asked for.
     """
 
     weights: Mapping[str, float]
     needs: Mapping[str, float] = field(default_factory=dict)
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    census: Mapping[str, Any] | None = None
-
-    @property
-    def released(self) -> dict[str, Mapping[str, Any]]:
-        """See `server.method.Releasing`."""
-        return {} if self.census is None else {census_file.FILE: self.census}
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -177,8 +170,10 @@ class CensusMethod:
     def start(self, tools: Tools) -> State[CensusMemory]:
         """No texts, equal weights; the census of a finished run, if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
-        known = None if self.census is None else census_file.to_dict(census_file.read(Path(self.census))[0])
-        return State(memory=CensusMemory(weights=weights, census=known))
+        released = {}
+        if self.census is not None:
+            released = {census_file.FILE: census_file.to_dict(census_file.read(Path(self.census))[0])}
+        return State(released=released, memory=CensusMemory(weights=weights))
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
         """One round, top to bottom."""
@@ -187,8 +182,8 @@ class CensusMethod:
         vectors = tools.embed([candidate.text for candidate in candidates])
         requested = selection.label_numbers(candidates, tools.task)
 
-        known = state.memory.census
-        census = census_file.from_dict(known) if known else self._ask(vectors, requested, tools)
+        answer = state.released.get(census_file.FILE)
+        census = census_file.from_dict(answer) if answer else self._ask(vectors, requested, tools)
         found = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, found.means, census.softness)
         last = state.round + 1 == self.rounds
@@ -214,7 +209,8 @@ class CensusMethod:
             round=state.round + 1,
             candidates=released,
             rounds=(*state.rounds, report),
-            memory=replace(memory, census=known or census_file.to_dict(census)),
+            released=state.released or {census_file.FILE: census_file.to_dict(census)},
+            memory=memory,
         )
 
     def _texts(self, number: int) -> int:
