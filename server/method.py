@@ -232,6 +232,12 @@ class Method(Protocol[M]):
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
+    def compared(self, task: Task) -> Mapping[str, int]:
+        """By query, among how many candidates, abstracts, keywords or terms its records choose, if they do.
+
+        The largest number if it varies from answer to answer.
+        """
+
     def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 
@@ -243,24 +249,10 @@ class Method(Protocol[M]):
 class Reusing(Protocol):
     """A method that can use the released numbers of an earlier run instead of asking any party."""
 
-    @property
     def earlier(self) -> Earlier | None:
         """Where they come from; None if the method asks by itself."""
 
 
-@runtime_checkable
-class Comparing(Protocol):
-    """A method with queries whose records choose among candidates, abstracts, keywords or terms."""
-
-    def compared(self, task: Task) -> Mapping[str, int]:
-        """By such a query, among how many they choose; the largest number if it varies from answer to answer."""
-
-
-def compared(method: Method[Any], task: Task) -> Mapping[str, int]:
-    """By query, among how many candidates and the like the records choose; queries without a choice are left out."""
-    return method.compared(task) if isinstance(method, Comparing) else {}
-
-
 def earlier_run(method: Method[Any]) -> Earlier | None:
     """The run whose released numbers a method uses; None for a method that depends on its own queries alone."""
-    return method.earlier if isinstance(method, Reusing) else None
+    return method.earlier() if isinstance(method, Reusing) else None

@@ -135,7 +135,6 @@ class CensusMethod:
         """What a record adds to its label's count, in grid units."""
         return round(self.count * GRID)
 
-    @property
     def earlier(self) -> Earlier | None:
         """See `server.method.Reusing`."""
         return None if self.census is None else census_file.read(Path(self.census))[1]
@@ -166,6 +165,11 @@ class CensusMethod:
         """N."""
         del task, models
         return self.samples
+
+    def compared(self, task: Task) -> dict[str, int]:
+        """None: records add up, and choose nothing."""
+        del task
+        return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
         """No texts, equal weights; the census of a finished run, if one is named."""

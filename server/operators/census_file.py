@@ -109,7 +109,6 @@ def read(path: Path) -> tuple[Census, Earlier]:
         run=saved["run"],
         plan_digest=saved["plan_digest"],
         encoder=saved["encoder"],
-        dimensions=census.subspace.basis.shape[1],
         privacy=saved["privacy"],
     )
     try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
+from common.errors import PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
@@ -64,15 +65,22 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
     Args:
         plan: With its noise.
-        compared: By query, number of candidates and the like (`server.method.compared`).
+        compared: By query, number of candidates and the like (`Method.compared`).
         records: M, or None if no number is expected: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
-def weakest(estimates: Sequence[Signal]) -> Signal | None:
-    """The query with the lowest signal to noise; None if none has an estimate."""
-    return min((each for each in estimates if each.expected), key=lambda each: each.ratio, default=None)
+def weakest(estimates: Sequence[Signal]) -> Signal:
+    """The query with the lowest signal to noise.
+
+    Raises:
+        PlanError: None has an estimate.
+    """
+    estimated = [signal for signal in estimates if signal.expected]
+    if not estimated:
+        raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
+    return min(estimated, key=lambda signal: signal.ratio)
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
