@@ -110,8 +110,8 @@ def _directions(config: DictConfig, task: Task) -> int:
     fewest = automatic.DIRECTIONS[0]
     few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == configuration.AUTO else {}
     plan, _ = drafted(_with(config, directions=fewest, **few_rounds), task)
-    found = signals(plan, {}, configuration.expected_records(config))
-    ratios = [each.ratio for each in found if each.kind == ClassSumsSpec.kind and each.expected]
+    estimates = signals(plan, {}, configuration.expected_records(config))
+    ratios = [signal.ratio for signal in estimates if signal.kind == ClassSumsSpec.kind and signal.expected]
     return automatic.directions(min(ratios)) if ratios else automatic.UNKNOWN
 
 
@@ -138,7 +138,7 @@ def _rounds(config: DictConfig, task: Task) -> int:
             estimates = signals(*drafted(_with(config, rounds=rounds), task), records)
         except (ConfigError, InstantiationException):
             return -math.inf  # too few texts for so many rounds
-        return min(each.ratio for each in estimates if each.query in repeated)
+        return min(signal.ratio for signal in estimates if signal.query in repeated)
 
     return automatic.rounds(ratio)
 
