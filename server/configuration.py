@@ -43,6 +43,7 @@ SETTINGS = {
 }
 """Names of the settings that decide about privacy or money (the last four of `federation`: simulations alone)."""
 
+AUTO = "auto"
 AUTOMATIC = ("method.directions", "method.rounds")
 """Settings that are whole numbers, or `auto`: then `server.draft.without_auto` chooses the number."""
 
@@ -285,7 +286,7 @@ def _check_kind(name: str, value: object, default: object) -> None:
     if name in RAISED_LATER:
         number_or_null(name, value)
     elif name in AUTOMATIC:
-        _check(name, type(value) is int or value == "auto", "a whole number, or auto", value)
+        _check(name, type(value) is int or value == AUTO, "a whole number, or auto", value)
     elif isinstance(default, bool):
         _check(name, isinstance(value, bool), "true or false", value)
     elif isinstance(default, int):

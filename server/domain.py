@@ -101,7 +101,6 @@ class Earlier:
         run: Identity of the run that asked.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
-        dimensions: Width of that encoder's vectors.
         privacy: Its `privacy.json`: the guarantee under which the numbers were released holds for all that is made of
             them.
     """
@@ -109,7 +108,6 @@ class Earlier:
     run: str
     plan_digest: str
     encoder: str
-    dimensions: int
     privacy: Mapping[str, Any]
 
     @property

@@ -17,7 +17,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
 from server import configuration
 from server.domain import Membership, PrivacyTarget, Task
-from server.method import Method, compared
+from server.method import Method
 from server.planning import automatic
 from server.planning.plan import Secagg, make_plan
 from server.planning.signal import signals
@@ -78,9 +78,9 @@ def roster_of(config: DictConfig) -> Roster | None:
 
 
 def drafted(config: DictConfig, task: Task) -> tuple[Plan, Mapping[str, int]]:
-    """The plan of a configuration, for no encoder yet, and what its queries compare (`server.method.compared`)."""
+    """The plan of a configuration, for no encoder yet, and what its queries compare (`Method.compared`)."""
     method = method_of(without_auto(config, task))
-    return plan_of(config, method, task, encoder="none yet", roster=None), compared(method, task)
+    return plan_of(config, method, task, encoder="none yet", roster=None), method.compared(task)
 
 
 def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
@@ -93,13 +93,14 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
     Raises:
         ConfigError: A number of rounds depends on an expected number of records, and there is none.
     """
-    asked = [name for name in automatic.SETTINGS if config.method.get(name) == automatic.AUTO]
-    if not asked:
+    # The signal along a direction depends neither on the number of directions nor on that of rounds.
+    choices = {"directions": _directions, "rounds": _rounds}
+    automatically = [name for name in choices if config.method.get(name) == configuration.AUTO]
+    if not automatically:
         return config
     task, config = task or build(config.task).task(), config.copy()
-    # The signal along a direction depends neither on the number of directions nor on that of rounds.
-    for name in asked:
-        config.method[name] = {"directions": _directions, "rounds": _rounds}[name](config, task)
+    for name in automatically:
+        config.method[name] = choices[name](config, task)
         log.info("method.%s=auto: %d", name, config.method[name])
     return config
 
@@ -107,10 +108,10 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
 def _directions(config: DictConfig, task: Task) -> int:
     """By the class sums."""
     fewest = automatic.DIRECTIONS[0]
-    few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == automatic.AUTO else {}
+    few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == configuration.AUTO else {}
     plan, _ = drafted(_with(config, directions=fewest, **few_rounds), task)
-    found = signals(plan, {}, configuration.expected_records(config))
-    ratios = [each.ratio for each in found if each.kind == ClassSumsSpec.kind and each.expected]
+    estimates = signals(plan, {}, configuration.expected_records(config))
+    ratios = [signal.ratio for signal in estimates if signal.kind == ClassSumsSpec.kind and signal.expected]
     return automatic.directions(min(ratios)) if ratios else automatic.UNKNOWN
 
 
@@ -137,7 +138,7 @@ def _rounds(config: DictConfig, task: Task) -> int:
             estimates = signals(*drafted(_with(config, rounds=rounds), task), records)
         except (ConfigError, InstantiationException):
             return -math.inf  # too few texts for so many rounds
-        return min(each.ratio for each in estimates if each.query in repeated)
+        return min(signal.ratio for signal in estimates if signal.query in repeated)
 
     return automatic.rounds(ratio)
 

@@ -114,15 +114,6 @@ class NoMemory:
         return cls()
 
 
-@runtime_checkable
-class Releasing(Protocol):
-    """A memory with noised numbers that belong to the result, so that later runs can use them (`Reusing`)."""
-
-    @property
-    def released(self) -> Mapping[str, Mapping[str, Any]]:
-        """JSON-ready numbers, by name of their file in the run folder; `server/run.py` adds where they come from."""
-
-
 M = TypeVar("M", bound=Memory)
 
 
@@ -134,12 +125,15 @@ class State(Generic[M]):
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each step done, as `rounds.jsonl` has it.
+        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`): JSON-ready, by
+            name of their file in the run folder. `server/run.py` adds where they come from.
         memory: The method's memory.
     """
 
     round: int = 0
     candidates: tuple[Candidate, ...] = ()
     rounds: tuple[RoundReport, ...] = ()
+    released: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     memory: M
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,6 +142,7 @@ class State(Generic[M]):
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "rounds": [report.to_dict() for report in self.rounds],
+            "released": dict(self.released),
             "memory": self.memory.to_dict(),
         }
 
@@ -158,6 +153,7 @@ class State(Generic[M]):
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
             rounds=tuple(RoundReport.from_dict(line) for line in saved["rounds"]),
+            released=saved.get("released", {}),
             memory=memory.from_dict(saved["memory"]),
         )
 
@@ -236,6 +232,12 @@ class Method(Protocol[M]):
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
+    def compared(self, task: Task) -> Mapping[str, int]:
+        """By query, among how many candidates, abstracts, keywords or terms its records choose, if they do.
+
+        The largest number if it varies from answer to answer.
+        """
+
     def start(self, tools: Tools) -> State[M]:
         """The state before the first round."""
 
@@ -247,24 +249,10 @@ class Method(Protocol[M]):
 class Reusing(Protocol):
     """A method that can use the released numbers of an earlier run instead of asking any party."""
 
-    @property
     def earlier(self) -> Earlier | None:
         """Where they come from; None if the method asks by itself."""
 
 
-@runtime_checkable
-class Comparing(Protocol):
-    """A method with queries whose records choose among candidates, abstracts, keywords or terms."""
-
-    def compared(self, task: Task) -> Mapping[str, int]:
-        """By such a query, among how many they choose; the largest number if it varies from answer to answer."""
-
-
-def compared(method: Method[Any], task: Task) -> Mapping[str, int]:
-    """By query, among how many candidates and the like the records choose; queries without a choice are left out."""
-    return method.compared(task) if isinstance(method, Comparing) else {}
-
-
 def earlier_run(method: Method[Any]) -> Earlier | None:
     """The run whose released numbers a method uses; None for a method that depends on its own queries alone."""
-    return method.earlier if isinstance(method, Reusing) else None
+    return method.earlier() if isinstance(method, Reusing) else None

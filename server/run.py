@@ -20,7 +20,7 @@ from server.evaluation import federated_count, figures, of_texts, projection, sm
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.llm.spending import Spending
-from server.method import Releasing, RoundReport, State, compared
+from server.method import RoundReport, State
 from server.parts import RunParts
 from server.planning.guarantee_facts import describe, origin
 from server.planning.modes import simplified
@@ -57,7 +57,7 @@ def run(setup: RunParts) -> State[Any]:
     if not test:
         log.info("no accuracy and no FID: task.test is not set")
     notes = simplified(method, parts.providers)
-    warnings = hopeless(signals(plan, compared(method, parts.source.task()), options.expected_records))
+    warnings = hopeless(signals(plan, method.compared(parts.source.task()), options.expected_records))
     for note in (*notes, *warnings):
         log.warning("%s", note)
     snapshot = _snapshot(checkpoint, setup)
@@ -203,10 +203,9 @@ def _write(
         labels_from_records=options.labels_from_records,
         earlier=parts.earlier,
     )
-    if isinstance(state.memory, Releasing):
+    for name, numbers in state.released.items():
         source = origin(parts.plan, setup.run, privacy)
-        for name, numbers in state.memory.released.items():
-            write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
+        write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
     summary = {
         "run": setup.run,
         "status": status,

@@ -160,8 +160,8 @@ def _notes(table: Table) -> str:
     if any(row.against for row in table.rows):
         notes += (
             f" Over another row: mean difference in {table.difference} between runs with the same experiment seed, "
+            "in points of a hundred, ± half its 95 % interval (Student's t)."
         )
-        notes += "in points of a hundred, ± half its 95 % interval (Student's t)."
     notes += " Traffic: mean for each answer, all of the protocol's messages." * table.traffic
     differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
     return notes + differ * bool(_data_sets(table))

@@ -23,7 +23,6 @@ from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
-from server.method import compared
 from server.planning.signal import hopeless, signals
 from server.tasks.sources import Source
 
@@ -83,7 +82,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
     parts = build_parts(config)
-    estimates = signals(parts.plan, compared(parts.method, parts.source.task()), expected_records(config))
+    estimates = signals(parts.plan, parts.method.compared(parts.source.task()), expected_records(config))
     return parts.plan.digest().hex(), "; ".join([f"ε = {parts.epsilon:g}", *hopeless(estimates)])
 
 

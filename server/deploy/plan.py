@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError, PlanError
+from common.errors import ConfigError
 from common.system.commands import add_command
 from server.configuration import asked, expected_records
 from server.deploy import runs
@@ -70,7 +70,6 @@ def _target(chosen: argparse.Namespace) -> float:
 def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     from server.app import build_parts  # noqa: PLC0415
     from server.draft import without_auto  # noqa: PLC0415
-    from server.method import compared  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
     from server.planning.signal import advice, signals  # noqa: PLC0415
@@ -78,7 +77,7 @@ def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     settled = without_auto(config)
     parts = build_parts(settled)
     task = parts.source.task()
-    estimates = signals(parts.plan, compared(parts.method, task), expected_records(config))
+    estimates = signals(parts.plan, parts.method.compared(task), expected_records(config))
     facts = describe(parts.plan, earlier=parts.earlier)
     del facts["spent"]
     # Queries of an earlier run, whose answers are used again, are none of this plan.
@@ -88,7 +87,14 @@ def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
         "expected_records": expected_records(config),
         "advice": advice(estimates),
         **_chosen(config, settled),
-        "forecast": forecast(parts.method, task, parts.plan, parts.providers, parts.spending.prices),
+        "forecast": forecast(
+            parts.method,
+            task,
+            parts.plan,
+            parts.providers,
+            parts.spending.prices,
+            dimensions=parts.encoder.dimensions,
+        ),
     }
 
 
@@ -101,10 +107,7 @@ def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, An
 
     def ratio(epsilon: float) -> float:
         config.privacy.epsilon = epsilon
-        found = weakest(signals(*drafted(config, task), records))
-        if found is None:
-            raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
-        return found.ratio
+        return weakest(signals(*drafted(config, task), records)).ratio
 
     if for_epsilon:
         config.privacy.epsilon = least_epsilon(ratio, target)
@@ -112,15 +115,13 @@ def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, An
         records = least_records(*drafted(config, task), target)
     plan, choices = drafted(config, task)
     estimates = signals(plan, choices, records)
-    decisive = weakest(estimates)
-    assert decisive is not None
     return {
         "solved_for": "epsilon" if for_epsilon else "records",
         "epsilon": plan.epsilon,
         "delta": plan.delta,
         "expected_records": records,
         "signal": target,
-        "decided_by": decisive.query,
+        "decided_by": weakest(estimates).query,
         "queries": [
             {"name": planned.name, "kind": planned.spec.kind, "times": planned.times, "signal": estimate.to_dict()}
             for planned, estimate in zip(plan.queries, estimates, strict=True)

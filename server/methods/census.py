@@ -35,7 +35,7 @@ from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, allocate, dealt, make_orders, per_label
 from server.method import State, Tools
 from server.operators import census_file, selection, steering
-from server.operators.census import Census, Estimates, Floats, estimates, posteriors, softness, subspace
+from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 
@@ -57,18 +57,11 @@ class CensusMemory:
         weights: By model, its share of the next round's texts, sum 1.
         needs: By label, how many of the next round's texts it needs, in any unit; none: all labels as many.
         pool: By label, positions in D of the exemplars of the next round.
-        census: The released numbers as `census.json` has them; None before they are asked for.
     """
 
     weights: Mapping[str, float]
     needs: Mapping[str, float] = field(default_factory=dict)
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    census: Mapping[str, Any] | None = None
-
-    @property
-    def released(self) -> dict[str, Mapping[str, Any]]:
-        """See `server.method.Releasing`."""
-        return {} if self.census is None else {census_file.FILE: self.census}
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -125,12 +118,11 @@ class CensusMethod:
     name: str = "census"
 
     def __post_init__(self) -> None:
-        section = "method"
-        validate.integers(1, section=section, samples=self.samples, rounds=self.rounds, directions=self.directions)
-        validate.in_range(1, MOST_DIRECTIONS, section=section, directions=self.directions)
-        validate.integers(1, section=section, shots=self.shots, texts_per_request=self.texts_per_request)
-        validate.in_range(1 / GRID, 1, section=section, count=self.count)
-        validate.in_range(0, 1, section=section, description=self.description)
+        validate.integers(1, section="method", samples=self.samples, rounds=self.rounds, directions=self.directions)
+        validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
+        validate.integers(1, section="method", shots=self.shots, texts_per_request=self.texts_per_request)
+        validate.in_range(1 / GRID, 1, section="method", count=self.count)
+        validate.in_range(0, 1, section="method", description=self.description)
         validate.one_of("method.labels", self.labels, among=LABELS)
 
     @property
@@ -138,12 +130,6 @@ class CensusMethod:
         """See `server.method.Method`."""
         return {}
 
-    @property
-    def _units(self) -> int:
-        """What a record adds to its label's count, in grid units."""
-        return round(self.count * GRID)
-
-    @property
     def earlier(self) -> Earlier | None:
         """See `server.method.Reusing`."""
         return None if self.census is None else census_file.read(Path(self.census))[1]
@@ -164,7 +150,7 @@ class CensusMethod:
         spec = ClassSumsSpec(
             labels=len(task.labels),
             directions=self.directions,
-            count=self._units,
+            count=round(self.count * GRID),
             grid=GRID,
             max_records=target.max_records,
         )
@@ -175,11 +161,19 @@ class CensusMethod:
         del task, models
         return self.samples
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """None: records add up, and choose nothing."""
+        del task
+        return {}
+
     def start(self, tools: Tools) -> State[CensusMemory]:
         """No texts, equal weights; the census of a finished run, if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
-        known = None if self.census is None else census_file.to_dict(census_file.read(Path(self.census))[0])
-        return State(memory=CensusMemory(weights=weights, census=known))
+        memory = CensusMemory(weights=weights)
+        if self.census is None:
+            return State(memory=memory)
+        census, _ = census_file.read(Path(self.census))
+        return State(released={census_file.FILE: census_file.to_dict(census)}, memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
         """One round, top to bottom."""
@@ -188,34 +182,34 @@ class CensusMethod:
         vectors = tools.embed([candidate.text for candidate in candidates])
         requested = selection.label_numbers(candidates, tools.task)
 
-        known = state.memory.census
-        census = census_file.from_dict(known) if known else self._ask(vectors, requested, tools)
-        found = estimates(census, shrinkage=self.shrinkage)
-        posterior = posteriors(vectors, found.means, census.softness)
-        last = state.round + 1 == self.rounds
-        memory = state.memory
-        if not last:
-            coming = self._texts(state.round + 1)
-            memory = self._remember(candidates, posterior, found.shares, coming, tools)
-        released = self._released(candidates, posterior, found.shares, tools.task) if last else candidates
+        released = state.released or {census_file.FILE: census_file.to_dict(self._ask(vectors, requested, tools))}
+        census = census_file.from_dict(released[census_file.FILE])
+        estimated = estimates(census, shrinkage=self.shrinkage)
+        posterior = posteriors(vectors, estimated.means, census.softness)
+        memory, texts = state.memory, candidates
+        if state.round + 1 < self.rounds:
+            memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
+        else:
+            texts = self._final(candidates, posterior, estimated.shares, tools.task)
         report = make_report(
             state.round,
             tools.models,
             requested=harvest.requested,
             generated=harvest.candidates,
-            candidates=len(released),
+            candidates=len(texts),
             work=[harvest],
             figures={
                 "weights": dict(state.memory.weights),
-                **self._figures(census, found, requested, posterior),
-                "effective_sample": effective_sample(np.array([text.weight for text in released])),
+                **figures(census, estimated, requested, posterior),
+                "effective_sample": effective_sample(np.array([text.weight for text in texts])),
             },
         )
         return State(
             round=state.round + 1,
-            candidates=released,
+            candidates=texts,
             rounds=(*state.rounds, report),
-            memory=replace(memory, census=known or census_file.to_dict(census)),
+            released=released,
+            memory=memory,
         )
 
     def _texts(self, number: int) -> int:
@@ -250,20 +244,18 @@ class CensusMethod:
         return write
 
     def _ask(self, vectors: NDArray[np.float32], labels: NDArray[np.int32], tools: Tools) -> Census:
-        """Where the records lie, from public directions and centres: nothing private is spent on these."""
+        """Ask where the records lie, along directions and about centres that cost nothing: they are public."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
-            vectors,
-            labels,
-            tools.embed(described),
-            directions=self.directions,
-            description=self.description,
-            quantile=REACH,
-        )
+            vectors, labels, tools.embed(described),
+            directions=self.directions, description=self.description, quantile=REACH,
+        )  # fmt: skip
         radius = np.array([space.radius], dtype=np.float32)
         answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius)
         rows = answer.reshape(len(described), self.directions + 1)
-        count, noise = self._units / GRID, tools.noise(CLASS_SUMS, 0)
+        spec, noise = tools.spec(CLASS_SUMS), tools.noise(CLASS_SUMS, 0)
+        assert isinstance(spec, ClassSumsSpec), "as planned"
+        count = spec.count / spec.grid
         return Census(
             labels=tuple(tools.task.labels),
             subspace=space,
@@ -275,28 +267,25 @@ class CensusMethod:
         )
 
     def _remember(
-        self,
-        candidates: Sequence[Candidate],
-        posterior: Floats,
-        shares: Floats,
-        coming: int,
-        tools: Tools,
+        self, coming: int, candidates: Sequence[Candidate], posterior: Floats, shares: Floats, tools: Tools
     ) -> CensusMemory:
-        """Weights, needs and pools of the next round."""
-        labels, requested = list(tools.task.labels), selection.label_numbers(candidates, tools.task)
+        """Weights, needs and pools of the coming round."""
+        labels = list(tools.task.labels)
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
+            requested = selection.label_numbers(candidates, tools.task)
             weights = steering.model_weights(posterior, requested, models, len(tools.models))
-        needs = steering.needs(posterior, shares, coming).tolist() if self.need else []
-        pools = steering.exemplars(posterior, models, 2 * self.shots) if self.steering else []
-        return CensusMemory(
-            weights=dict(zip(tools.models, weights.tolist(), strict=True)),
-            needs=dict(zip(labels, needs, strict=True)) if needs else {},
-            pool=dict(zip(labels, pools, strict=True)) if pools else {},
-        )
+        memory = CensusMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)))
+        if self.need:
+            needs = steering.needs(posterior, shares, self._texts(coming)).tolist()
+            memory = replace(memory, needs=dict(zip(labels, needs, strict=True)))
+        if self.steering:
+            pools = steering.exemplars(posterior, models, 2 * self.shots)
+            memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
+        return memory
 
-    def _released(
+    def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, shares: Floats, task: Task
     ) -> tuple[Candidate, ...]:
         """D with its final labels and weights."""
@@ -309,11 +298,3 @@ class CensusMethod:
             return tuple(chosen)
         weights = steering.text_weights(labels[kept], shares, floor=FLOOR)
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(chosen, weights, strict=True))
-
-    def _figures(
-        self, census: Census, found: Estimates, requested: NDArray[np.int32], posterior: Floats
-    ) -> dict[str, Any]:
-        other = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
-        by_label = {"shares": found.shares, "shrinkage": found.kept, "relabelled": other}
-        figures = {name: dict(zip(census.labels, of.tolist(), strict=True)) for name, of in by_label.items()}
-        return {"signal_to_noise": census.signal_to_noise, **figures}

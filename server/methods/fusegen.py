@@ -107,6 +107,11 @@ class FuseGen:
         del task, models
         return self.samples
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """None: nothing is asked."""
+        del task
+        return {}
+
     def start(self, tools: Tools) -> State[FuseGenMemory]:
         """No texts, no exemplars."""
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))

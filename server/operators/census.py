@@ -17,6 +17,7 @@ subspace the public centre is all that is known, and it is worth much.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,6 +203,16 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
     return Estimates(
         shares=sizes / sizes.sum(), means=space.centres + space.radius * offsets @ space.basis, kept=kept[:, 0]
     )
+
+
+def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
+    """What the report of a round shows: the signal, and by label its share, its shrinkage and its relabelled texts."""
+    relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
+    by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
+    return {
+        "signal_to_noise": census.signal_to_noise,
+        **{name: dict(zip(census.labels, row.tolist(), strict=True)) for name, row in by_label.items()},
+    }
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:

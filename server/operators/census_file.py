@@ -32,7 +32,6 @@ from server.operators.census import Census, Subspace
 FILE = "census.json"
 SETTING = "method.census"
 
-_NUMBERS = ("labels", "sums", "counts", "noise", "count_noise", "softness", "radius", "basis", "centres")
 _PRIVACY = (
     "epsilon",
     "delta",
@@ -99,28 +98,10 @@ def read(path: Path) -> tuple[Census, Earlier]:
         _refuse("JSON in UTF-8", "something else", path)
     if not isinstance(saved, dict):
         _refuse("a JSON object", type(saved).__name__, path)
-    for key in _NUMBERS:
-        _present(saved, key, path)
-    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
-        if not isinstance(_present(saved, key, path), kind):
-            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
-    for key in _PRIVACY:
-        _present(saved["privacy"], key, path, inside="privacy.")
-    census = _checked(saved, path)
-    earlier = Earlier(
-        run=saved["run"],
-        plan_digest=saved["plan_digest"],
-        encoder=saved["encoder"],
-        dimensions=census.subspace.basis.shape[1],
-        privacy=saved["privacy"],
-    )
     try:
-        sound = earlier.epsilon > 0
-    except (TypeError, ValueError):
-        sound = False
-    if not sound:
-        _refuse("privacy.epsilon: a number > 0, or inf", repr(saved["privacy"]["epsilon"]), path)
-    return census, earlier
+        return _checked(saved, path), _earlier(saved, path)
+    except KeyError as missing:
+        _refuse(f"an entry {missing.args[0]}", "none", path)
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
@@ -170,15 +151,27 @@ def _checked(saved: Mapping[str, Any], path: Path) -> Census:
     return census
 
 
+def _earlier(saved: Mapping[str, Any], path: Path) -> Earlier:
+    for key, kind in {"run": str, "plan_digest": str, "encoder": str, "privacy": dict}.items():
+        if not isinstance(saved[key], kind):
+            _refuse(f"{key}: {'an object' if kind is dict else 'text'}", type(saved[key]).__name__, path)
+    privacy = saved["privacy"]
+    for key in _PRIVACY:
+        if key not in privacy:
+            _refuse(f"an entry privacy.{key}", "none", path)
+    earlier = Earlier(run=saved["run"], plan_digest=saved["plan_digest"], encoder=saved["encoder"], privacy=privacy)
+    try:
+        sound = earlier.epsilon > 0
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        _refuse("privacy.epsilon: a number > 0, or inf", repr(privacy["epsilon"]), path)
+    return earlier
+
+
 def _floats(text: str, rows: int) -> NDArray[np.float32]:
     flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
     return flat.reshape(rows, -1)
-
-
-def _present(saved: Mapping[str, Any], key: str, path: Path, *, inside: str = "") -> object:
-    if key not in saved:
-        _refuse(f"an entry {inside}{key}", "none", path)
-    return saved[key]
 
 
 def _refuse(expected: str, got: str, path: Path) -> NoReturn:

@@ -55,6 +55,11 @@ class PartyTexts:
         del task, models
         return 0
 
+    def compared(self, task: Task) -> dict[str, int]:
+        """None: the parties write."""
+        del task
+        return {}
+
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
         del tools

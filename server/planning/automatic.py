@@ -5,10 +5,6 @@ from collections.abc import Callable
 
 from server.planning.signal import HOPELESS
 
-AUTO = "auto"
-SETTINGS = ("directions", "rounds")
-"""Settings of methods that may be `auto`."""
-
 DIRECTIONS = (16, 32, 64, 128)
 UNKNOWN = 32
 """Where no number of records is expected."""
@@ -24,9 +20,8 @@ def directions(ratio: float) -> int:
     Args:
         ratio: Signal to noise of a class mean along one direction, which k does not change.
     """
-    return min(
-        DIRECTIONS, key=lambda number: abs(math.log2(number) - math.log2(_PER_RATIO * max(1e-9, min(ratio, 1e9))))
-    )
+    wanted = math.log2(_PER_RATIO * min(max(ratio, 1e-9), 1e9))
+    return min(DIRECTIONS, key=lambda number: abs(math.log2(number) - wanted))
 
 
 def rounds(ratio: Callable[[int], float]) -> int:

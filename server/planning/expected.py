@@ -102,8 +102,7 @@ class Setting:
     @property
     def noise(self) -> float:
         """Standard deviation of one number of a sum."""
-        deviation = self.planned.scale * (math.sqrt(2) if self.planned.mechanism == "laplace" else 1.0)
-        return deviation / self.planned.spec.grid * self.surplus
+        return self.planned.noise_deviation * self.surplus
 
 
 @singledispatch

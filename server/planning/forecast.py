@@ -25,10 +25,9 @@ from server.llm.base import Arrived, Provider, Reply, Request
 from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Price, Usage
-from server.method import Method, earlier_run
+from server.method import Method
 
 _TOKENS_PER_WORD = 1.35
-_DIMENSIONS = 384
 _EVERY = 8  # later requests: one in 8 is measured and weighted by 8
 _FIRST = 200  # requests to each model that are all measured
 
@@ -48,13 +47,15 @@ class Forecast:
     output_tokens: float = 0.0
 
 
-def rehearse(method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Forecast]:
+def rehearse(
+    method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider], dimensions: int
+) -> dict[str, Forecast]:
     """Rehearse a run.
 
     Returns:
         Expected use by model, if no text is lost.
     """
-    rehearsal = _Rehearsal(method, task, plan, providers)
+    rehearsal = _Rehearsal(method, task, plan, providers, dimensions)
     state = method.start(rehearsal)
     while state.round < method.rounds:
         state = method.step(state, rehearsal)
@@ -66,8 +67,11 @@ class _Rehearsal:
 
     experiment_seed = 0
 
-    def __init__(self, method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider]) -> None:
+    def __init__(
+        self, method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider], dimensions: int
+    ) -> None:
         self.task = task
+        self._dimensions = dimensions
         self.models = tuple(providers)
         self.actors = {name: _Actor(name, provider) for name, provider in providers.items()}
         self._texts_per_request = method.texts_per_request
@@ -76,8 +80,6 @@ class _Rehearsal:
         request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
         words = [_words(actor.estimate(request)[1], request) for actor in self.actors.values()]
         self._words = round(np.mean(words))
-        earlier = earlier_run(method)
-        self._dimensions = earlier.dimensions if earlier else _DIMENSIONS
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with placeholders."""
@@ -172,6 +174,8 @@ def forecast(
     plan: Plan,
     providers: Mapping[str, Provider],
     prices: Mapping[str, Price | None],
+    *,
+    dimensions: int,
 ) -> dict[str, Any]:
     """Estimate calls, tokens and cost of the language models, by model and in total, if no text is lost.
 
@@ -181,13 +185,14 @@ def forecast(
         plan: The plan of its queries.
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.
+        dimensions: Width of the encoder's vectors.
 
     Returns:
         Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is
         unknown, and the total is the sum of the known costs.
     """
     models = {}
-    for name, expected in rehearse(method, task, plan, providers).items():
+    for name, expected in rehearse(method, task, plan, providers, dimensions).items():
         use = Usage(input=round(expected.input_tokens), output=round(expected.output_tokens))
         price = prices.get(name)
         cost = (price.of(use) if price else None) if providers[name].remote else 0.0

@@ -101,8 +101,7 @@ def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_r
     assert not plan.queries
     facts = {name: fact for name, fact in earlier.privacy.items() if name not in {"statement", "not_covered"}}
     facts |= {
-        "earlier": facts.get("earlier")
-        or {"run": earlier.run, "plan_digest": earlier.plan_digest, "encoder": earlier.encoder},
+        "earlier": {"run": earlier.run, "plan_digest": earlier.plan_digest, "encoder": earlier.encoder},
         "spent": {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0},
         "plan_digest": plan.digest().hex(),
         "simulation": simulation or facts["simulation"],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtr
 
+from common.errors import PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
@@ -54,9 +55,13 @@ class Signal:
         """For JSON."""
         if self.expected is None:
             return {"not_estimated": self.reason, "clear_from_records": self.clear_from}
-        told = {**self.expected._asdict(), "ratio": self.ratio}
-        # Of two candidates, one with the expected votes and one without any.
-        return told | {"ranked_rightly": float(ndtr(self.ratio / math.sqrt(2))), "clear_from_records": self.clear_from}
+        return {
+            **self.expected._asdict(),
+            "ratio": self.ratio,
+            # Of two candidates, one with the expected votes and one without any.
+            "ranked_rightly": float(ndtr(self.ratio / math.sqrt(2))),
+            "clear_from_records": self.clear_from,
+        }
 
 
 def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
@@ -64,23 +69,30 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
     Args:
         plan: With its noise.
-        compared: By query, number of candidates and the like (`server.method.compared`).
+        compared: By query, number of candidates and the like (`Method.compared`).
         records: M, or None if no number is expected: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
-def weakest(estimates: Sequence[Signal]) -> Signal | None:
-    """The query with the lowest signal to noise; None if none has an estimate."""
-    return min((each for each in estimates if each.expected), key=lambda each: each.ratio, default=None)
+def weakest(estimates: Sequence[Signal]) -> Signal:
+    """The query with the lowest signal to noise.
+
+    Raises:
+        PlanError: None has an estimate.
+    """
+    estimated = [signal for signal in estimates if signal.expected]
+    if not estimated:
+        raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
+    return min(estimated, key=lambda signal: signal.ratio)
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
     """The least number of records with which a query's signal is `ratio` times its noise; None if there is none."""
 
     def enough(records: int) -> bool:
-        found = _expected(plan, planned, compared, records)
-        return not isinstance(found, str) and found.signal >= ratio * found.noise
+        estimate = _expected(plan, planned, compared, records)
+        return not isinstance(estimate, str) and estimate.signal >= ratio * estimate.noise
 
     low, high, most = 0, 1, plan.parties * plan.max_records_per_party
     while not enough(high):
@@ -94,14 +106,15 @@ def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) 
 
 
 def _signal(plan: Plan, planned: PlannedQuery, compared: int, records: int | None) -> Signal:
-    found = _expected(plan, planned, compared, 1 if records is None else records)
-    known = None if isinstance(found, str) or records is None else found
+    estimate = _expected(plan, planned, compared, 1 if records is None else records)
+    if records is None and isinstance(estimate, Expected):
+        estimate = "no number of records is expected"
     return Signal(
         query=planned.name,
         kind=planned.spec.kind,
-        expected=known,
+        expected=estimate if isinstance(estimate, Expected) else None,
         records=records,
-        reason="" if known else found if isinstance(found, str) else "no number of records is expected",
+        reason=estimate if isinstance(estimate, str) else "",
         clear_from=records_for(CLEAR, plan, planned, compared),
     )
 
@@ -113,17 +126,14 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float) 
     return expected(planned.spec, setting)
 
 
-_REMEDIES: Mapping[str, tuple[str, ...]] = {VotesSpec.kind: ("fewer candidates", "method=census")}
-
-
 def hopeless(estimates: Sequence[Signal]) -> list[str]:
     """A sentence on each query whose answers will be noise."""
-    return [_sentence(each) for each in estimates if each.ratio < HOPELESS]
+    return [_sentence(signal) for signal in estimates if signal.ratio < HOPELESS]
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:
     """A sentence on each query that is not clear: whose answers will be noise or weak, or that has no estimate."""
-    return [_sentence(each) for each in estimates if not each.ratio >= CLEAR]
+    return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 
 
 def _sentence(signal: Signal) -> str:
@@ -132,9 +142,9 @@ def _sentence(signal: Signal) -> str:
         return f"{signal.query}: not estimated: {signal.reason}{clear and f'; it takes {clear}'}"
     expected, noise, unit = signal.expected
     what = "noise" if signal.ratio < HOPELESS else "weak"
-    takes = ["a larger epsilon", *_REMEDIES.get(signal.kind, ())]
-    if clear:
-        takes.insert(0, f"more records ({clear})")
+    takes = [*([f"more records ({clear})"] if clear else []), "a larger epsilon"]
+    if signal.kind == VotesSpec.kind:
+        takes += ["fewer candidates", "method=census"]
     return (
         f"{signal.query} will be {what}: {expected:.2g} {unit} against {noise:.2g} of noise if there are "
         f"{signal.records:,} records; it takes {' or '.join(filter(None, [', '.join(takes[:-1]), takes[-1]]))}"

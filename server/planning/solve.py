@@ -73,15 +73,13 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
         if estimate.expected
     }
     least = max((records for records in needed.values() if records), default=1)
-    found = weakest(signals(plan, compared, least))
-    if found is None:
-        raise PlanError("signal", expected="a query whose signal can be estimated", got="a plan without any")
-    if found.ratio < target:
-        falls = needed[found.query] is not None
+    decisive = weakest(signals(plan, compared, least))
+    if decisive.ratio < target:
+        falls = needed[decisive.query] is not None
         raise PlanError(
             "signal",
             expected=f"{target:g} times the noise with some number of records",
-            got=f"less for {found.query}, {f'with the {least:,} that others take' if falls else 'with any number'}",
+            got=f"less for {decisive.query}, {f'with the {least:,} that others take' if falls else 'with any number'}",
             do=f"Choose {'more buckets' if falls else 'a larger epsilon'}",
         )
     return least

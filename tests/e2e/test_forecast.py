@@ -19,7 +19,14 @@ METHODS = {
 def test_the_forecast_is_within_a_factor_of_two(method, tmp_path):
     overrides = [f"method={method}", *METHODS[method], "method.samples=30", "method.rounds=2"]
     parts = build_parts(settings(*overrides))
-    told = forecast(parts.method, parts.source.task(), parts.plan, parts.providers, parts.spending.prices)
+    told = forecast(
+        parts.method,
+        parts.source.task(),
+        parts.plan,
+        parts.providers,
+        parts.spending.prices,
+        dimensions=parts.encoder.dimensions,
+    )
     rounds = lines(tiny(tmp_path / "run", *overrides), "rounds.jsonl")
     assert 0.8 < told["model_calls"] / sum(line["calls"] for line in rounds) < 1.25
     for kind in ("input", "output"):

@@ -17,7 +17,7 @@ from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
-from server.method import State, compared
+from server.method import State
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -176,7 +176,7 @@ class MethodContract:
         for name, _, query in world.asked:
             if isinstance(query, (Votes, seed_choice.SeedChoice)):
                 most[name] = max(most[name], len(query.labels))
-        stated = compared(method, TASK)
+        stated = method.compared(TASK)
         assert {name: stated.get(name) for name in most} == most
         assert all(stated[query.name] for query in plan_of(method) if isinstance(query.spec, VocabularySpec))
         assert set(stated) <= set(world.planned)

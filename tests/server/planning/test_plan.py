@@ -183,7 +183,7 @@ def test_the_forecast_counts_calls_tokens_and_money_of_each_model_and_of_all():
     method = Wasp(samples=100, rounds=2, texts_per_request=5, shots=2, weighting=False)
     models = {"x": Model(), "y": Model(), "here": Model(remote=False)}
     price = Price(as_of="today", input=1.0, output=10.0)
-    told = forecast(method, TASK, planned(method=method), models, {"x": price, "y": None})
+    told = forecast(method, TASK, planned(method=method), models, {"x": price, "y": None}, dimensions=8)
     one = told["models"]["x"]
     assert told["texts"] == 100
     assert told["model_calls"] == 3 * one["calls"] == 24
@@ -197,6 +197,6 @@ def test_the_forecast_counts_calls_tokens_and_money_of_each_model_and_of_all():
 
 def test_of_very_many_requests_a_part_stands_for_all():
     method = Wasp(samples=4000, rounds=2, texts_per_request=1, shots=2)
-    told = forecast(method, TASK, planned(method=method), {"x": Model()}, {})
+    told = forecast(method, TASK, planned(method=method), {"x": Model()}, {}, dimensions=8)
     assert told["model_calls"] == 4000
     assert told["output_tokens"] == pytest.approx(20 * 4000, rel=0.01)

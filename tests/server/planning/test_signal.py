@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from common.errors import PlanError
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import QUERIES
@@ -154,7 +155,8 @@ def test_what_has_no_honest_formula_says_why(spec, mechanism, reason):
     assert found.expected is None
     assert math.isnan(found.ratio)
     assert reason in found.to_dict()["not_estimated"]
-    assert weakest([found]) is None
+    with pytest.raises(PlanError, match="expected a query whose signal can be estimated"):
+        weakest([found])
     assert (hopeless([found]), len(advice([found]))) == ([], 1)
 
 
