@@ -25,7 +25,7 @@ from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.spending import Spending
-from server.method import earlier_run
+from server.method import Reusing
 from server.parts import Options, Parts, RunParts
 from server.planning.guarantee_facts import describe
 from server.planning.modes import refuse_declined
@@ -114,7 +114,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         cache=replies and Path(replies),
     )
     refuse_declined(method, models)
-    earlier = earlier_run(method)
+    earlier = method.earlier() if isinstance(method, Reusing) else None
     if earlier:
         _check_earlier(earlier, encoder, plan)
     return Parts(

@@ -251,8 +251,3 @@ class Reusing(Protocol):
 
     def earlier(self) -> Earlier | None:
         """Where they come from; None if the method asks by itself."""
-
-
-def earlier_run(method: Method[Any]) -> Earlier | None:
-    """The run whose released numbers a method uses; None for a method that depends on its own queries alone."""
-    return method.earlier() if isinstance(method, Reusing) else None

@@ -1,6 +1,5 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
-import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -93,8 +92,7 @@ class RunTools:
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
         planned = self._planned[name]
-        shares = self._survivors[name, nth] / self._parts.plan.shares(planned)
-        return math.sqrt(shares) * planned.noise_deviation
+        return planned.noise_deviation * self._parts.plan.surplus(planned, self._survivors[name, nth])
 
 
 class RememberingEncoder:

@@ -24,10 +24,10 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
     spec = query.spec
     labels = records.labels
     answer = np.zeros((spec.labels, spec.directions + 1), dtype=np.int64)
-    answer[:, -1] = spec.count * np.bincount(labels[labels < spec.labels], minlength=spec.labels)
+    places = np.flatnonzero(labels < spec.labels)
+    answer[:, -1] = spec.count * np.bincount(labels[places], minlength=spec.labels)
     integers, units = exact_products.of_rows(query.basis)
     centres = exact_products.of_vectors(query.centres) @ integers.T
-    places = np.flatnonzero(labels < spec.labels)
     for start in range(0, len(places), _ROWS):
         part = places[start : start + _ROWS]
         products = exact_products.of_vectors(records.vectors[part]) @ integers.T - centres[labels[part]]

@@ -163,6 +163,10 @@ class Plan:
         """Scale of the Gaussian noise that each party adds, in grid units: sigma / sqrt(U)."""
         return query.scale / math.sqrt(self.shares(query))
 
+    def surplus(self, query: PlannedQuery, parties: int) -> float:
+        """Standard deviation of the noise in a sum of so many parties, in that of the planned U shares."""
+        return math.sqrt(parties / self.shares(query))
+
     def largest_sum(self, query: PlannedQuery, parties: int) -> float:
         """Bound on each coordinate of the sum of so many honest parties, in grid units, for a query that is summed.
 

@@ -20,6 +20,7 @@ from server.configuration import load, overridden, store
 from server.failure import logging_to
 
 CENSUS = "census.json"
+"""`server.operators.census_file.FILE`, whose import takes as long as a wrong setting must not."""
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
 """Groups and settings of the question that was asked: they cannot change any more."""

@@ -80,8 +80,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
 def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
     """Group of `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy from them."""
     (query,) = (query for query in plan.queries if query.name == NAME)
-    # The scale b belongs to U shares; every survivor has added one share.
-    sigma = math.sqrt(2 * answered.survivors / plan.shares(query)) * query.scale
+    sigma = query.noise_deviation * plan.surplus(query, answered.survivors)
     right, records = (float(value) for value in answered.values)
     return {
         "definition": DEFINITION,

@@ -97,7 +97,7 @@ class Setting:
     @property
     def surplus(self) -> float:
         """Noise of a sum that misses nobody, in that of the planned shares alone."""
-        return math.sqrt(self.parties / self.plan.shares(self.planned))
+        return self.plan.surplus(self.planned, self.parties)
 
     @property
     def noise(self) -> float:

@@ -57,6 +57,12 @@ def test_noise_of_a_sum_in_the_unit_of_its_answer():
     assert dataclasses.replace(QUERY, scale=0.0).noise_deviation == 0
 
 
+def test_every_survivor_beyond_the_planned_shares_adds_noise():
+    plan = _plan()
+    assert plan.surplus(QUERY, plan.noise_parties) == 1
+    assert plan.surplus(QUERY, 4 * plan.noise_parties) == 2
+
+
 def test_answers_are_numbered_over_all_queries():
     two = _plan(queries=(QUERY, COUNT))
     assert two.total_queries == 6
