@@ -97,7 +97,7 @@ def read_table(folder: Path) -> Table:
     # Hydra numbers the runs: 10 comes after 9.
     folders = sorted(configs, key=lambda path: (len(path.name), path.name))
     names = _names([configs[path].get("row") for path in folders])
-    runs = [_run(path, name, configs[path].get(_SEED[:-1])) for path, name in zip(folders, names, strict=True)]
+    runs = [read_run(path, name, configs[path].get(_SEED[:-1])) for path, name in zip(folders, names, strict=True)]
     experiment: Any = OmegaConf.to_container(OmegaConf.create(configs[folders[0]].get("experiment", {})))
     planned, data = experiment.get("rows", {}), experiment.get("data", [])
     difference = _column(experiment.get("difference", "accuracy"))
@@ -183,7 +183,8 @@ def _names(rows: Sequence[Any]) -> list[str]:
     ]
 
 
-def _run(folder: Path, row: str, seed: int | None) -> Run:
+def read_run(folder: Path, row: str, seed: int | None = None) -> Run:
+    """Read one run folder; a run without a result has an error."""
     ended = _read(folder / "run.json")
     if ended.get("status") != "complete":
         error = folder / ERROR

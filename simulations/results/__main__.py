@@ -1,0 +1,104 @@
+"""`make results`: runs what claims need and is missing, and writes the findings and the page.
+
+make results                                  # preset small: 20 minutes; runs/results/README.md
+make results PRESET=full                      # hours; goes on where it stopped
+make results CLAIM=near_and_far PRESET=full   # the runs of one claim
+make results PRESET=full OUT=simulations/results    # the page of the project, as it was measured
+python -m simulations.results --page          # the page again, from what was measured
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.errors import CaucusError, ConfigError
+from simulations.results import cells, claims, data_sets, execution, findings, measured, page
+
+WORK = Path("runs/results")
+ABOUT = Path(__file__).parent / "about.md"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point; exit code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--preset", default="small", help="small or full")
+    parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
+    parser.add_argument("--out", type=Path, default=WORK, help="folder of the page and its numbers")
+    parser.add_argument("--work", type=Path, default=WORK, help="folder of runs and caches")
+    parser.add_argument("--page", action="store_true", help="run nothing")
+    options = parser.parse_args(arguments)
+    try:
+        failed = results(options)
+    except CaucusError as error:
+        sys.stderr.write(f"make results: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nmake results: stopped; the same command goes on\n")
+        sys.exit(130)
+    sys.exit(1 if failed else 0)
+
+
+def results(options: argparse.Namespace) -> int:
+    """Run what is missing and write the page; the number of runs that failed."""
+    chosen = cells.preset(options.preset)
+    all_claims = chosen.claims(claims.read_claims())
+    asked = [claim for claim in all_claims if options.claim in {None, claim.name}]
+    if not asked:
+        names = ", ".join(claim.name for claim in all_claims)
+        raise ConfigError("CLAIM", expected=f"one of preset {chosen.name}: {names}", got=options.claim)
+    file = options.out / measured.FILE
+    known = measured.read(file)
+    if not options.page:
+        _run(chosen, asked, known, options)
+    every = [findings.finding(chosen, claim, known) for claim in all_claims]
+    needed = {chosen.key(cell) for cell in cells.in_order(chosen, all_claims)}
+    measured.write(file, [one for key, one in sorted(known.items()) if key in needed])
+    failures = {one.error for key, one in known.items() if key in needed and one.error is not None}
+    content = {
+        "preset": chosen.name,
+        "about": ABOUT.read_text(encoding="utf-8").strip(),
+        "findings": [finding.to_dict() for finding in every],
+        "failures": sorted(failures),
+    }
+    page.write(options.out, content)
+    _say(f"{options.out / page.PAGE}")
+    return len(failures)
+
+
+def _run(
+    chosen: cells.Preset, asked: list[claims.Claim], known: dict[str, measured.Measured], options: argparse.Namespace
+) -> None:
+    wanted = cells.in_order(chosen, asked)
+    absent = sorted({cell.data for cell in wanted if not data_sets.is_there(cell.data)})
+    if absent:
+        _say(
+            f"not on this machine, left out: {', '.join(absent)}. Expected FOLDER/NAME/train.csv and test.csv with the "
+            f"columns text,label in {data_sets.data_folder()}; set {data_sets.DATA} to another folder"
+        )
+    options.work.mkdir(parents=True, exist_ok=True)
+    data_sets.write_public_texts(options.work)
+    left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
+    _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
+    for done, one in enumerate(execution.run_all(chosen, left, options.work), start=1):
+        measured.append(options.out / measured.FILE, one)
+        known[one.key] = one
+        figure = one.figures.get("utility_encoder.accuracy", one.figures.get("accuracy"))
+        outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
+        rest = execution.forecast(len(left) - done, list(known.values()))
+        _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {' '.join(_own(chosen, one))}: {outcome}; {rest}")
+
+
+def _own(chosen: cells.Preset, one: measured.Measured) -> list[str]:
+    """The overrides that tell a run from others."""
+    common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
+    return [override for override in one.overrides if override not in common]
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Folders of the data sets, and public texts that are made from one of them."""
+
+import csv
+import os
+from pathlib import Path
+
+from common.labelled_files import read_records
+
+DATA = "CAUCUS_DATA"
+"""Environment variable with the folder of the data sets."""
+DEMO = "demo_notes"
+"""Data set that is part of the program."""
+BANKING67 = "banking67.csv"
+
+
+def data_folder() -> Path:
+    """Folder of the data sets: $CAUCUS_DATA, or shared/data beside the project."""
+    return Path(os.environ.get(DATA, Path(__file__).parents[3] / "shared" / "data")).resolve()
+
+
+def is_there(data: str) -> bool:
+    """Whether the data set is on this machine."""
+    return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
+
+
+def write_public_texts(work: Path) -> None:
+    """The public texts of banking10, with their topics: banking77's messages of the other 67 classes."""
+    target = work / BANKING67
+    if target.exists() or not (is_there("banking10") and is_there("banking77")):
+        return
+    own = {record.label for record in read_records(data_folder() / "banking10" / "train.csv")}
+    others = read_records(data_folder() / "banking77" / "train.csv")
+    lines = [
+        (record.text, record.label.strip("?").replace("_", " ").lower()) for record in others if record.label not in own
+    ]
+    with target.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "topic"), *lines])

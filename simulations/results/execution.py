@@ -1,0 +1,107 @@
+"""Runs what is missing, in two processes, each run in a folder of its own; a run that was stopped goes on.
+
+All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
+once. A failed run is recorded with its reason, and is tried again by the next `make results`.
+"""
+
+import logging
+import multiprocessing
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+
+from simulations.results.cells import Cell, Preset
+from simulations.results.data_sets import data_folder
+from simulations.results.measured import Measured
+
+PROCESSES = 2
+PER_PROCESS = 20
+"""Runs of a process before a new one takes its place, which returns its memory."""
+USUAL_SECONDS = 35.0
+"""Time of a run on one core before any is measured."""
+
+
+def missing(chosen: Preset, cells: Sequence[Cell], measured: dict[str, Measured]) -> list[Cell]:
+    """The cells without a result."""
+    return [cell for cell in cells if (known := measured.get(chosen.key(cell))) is None or known.error is not None]
+
+
+def forecast(cells: int, measured: Sequence[Measured]) -> str:
+    """What is left and its cost, in words, by the mean time of the runs measured."""
+    times = [one.seconds for one in measured if one.error is None]
+    minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
+    return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
+
+
+def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measured]:
+    """Run the cells, and give each result as soon as there is one.
+
+    Args:
+        chosen: The preset.
+        cells: In the order in which they start.
+        work: Folder of run folders and caches.
+    """
+    here, data = Path(__file__).parent, data_folder()
+    folders = {"{data}": str(data), "{work}": str(work.resolve()), "{here}": str(here)}
+    with ProcessPoolExecutor(
+        PROCESSES, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=PER_PROCESS
+    ) as pool:
+        futures = []
+        for cell in cells:
+            overrides = [_with_folders(text, folders) for text in chosen.overrides(cell)]
+            overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
+            blank = Measured(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
+            futures.append(pool.submit(run_one, blank, overrides, work / "runs" / blank.key))
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def run_one(blank: Measured, overrides: Sequence[str], folder: Path) -> Measured:
+    """One run, in this process: its result, or the reason why there is none."""
+    from server.configuration import composed, reloaded  # noqa: PLC0415 torch, in the process of the run
+    from server.failure import summary  # noqa: PLC0415
+    from simulations.run import EXPECTED, simulate  # noqa: PLC0415
+    from simulations.sweep import read_run  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=folder / "run.log", level=logging.INFO, force=True)
+    logging.captureWarnings(capture=True)
+    started, worked = time.monotonic(), time.process_time()
+    try:
+        if (folder / "state").exists():
+            config = reloaded(folder, [])
+        else:
+            shutil.rmtree(folder)
+            folder.mkdir()
+            config = composed(list(overrides))
+        simulate(config, folder)
+    except EXPECTED as error:
+        return replace(blank, error=summary(error))
+    run = read_run(folder, blank.key)
+    if run.error is not None:
+        return replace(blank, error=run.error)
+    assert run.epsilon is not None
+    last = [value for value in run.fid if value is not None][-1:]
+    figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run.figures.items()}
+    figures |= {"accuracy": run.accuracy} if run.accuracy is not None else {}
+    figures |= {"fid": last[0]} if last else {}
+    return replace(
+        blank,
+        figures=figures,
+        epsilon=run.epsilon,
+        seconds=round(time.monotonic() - started, 1),
+        cpu_seconds=round(time.process_time() - worked, 1),
+    )
+
+
+def _with_folders(text: str, folders: dict[str, str]) -> str:
+    for name, folder in folders.items():
+        text = text.replace(name, folder)
+    return text

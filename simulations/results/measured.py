@@ -1,0 +1,74 @@
+"""What each run measured, one line of `runs.jsonl` for each."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common.errors import DataError
+
+FILE = "runs.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a run gave.
+
+    Attributes:
+        key: Of the cell.
+        data: Its data set.
+        seed: Its experiment seed.
+        overrides: All overrides but paths.
+        figures: Figures of metrics.json by dotted name, and "accuracy", "fid", "texts".
+        epsilon: Of its privacy statement.
+        seconds: Wall time.
+        cpu_seconds: Time of processors.
+        error: Why it failed, in one line; None if it did not.
+    """
+
+    key: str
+    data: str
+    seed: int
+    overrides: tuple[str, ...]
+    figures: Mapping[str, float] = field(default_factory=dict)
+    epsilon: float | None = None
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    error: str | None = None
+
+
+def read(path: Path) -> dict[str, Measured]:
+    """Results by key; of two for a cell the last counts.
+
+    Raises:
+        DataError: A line is not one of ours.
+    """
+    results = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), start=1):
+        try:
+            values = json.loads(line)
+            one = Measured(**values | {"overrides": tuple(values["overrides"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataError("runs.jsonl", expected="a result", got=error, where=f"{path}:{number}") from error
+        results[one.key] = one
+    return results
+
+
+def append(path: Path, measured: Measured) -> None:
+    """Add a result to the file, on disk when this returns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(_plain(measured), ensure_ascii=False) + "\n")
+
+
+def write(path: Path, measured: Iterable[Measured]) -> None:
+    """Replace the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in measured]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _plain(measured: Measured) -> dict[str, Any]:
+    values = asdict(measured)
+    return values | {"figures": {name: round(value, 6) for name, value in measured.figures.items()}}
