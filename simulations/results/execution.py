@@ -6,6 +6,7 @@ once. A failed run is recorded with its reason, and is tried again by the next `
 
 import logging
 import multiprocessing
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
+from server.report.sweep import Run
 from simulations.results.cells import Cell, Preset
 from simulations.results.data_sets import data_folder
 from simulations.results.measured import Measured
@@ -44,6 +46,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measu
         cells: In the order in which they start.
         work: Folder of run folders and caches.
     """
+    os.environ["TQDM_DISABLE"] = "1"  # two bars on one terminal
     here, data = Path(__file__).parent, data_folder()
     folders = {"{data}": str(data), "{work}": str(work.resolve()), "{here}": str(here)}
     with ProcessPoolExecutor(
@@ -87,18 +90,20 @@ def run_one(blank: Measured, overrides: Sequence[str], folder: Path) -> Measured
     run = read_run(folder, blank.key)
     if run.error is not None:
         return replace(blank, error=run.error)
-    assert run.epsilon is not None
-    last = [value for value in run.fid if value is not None][-1:]
-    figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run.figures.items()}
-    figures |= {"accuracy": run.accuracy} if run.accuracy is not None else {}
-    figures |= {"fid": last[0]} if last else {}
     return replace(
-        blank,
-        figures=figures,
-        epsilon=run.epsilon,
+        of_run(blank, run),
         seconds=round(time.monotonic() - started, 1),
         cpu_seconds=round(time.process_time() - worked, 1),
     )
+
+
+def of_run(blank: Measured, run: Run) -> Measured:
+    """The figures of a finished run, by their names in metrics.json."""
+    figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run.figures.items()}
+    figures |= {"accuracy": run.accuracy} if run.accuracy is not None else {}
+    measured = [value for value in run.fid if value is not None]
+    figures |= {"fid": measured[-1]} if measured else {}
+    return replace(blank, figures=figures, epsilon=run.epsilon)
 
 
 def _with_folders(text: str, folders: dict[str, str]) -> str:

@@ -111,7 +111,7 @@ def finding(chosen: Preset, claim: Claim, measured: Mapping[str, Measured]) -> F
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> str:
-    """ "holds", "holds without privacy only", "does not show", "refuted", or "not run"."""
+    """Whether it "holds", "holds without privacy only", "does not show", "refuted", or "not run"."""
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
     without = [difference for difference in known if difference not in private]
