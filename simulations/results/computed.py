@@ -5,4 +5,39 @@ Each function gives the figure of each row, by the row's name.
 
 from collections.abc import Callable, Mapping
 
-FUNCTIONS: Mapping[str, Callable[[], Mapping[str, float]]] = {}
+from common.privacy import accountant
+from common.privacy.gaussian import gaussian_epsilon
+from common.queries.votes import VotesSpec
+
+_EPSILONS = (1, 2, 4, 8)
+_DELTA = 1e-5
+_VOTES = VotesSpec(top=8)
+_TIMES = 4
+"""Private queries of WASP's defaults, T = 5."""
+
+
+def wasp_sigma() -> dict[str, float]:
+    """Standard deviation of the noise of WASP's votes: by the paper's formula, and the least that epsilon needs."""
+    return {f"paper's at ε {epsilon}": _papers(epsilon) for epsilon in _EPSILONS} | {
+        f"needed at ε {epsilon}": accountant.continuous_sigma(_VOTES.sensitivity, _TIMES, epsilon, _DELTA) / _VOTES.grid
+        for epsilon in _EPSILONS
+    }
+
+
+def wasp_true_epsilon() -> dict[str, float]:
+    """The epsilon that is stated for the paper's noise, and the one that it gives."""
+    mu = {epsilon: (_TIMES**0.5) * _VOTES.sensitivity.l2 / _VOTES.grid / _papers(epsilon) for epsilon in _EPSILONS}
+    return {f"stated ε {epsilon}": float(epsilon) for epsilon in _EPSILONS} | {
+        f"noise for ε {epsilon}": gaussian_epsilon(_DELTA, mu[epsilon]) for epsilon in _EPSILONS
+    }
+
+
+def _papers(epsilon: float) -> float:
+    """In votes."""
+    return accountant.paper_sigma(_VOTES.paper_l1, _TIMES, epsilon, _DELTA)
+
+
+FUNCTIONS: Mapping[str, Callable[[], Mapping[str, float]]] = {
+    "wasp_sigma": wasp_sigma,
+    "wasp_true_epsilon": wasp_true_epsilon,
+}
