@@ -75,7 +75,7 @@ def _run(
     if absent:
         _say(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}")
     options.work.mkdir(parents=True, exist_ok=True)
-    data_sets.write_public_texts(options.work)
+    data_sets.write_files(options.work)
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
     _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
     for done, one in enumerate(execution.run_all(chosen, left, options.work), start=1):
