@@ -53,14 +53,17 @@ def results(options: argparse.Namespace) -> int:
     if not options.page:
         _run(chosen, asked, known, options)
     needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
-    measured.write(file, [one for key, one in sorted(known.items()) if key in needed])
-    failures = {one.error for key, one in known.items() if key in needed and one.error is not None}
+    runs = [one for key, one in sorted(known.items()) if key in needed]
+    measured.write(file, runs)
+    failures = sorted({one.error for one in runs if one.error is not None})
     content = {
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
         "figure": [findings.finding(chosen, line, known).to_dict() for line in lines],
-        "failures": sorted(failures),
+        "runs": {"planned": len(needed), "measured": sum(one.error is None for one in runs)},
+        "core_hours": round(sum(one.seconds for one in runs) / 3600, 1),
+        "failures": failures,
     }
     page.write(options.out, content)
     _say(f"{options.out / page.PAGE}")

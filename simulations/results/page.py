@@ -27,7 +27,10 @@ def render(content: Mapping[str, Any]) -> str:
     tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
     parts = [
         "# What holds of the papers' claims, by real models\n",
-        f"Written by `make results` (preset {content['preset']}); do not edit. {tally}.\n",
+        (
+            f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {content['runs']['measured']} of "
+            f"{content['runs']['planned']} runs, {content['core_hours']} hours of a core.\n"
+        ),
         content["about"] + "\n",
     ]
     for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
