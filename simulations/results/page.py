@@ -27,10 +27,7 @@ def render(content: Mapping[str, Any]) -> str:
     tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
     parts = [
         "# What holds of the papers' claims, by real models\n",
-        (
-            f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {content['runs']['measured']} of "
-            f"{content['runs']['planned']} runs, {content['core_hours']} hours of a core.\n"
-        ),
+        f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         content["about"] + "\n",
     ]
     for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
@@ -50,6 +47,11 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
     (folder / FINDINGS).write_text(text + "\n", encoding="utf-8")
     (folder / PAGE).write_text(render(json.loads(text)), encoding="utf-8")
+
+
+def _runs(content: Mapping[str, Any]) -> str:
+    runs = content["runs"]
+    return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of a core"
 
 
 def _row(finding: Mapping[str, Any]) -> str:
