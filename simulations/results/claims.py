@@ -18,7 +18,8 @@ from simulations.results import computed
 FOLDER = Path(__file__).parent / "claims"
 LINES = Path(__file__).parent / "figure.yaml"
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
-VERDICTS = ("holds", "holds without privacy only", "does not show", "refuted")
+HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
+VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,10 +60,15 @@ def _row(finding: Mapping[str, Any]) -> str:
         f"{claim['claim']} ({claim['where']})",
         claim["published"],
         "<br>".join([*_measured_on(finding), *_figures(finding), *_differences(finding)]),
-        f"**{finding['verdict']}**" + (f": {finding['why']}" if finding["why"] else ""),
+        _verdict(finding),
         f"`make results PRESET=full CLAIM={claim['name']}`",
     )
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _verdict(finding: Mapping[str, Any]) -> str:
+    start = f" from ε = {finding['from_epsilon']:g}" if finding["from_epsilon"] is not None else ""
+    return f"**{finding['verdict']}{start}**" + (f": {finding['why']}" if finding["why"] else "")
 
 
 def _measured_on(finding: Mapping[str, Any]) -> list[str]:
