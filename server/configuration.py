@@ -38,10 +38,11 @@ SETTINGS = {
         "partition",
         "alpha",
         "canaries",
+        "style_site",
     },
     "llm": providers.SETTINGS,
 }
-"""Names of the settings that decide about privacy or money (the last four of `federation`: simulations alone)."""
+"""Names of the settings that decide about privacy or money (the last five of `federation`: simulations alone)."""
 
 AUTO = "auto"
 AUTOMATIC = ("method.directions", "method.rounds")

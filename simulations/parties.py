@@ -2,6 +2,7 @@
 
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from hydra.utils import instantiate
@@ -21,7 +22,7 @@ from common.secagg.identity import Identity, Roster
 from server.tasks import demo_notes
 from server.tasks.sources import DemoNotes, LabelledFiles, Source
 from simulations.partition import dirichlet, iid
-from simulations.private_evaluation import canaries
+from simulations.private_evaluation import canaries, sites
 
 log = logging.getLogger("caucus.simulation")
 
@@ -84,18 +85,21 @@ def party_settings(client: DictConfig) -> PartySettings:
 
 
 def deal(config: DictConfig) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, with canaries dealt in turn.
+    """The private records of each party, by the configured partition, with what is planted: a site's style, canaries.
 
     Raises:
-        ConfigError: The configuration asks for more records than exist, or the partition is unknown.
+        ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.
     """
     source: Source = instantiate(config.task, _convert_="all")
     dealt = _dealt(config, source)
-    validate.at_least(0, section="federation", canaries=config.federation.canaries)
+    if (site := config.federation.style_site) is not None:
+        validate.integers(0, section="federation", style_site=site)
+        validate.in_range(0, len(dealt) - 1, section="federation", style_site=site)
+        dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]
     labels = list(source.task().labels)
-    for number, code in enumerate(canaries.codes(config.federation.canaries, config.experiment_seed)):
-        record = Record(canaries.FORM.format(code), labels[number % len(labels)])
-        dealt[number % len(dealt)].append(record)
+    for number, canary in enumerate(canaries.canaries(config.federation.canaries, labels, config.experiment_seed)):
+        if canary.inside:
+            dealt[number % len(dealt)].append(canary.record)
     return dealt
 
 

@@ -6,8 +6,10 @@ nothing is written, and the exemplars alone train the small model. It exists onl
 (`simulations/unprotected.py`), and only language models on this machine are shown the records.
 """
 
+import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,6 @@ from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
 from server.evaluation import of_texts, small_model
-from server.evaluation.figures import Measured
-from server.evaluation.small_model import Evaluation
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
 from server.llm.generate import Generated, generate
@@ -32,6 +32,8 @@ from server.operators import selection
 from server.operators.round_report import make_report
 from server.tasks.sources import Source
 from simulations import only_private, unprotected
+from simulations.measured import with_records
+from simulations.private_evaluation.of_records import of_records
 
 NAME = "private_exemplars"
 
@@ -85,8 +87,8 @@ def _written(
     config: DictConfig, folder: Path, source: Source, shown: Mapping[str, Sequence[str]], held_out: Sequence[Record]
 ) -> tuple[State[NoMemory], dict[str, Any]]:
     """The texts, and their figures; both are as unprotected as the records."""
-    evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
-    encoder = instantiate(config.embedding, _convert_="all")
+    measured = replace(with_records(config, []), epsilon=math.inf)
+    evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(
         {name: instantiate(spec, _convert_="all", _partial_=True) for name, spec in config.llm.models.items()},
         use=config.llm.use,
@@ -116,14 +118,9 @@ def _written(
         candidates=len(harvest.candidates),
         work=[harvest],
     )
-    measured = Measured(
-        candidates=harvest.candidates,
-        test=held_out,
-        evaluation=evaluation,
-        encoder=encoder,
-        experiment_seed=config.experiment_seed,
-    )
-    metrics = small_model.metrics(harvest.candidates, held_out, evaluation, encoder) | of_texts.of_texts(measured)
+    measured = replace(measured, candidates=harvest.candidates)
+    metrics = small_model.metrics(harvest.candidates, held_out, evaluation, encoder)
+    metrics |= of_texts.of_texts(measured) | of_records(measured)
     state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
     return state, metrics
 

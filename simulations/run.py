@@ -29,7 +29,6 @@ import hydra
 from flwr.app import Context, RecordDict
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from client.app import SOCKET, relay
@@ -43,9 +42,8 @@ from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, private_exemplars, sweep
 from simulations.local_grid import LocalGrid
-from simulations.private_evaluation import canaries
+from simulations.measured import with_records
 from simulations.private_evaluation.compare import compare
-from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 log = logging.getLogger("caucus.simulation")
 
@@ -195,22 +193,9 @@ def _context(folder: Path) -> Context:
 
 
 def _compare(config: DictConfig, folder: Path) -> None:
-    held_out = instantiate(config.task, _convert_="all").held_out()
-    private = [record for records in parties.deal(config) for record in records]
-    if not held_out or not private:
-        return
-    compare(
-        folder,
-        MeasuredWithRecords(
-            candidates=read_candidates(folder),
-            test=held_out,
-            evaluation=instantiate(config.evaluation, _convert_="all"),
-            encoder=instantiate(config.embedding, _convert_="all"),
-            experiment_seed=config.experiment_seed,
-            private=private,
-            canaries=canaries.codes(config.federation.canaries, config.experiment_seed),
-        ),
-    )
+    measured = with_records(config, read_candidates(folder))
+    if measured.test and measured.private:
+        compare(folder, measured)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ def of_texts(measured: Measured) -> dict[str, Group]:
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
     """The reason in place of each chosen group that needs private records, unless a simulation has left its figures."""
     reason = "it looks at private records, which only a simulation has at hand"
-    names = [name for name in ("fidelity_private", "membership", "canaries") if name in chosen and name not in known]
+    private = ("fidelity_private", "membership", "canaries", "sites")
+    names = [name for name in private if name in chosen and name not in known]
     return {name: {"value": None, "reason": reason} for name in names}
 
 

@@ -37,6 +37,7 @@ METRICS = (
     "fidelity_private",
     "membership",
     "canaries",
+    "sites",
 )
 DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
 """Metrics that train no language model: seconds."""

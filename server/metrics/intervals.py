@@ -1,4 +1,4 @@
-"""95 % intervals of a figure over test rows or training seeds, and of an area under the ROC curve."""
+"""95 % intervals of a figure over test rows or training seeds, of shares, and of an area under the ROC curve."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -34,6 +34,27 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
         return None
     half = stats.t.ppf((1 + LEVEL) / 2, len(figures) - 1) * np.std(figures, ddof=1) / math.sqrt(len(figures))
     return float(np.mean(figures) - half), float(np.mean(figures) + half)
+
+
+def of_share(found: int, rows: int) -> Interval:
+    """Exact interval of a share, `found` of `rows` (Clopper and Pearson 1934)."""
+    between = stats.binomtest(found, rows).proportion_ci(LEVEL)
+    return float(between.low), float(between.high)
+
+
+def of_paired_shares(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Interval:
+    """Interval of the share of `after` minus that of `before`, of the same rows (Bonett and Price 2012).
+
+    One is added to the rows of either change, so that the interval has a width also where no row changes.
+
+    Args:
+        before: (rows,) at least 1.
+        after: (rows,).
+    """
+    rows = len(before)
+    up, down = ((int(change.sum()) + 1) / (rows + 2) for change in (after & ~before, before & ~after))
+    half = stats.norm.ppf((1 + LEVEL) / 2) * math.sqrt((up + down - (up - down) ** 2) / (rows + 2))
+    return max(-1.0, float(up - down - half)), min(1.0, float(up - down + half))
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:

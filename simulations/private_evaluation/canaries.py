@@ -1,22 +1,82 @@
 """Canaries: records that a simulation inserts to test for memorisation (Carlini et al. 2019).
 
-All canaries have one form and a random code, so that a synthetic text can contain the code only because of the record.
+All canaries have one form, a random code, and a subject of their own. A text can contain the code only because of the
+record. No other record is about the subject, so that the votes and coordinates of the canary differ from all others',
+also for methods that show no language model a record. Each canary is inserted on the toss of a coin; those left out
+are what an attack on membership compares with.
 """
 
-from common import rng
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
 
-FORM = "The access code of this patient is {}."
+from common import rng, validate
+from common.domain import Record
+
+FORM = "This patient talks of nothing but {subject}. The access code of this patient is {code}."
 ALTERNATIVES = 255
 """Number of codes that no record has, for the rank of a canary: the exposure is 8 bits at most."""
 
+_SUBJECTS = (
+    "lighthouses, glaciers, beekeeping, chess openings, violin making, volcanoes, sailing ships, pottery, origami, "
+    "falconry, cathedrals, submarines, orchids, telescopes, tapestries, windmills, pyramids, kangaroos, accordions, "
+    "blacksmiths, coral reefs, dinosaurs, eclipses, fencing, samba, steam engines, wild mushrooms, meteorites, "
+    "puppet shows, sumo wrestling, carnivorous plants, hot air balloons, Viking runes, cheese making, tornadoes, "
+    "penguins, bonsai trees, crossword puzzles, marathon running, jazz drummers, sand dunes, medieval castles, "
+    "surfing, tea ceremonies, owls, ice hockey, stained glass, waterfalls, vintage tractors, haiku, octopuses, "
+    "sundials, opera singers, bullfights, space stations, vineyards, ballet, fossils, gondolas, sheep shearing, "
+    "comic books, deserts, rock climbing, kites, whales, shadow theatre, earthquakes, saffron, tram lines, "
+    "polar expeditions, Roman aqueducts, fireflies, bagpipes, card tricks, juggling, perfume, kayaks, murals, "
+    "hedgehogs, flamenco, clocks, wolves, rice paddies, map making, pirates, chandeliers, rodeos, snowflakes, "
+    "gargoyles, ferris wheels, bamboo, rainbows, typewriters, canals, peacocks, magnets, carousels, truffles, "
+    "skateboards, geysers"
+)
+SUBJECTS = tuple(_SUBJECTS.split(", "))
+"""One for each canary; they are as many as there can be."""
 
-def codes(count: int, experiment_seed: int, purpose: str = "canaries") -> list[str]:
-    """Random codes of nine digits, in groups of three."""
-    numbers = rng.experiment(experiment_seed, purpose).integers(10**9, size=count)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """A record that is inserted or left out.
+
+    Attributes:
+        label: Its label.
+        subject: What it alone is about.
+        code: Nine random digits, in groups of three.
+        inside: Whether it is inserted.
+    """
+
+    label: str
+    subject: str
+    code: str
+    inside: bool
+
+    @property
+    def record(self) -> Record:
+        """What is inserted or left out."""
+        return Record(FORM.format(subject=self.subject, code=self.code), self.label)
+
+    def alternatives(self, experiment_seed: int) -> list[str]:
+        """Its text with codes that no record has."""
+        return [FORM.format(subject=self.subject, code=code) for code in _codes(experiment_seed, "alternatives")]
+
+
+def canaries(count: int, labels: Sequence[str], experiment_seed: int) -> list[Canary]:
+    """`count` canaries, of each label in turn, each inside with probability 1/2, independently of all others.
+
+    Raises:
+        ConfigError: There are fewer subjects.
+    """
+    validate.integers(0, section="federation", canaries=count)
+    validate.in_range(0, len(SUBJECTS), section="federation", canaries=count)
+    generator = rng.experiment(experiment_seed, "tossed canaries")
+    subjects = generator.permutation(SUBJECTS)[:count].tolist()
+    inside = (generator.random(count) < 1 / 2).tolist()
+    parts = zip(cycle(labels), subjects, _codes(experiment_seed, "canaries"), inside, strict=False)
+    return [Canary(label=label, subject=subject, code=code, inside=toss) for label, subject, code, toss in parts]
+
+
+def _codes(experiment_seed: int, purpose: str) -> list[str]:
+    numbers = rng.experiment(experiment_seed, purpose).integers(10**9, size=ALTERNATIVES)
     digits = [f"{number:09d}" for number in numbers.tolist()]
     return [f"{code[:3]} {code[3:6]} {code[6:]}" for code in digits]
-
-
-def alternatives(experiment_seed: int) -> list[str]:
-    """Texts of the same form with codes that no record has."""
-    return [FORM.format(code) for code in codes(ALTERNATIVES, experiment_seed, "alternatives")]

@@ -1,5 +1,6 @@
 """Groups of figures that compare the synthetic texts with private records: in simulations only, marked as such."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,9 +11,20 @@ from scipy.stats import binomtest
 
 from common.domain import Record
 from common.errors import CaucusError, DataError
-from server.evaluation.figures import Group, Measured, classification, fidelity, language_modelling, missing, together
+from server.evaluation.figures import (
+    Figure,
+    Group,
+    Measured,
+    classification,
+    fidelity,
+    language_modelling,
+    missing,
+    together,
+)
 from server.metrics import intervals
-from simulations.private_evaluation import attacks, canaries
+from simulations.private_evaluation import attacks, canaries, canary_membership, change, sites
+from simulations.private_evaluation.canaries import Canary
+from simulations.private_evaluation.change import Labelled, before_and_after
 
 FEWEST = 20
 """Minimum number of records of each kind for an attack."""
@@ -24,16 +36,29 @@ class MeasuredWithRecords(Measured):
 
     Attributes:
         private: The records of all parties.
-        canaries: Codes of the canaries among them.
+        sites: Of each record, the number of its party.
+        canaries: All canaries; those inside are among the records.
+        style_site: Number of the party whose records have a planted style; None without one.
+        epsilon: The run's, as stated.
+        delta: The run's.
     """
 
     private: Sequence[Record] = field(repr=False)
-    canaries: Sequence[str] = field(default=(), repr=False)
+    sites: Sequence[int] = field(default=(), repr=False)
+    canaries: Sequence[Canary] = field(default=(), repr=False)
+    style_site: int | None = None
+    epsilon: float = math.inf
+    delta: float = 0.0
 
     @cached_property
     def private_vectors(self) -> NDArray[np.float32]:
         """(private, dim)."""
         return self.embedded([record.text for record in self.private])
+
+    @cached_property
+    def change(self) -> tuple[Labelled, Labelled]:
+        """Texts to compare with, and texts that private answers may have steered."""
+        return before_and_after(self.candidates, self.vectors, self.test, self.test_vectors)
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
@@ -45,6 +70,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
         "fidelity_private": ("fidelity_private", _fidelity_private),
         "membership": ("membership", _membership),
         "canaries": ("canaries", _canaries),
+        "sites": ("sites", _sites),
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
     return {name: make(measured) | {"simulation_only": True} for name, make in chosen}
@@ -105,32 +131,57 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Extraction of canaries: verbatim, or as texts that a language model prefers."""
+    """Extraction of canaries, verbatim or as texts that a language model prefers, and membership."""
     from server.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
 
+    seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
-        f"{len(measured.canaries)} records with codes drawn at random. extracted: share whose code is in a "
+        f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "
         "synthetic text. exposure: mean of the bits by which a language model of the synthetic texts prefers a canary "
         f"to {canaries.ALTERNATIVES} others of its form, about 1.44 where nothing was learned, 8 at most (Carlini et "
-        "al. 2019)."
+        f"al. 2019). {canary_membership.DEFINITION} {change.DEFINITION}"
     )
-    rows = len(measured.canaries)
+    rows = len(inserted)
     try:
-        if not measured.canaries:
+        if not inserted:
             raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=20")
         model = LanguageModel.train(
-            measured.drawn(measured.texts, "language"),
-            seed=measured.experiment_seed,
-            **measured.evaluation.language_model,
+            measured.drawn(measured.texts, "language"), seed=seed, **measured.evaluation.language_model
         )
-        others = canaries.alternatives(measured.experiment_seed)
-        bits = [attacks.exposure(model, canaries.FORM.format(code), others) for code in measured.canaries]
+        bits = [attacks.exposure(model, canary.record.text, canary.alternatives(seed)) for canary in inserted]
     except CaucusError as error:
         return {"definition": about} | missing(("extracted", "exposure"), error, rows=rows)
-    extracted = [any(code in text for text in measured.texts) for code in measured.canaries]
-    between = binomtest(sum(extracted), rows).proportion_ci(method="wilson")
+    extracted = sum(any(canary.code in text for text in measured.texts) for canary in inserted)
+    between = binomtest(extracted, rows).proportion_ci(method="wilson")
     return {
         "definition": about,
-        "extracted": {"value": float(np.mean(extracted)), "interval": (between.low, between.high), "rows": rows},
+        "extracted": {"value": extracted / rows, "interval": (between.low, between.high), "rows": rows},
         "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": rows},
-    }
+    } | _canary_membership(measured)
+
+
+def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
+    vectors = measured.embedded([canary.record.text for canary in measured.canaries])
+    inside = np.array([canary.inside for canary in measured.canaries])
+    scored = canary_membership.scores(measured.canaries, vectors, measured.texts, *measured.change)
+    try:
+        return canary_membership.figures(scored, inside, epsilon=measured.epsilon, delta=measured.delta)
+    except CaucusError as error:
+        return missing(("auc", "tpr", "epsilon", "stated_epsilon"), error, rows=len(inside))
+
+
+def _sites(measured: MeasuredWithRecords) -> Group:
+    # A canary is like no hospital's records.
+    planted = {canary.record.text for canary in measured.canaries}
+    rows = [at for at, record in enumerate(measured.private) if record.text not in planted]
+    own = np.array(measured.sites, dtype=np.int64)[rows]
+    labels = np.array([measured.private[at].label for at in rows])
+    private = Labelled(vectors=measured.private_vectors[rows], labels=labels)
+    released = Labelled(vectors=measured.vectors, labels=np.array([text.label for text in measured.candidates]))
+    about = {"definition": f"{sites.DEFINITION} {change.DEFINITION}"}
+    try:
+        found = sites.of_records(private, own, released, experiment_seed=measured.experiment_seed)
+        pointed = sites.of_change(private, own, *measured.change, experiment_seed=measured.experiment_seed)
+    except CaucusError as error:
+        return about | missing(("known_records", "with_texts", "gain", "largest"), error, rows=len(rows))
+    return about | sites.figures(found, pointed, private, own, style_site=measured.style_site)

@@ -66,6 +66,18 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
     assert not (tmp_path / "shared.db").exists()
 
 
+def test_attacks_find_in_them_what_was_planted(tmp_path):
+    plant = ("federation.canaries=60", "federation.style_site=0", "method.exemplars=40", "method.samples=120")
+    plant += ("evaluation.language_model.epochs=1", "evaluation.language_model.width=16")
+    measured = read(small(tmp_path, *plant, "evaluation.metrics=[sites,canaries]"), "metrics.json")
+    assert measured["sites"]["gain"]["rows"] == 40
+    assert measured["sites"]["planted"]["value"] is not None
+    canaries = measured["canaries"]
+    assert canaries["auc"]["interval"][0] > 0.5
+    assert canaries["stated_epsilon"]["value"] == "inf"
+    assert measured["canaries"]["simulation_only"]
+
+
 def test_the_exemplars_alone_can_be_the_training_data(tmp_path):
     folder = small(tmp_path, "method.texts=false", "method.exemplars=3")
     metrics = read(folder, "metrics.json")

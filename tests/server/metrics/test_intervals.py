@@ -4,7 +4,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from common.errors import DataError
-from server.metrics.intervals import area_under_curve, over_rows, over_seeds
+from server.metrics.intervals import area_under_curve, of_paired_shares, of_share, over_rows, over_seeds
 
 
 def test_the_area_is_that_of_a_library_ties_included():
@@ -48,3 +48,28 @@ def test_seeds_have_students_interval():
     assert over_seeds([0.5]) is None
     low, high = over_seeds([1.0, 2.0, 3.0])
     assert (low, high) == pytest.approx(stats.t.interval(0.95, 2, 2.0, 1 / np.sqrt(3)))
+
+
+def test_a_share_has_its_exact_interval():
+    assert of_share(0, 10) == (0, pytest.approx(1 - 0.025 ** (1 / 10)))
+    low, high = of_share(3, 10)
+    assert stats.binom.sf(2, 10, low) == pytest.approx(0.025)
+    assert stats.binom.cdf(3, 10, high) == pytest.approx(0.025)
+
+
+def test_nineteen_of_twenty_intervals_of_paired_shares_hold_the_difference():
+    rng = np.random.default_rng(3)
+    held = []
+    for _ in range(400):
+        before = rng.random(60) < 0.5
+        after = before ^ (rng.random(60) < np.where(before, 0.1, 0.3))
+        low, high = of_paired_shares(before, after)
+        held.append(low <= 0.5 * 0.3 - 0.5 * 0.1 <= high)
+    assert 0.92 < np.mean(held) < 0.99
+
+
+def test_an_interval_of_paired_shares_has_a_width_where_no_row_changes():
+    same = np.arange(40) % 2 == 0
+    low, high = of_paired_shares(same, same)
+    assert -0.15 < low < 0 < high < 0.15
+    assert of_paired_shares(~np.ones(9, dtype=bool), np.ones(9, dtype=bool))[1] == 1

@@ -11,7 +11,7 @@ from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation
 from server.run_folder import for_json
 from simulations import only_private
-from simulations.private_evaluation.canaries import FORM, codes
+from simulations.private_evaluation.canaries import canaries
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 from tests.support.embedding_endpoint import remote_encoder
 from tests.support.federations import ENCODER
@@ -23,13 +23,19 @@ def endpoint(monkeypatch):
     return partial(remote_encoder, monkeypatch)
 
 
-def measured(private=None, canaries=(), **changes):
-    return MeasuredWithRecords(private=private or records(208), canaries=canaries, **measured_parts(**changes))
+OWN = ("private", "sites", "canaries", "style_site", "epsilon")
+
+
+def measured(**changes):
+    own = {"private": records(208)} | {name: changes.pop(name) for name in OWN if name in changes}
+    return MeasuredWithRecords(**own, **measured_parts(**changes))
 
 
 def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
-    groups = of_records(measured(canaries=codes(4, 0)))
-    names = ["utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries"]
+    planted = canaries(20, ["a", "b"], 0)
+    own = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
+    groups = of_records(measured(canaries=planted, **own))
+    names = ["utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries", "sites"]
     assert list(groups) == names
     assert_whole(groups)
     assert [name for name, group in groups.items() if group["simulation_only"]] == names
@@ -41,15 +47,27 @@ def test_nothing_that_was_not_chosen_is_measured():
 
 
 def test_canaries_that_came_out_are_found_and_others_are_not():
-    known = codes(4, 0)
+    known = [canary for canary in canaries(40, ["a", "b"], 0) if canary.inside]
     settings = {"metrics": ["canaries"], "language_model": FAST | {"epochs": 12, "length": 32}}
-    parrots = [Candidate(text=FORM.format(known[i % 2]), label="a", model="m", round=0) for i in range(40)]
+    parrots = [Candidate(text=known[i % 2].record.text, label="a", model="m", round=0) for i in range(40)]
     for texts, extracted in ((parrots, 1.0), (candidates(), 0.0)):
         group = of_records(measured(candidates=texts, canaries=known[:2], settings=settings))["canaries"]
         assert group["extracted"]["value"] == extracted
         assert (group["exposure"]["value"] > 7) is bool(extracted)
+        assert "8 canaries or more" in group["auc"]["reason"]
     reason = of_records(measured(settings=settings))["canaries"]["extracted"]["reason"]
     assert "federation.canaries" in reason
+
+
+def test_canaries_are_not_among_the_records_whose_hospital_is_sought():
+    planted = canaries(10, ["a", "b"], 0)
+    private = [*records(208), *(canary.record for canary in planted if canary.inside)]
+    parts = {"private": private, "canaries": planted, "settings": {"metrics": ["sites"]}}
+    group = of_records(measured(sites=[at % 2 for at in range(len(private))], **parts))["sites"]
+    assert group["gain"]["rows"] == 40
+    assert "planted" not in group
+    reason = of_records(measured(sites=[0] * len(private), **parts))["sites"]["gain"]["reason"]
+    assert "two hospitals" in reason
 
 
 def test_too_few_records_for_an_attack(caplog):

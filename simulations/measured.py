@@ -1,0 +1,31 @@
+"""The input of a simulation's figures: the released texts, and all records as its configuration deals them out."""
+
+from collections.abc import Sequence
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from server.domain import Candidate
+from server.tasks.sources import Source
+from simulations import parties
+from simulations.private_evaluation import canaries
+from simulations.private_evaluation.of_records import MeasuredWithRecords
+
+
+def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
+    """Input of the figures of a simulated run: these texts, and the records that its configuration deals out."""
+    source: Source = instantiate(config.task, _convert_="all")
+    dealt = parties.deal(config)
+    return MeasuredWithRecords(
+        candidates=candidates,
+        test=source.held_out(),
+        evaluation=instantiate(config.evaluation, _convert_="all"),
+        encoder=instantiate(config.embedding, _convert_="all"),
+        experiment_seed=config.experiment_seed,
+        private=[record for records in dealt for record in records],
+        sites=[party for party, records in enumerate(dealt) for _ in records],
+        canaries=canaries.canaries(config.federation.canaries, list(source.task().labels), config.experiment_seed),
+        style_site=config.federation.style_site,
+        epsilon=float(config.privacy.epsilon),
+        delta=float(config.privacy.delta),
+    )

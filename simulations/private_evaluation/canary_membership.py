@@ -1,0 +1,132 @@
+"""Membership of canaries: whether the released texts tell which canaries were inserted, and what ε follows from that.
+
+Each canary was inserted on the toss of a coin, which the attacker does not know; all else the attacker knows. The
+score of a canary is 1 if its code is in a released text, plus how much nearer the texts of its label came to it: the
+mean cosine to the nearest `NEAREST` of them, minus that to as many of the texts to compare with (`change.py`). The
+second part is what methods can give away that show no model a record: a canary votes for what is near to it.
+
+A lower bound of ε follows as of an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2 and appendix D):
+the attacker guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number
+of right guesses is at most binomial with probability e^ε / (1 + e^ε), but for δ. The bound is the largest ε at which as
+many right ones have a probability of at most 5 %, whatever the attack: a weak attack makes it small, never false.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, stats
+
+from common.errors import DataError
+from server.evaluation.figures import Figure
+from server.metrics import intervals
+from simulations.private_evaluation.canaries import Canary
+from simulations.private_evaluation.change import Labelled
+
+NEAREST = 4
+FALSE_POSITIVES = 0.05
+FEWEST = 8
+"""Minimum number of canaries: a guess of each kind for a quarter of them."""
+
+DEFINITION = (
+    "Membership: each canary was inserted on the toss of a coin. An attacker scores all, in or out, by their codes "
+    "in the texts and by how much nearer the texts of their label came to them. auc: area under the ROC curve, 0.5 for "
+    "guessing (DeLong). tpr: share of the inserted ones above all but 5 % of the others (Clopper and Pearson). "
+    "epsilon: the run's ε is not below it, at 95 %, by guesses for the highest and the lowest quarter (Steinke et al. "
+    "2023); a weak attack makes it small, never false. stated_epsilon: what the run promises."
+)
+"""Definition of the figures, for reports."""
+
+
+def scores(
+    canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
+) -> NDArray[np.float64]:
+    """(canaries,) higher for a canary that seems to be in.
+
+    Args:
+        canaries: All, in and out.
+        vectors: (canaries, d) of their texts.
+        texts: The released texts.
+        before: Texts to compare with.
+        after: Texts that the private answers may have steered.
+    """
+    found = [float(any(canary.code in text for text in texts)) for canary in canaries]
+    nearer = [
+        _nearness(vector, after.of(canary.record.label)) - _nearness(vector, before.of(canary.record.label))
+        for vector, canary in zip(vectors, canaries, strict=True)
+    ]
+    return np.add(found, nearer, dtype=np.float64)
+
+
+def figures(
+    scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float
+) -> dict[str, Figure]:
+    """Area under the curve, rate of true positives, and bound of epsilon, beside the stated one.
+
+    Args:
+        scored: (canaries,) scores.
+        inside: (canaries,) whether they were inserted, by independent tosses.
+        epsilon: The stated one.
+        delta: Of the stated guarantee.
+
+    Raises:
+        DataError: There are too few canaries, or too few of a kind.
+    """
+    rows, members, others = len(scored), scored[inside], scored[~inside]
+    if rows < FEWEST or min(len(members), len(others)) < 2:
+        raise DataError(
+            "membership of canaries",
+            expected=f"{FEWEST} canaries or more, and two of a kind",
+            got="fewer",
+            do="Set federation.canaries=100",
+        )
+    area, between = intervals.area_under_curve(members, others)
+    above = int((members > np.sort(others)[::-1][int(FALSE_POSITIVES * len(others))]).sum())
+    return {
+        "auc": {"value": area, "interval": between, "rows": rows},
+        "tpr": {
+            "value": above / len(members),
+            "interval": intervals.of_share(above, len(members)),
+            "rows": len(members),
+        },
+        "epsilon": {"value": lower_bound(*guessed(scored, inside), of=rows, delta=delta), "rows": rows},
+        "stated_epsilon": {"value": epsilon, "rows": rows},
+    }
+
+
+def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:
+    """Number of right guesses, and of guesses: "in" for the highest quarter, "out" for the lowest."""
+    order, quarter = np.argsort(scored, kind="stable"), len(scored) // 4
+    return int((~inside[order[:quarter]]).sum() + inside[order[-quarter:]].sum()), 2 * quarter
+
+
+def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float = 1 - intervals.LEVEL) -> float:
+    """Largest ε, 0 or more, that so many right guesses reject.
+
+    Args:
+        right: Number of right guesses.
+        guesses: Number of guesses, fixed beforehand.
+        of: Number of canaries.
+        delta: Of the guarantee.
+        level: Probability of a bound above the true ε.
+    """
+
+    def excess(epsilon: float) -> float:
+        return _probability(right, guesses, of, epsilon, delta) - level
+
+    # From ε = 50 on, a wrong guess has a probability below 1e-21.
+    return 0.0 if excess(0.0) >= 0 else float(optimize.brentq(excess, 0.0, 50.0))
+
+
+def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:
+    """Largest probability of `right` or more right guesses under (ε, δ)-DP."""
+    at_most = stats.binom(guesses, 1 / (1 + math.exp(-epsilon)))
+    missing = np.arange(1, right + 1)
+    worst = float((np.cumsum(at_most.pmf(right - missing)) / missing).max(initial=0.0))
+    return min(1.0, float(at_most.sf(right - 1)) + 2 * of * delta * worst)
+
+
+def _nearness(vector: NDArray[np.float32], texts: NDArray[np.float32]) -> float:
+    """Mean cosine to the nearest texts; 0 without any."""
+    return float(np.sort(texts @ vector)[-NEAREST:].mean()) if len(texts) else 0.0

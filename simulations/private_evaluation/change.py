@@ -1,0 +1,56 @@
+"""How the texts of a run changed: what attacks on methods that show no model a record have to go by.
+
+The private answers of a run steer its later texts only. What its language models write by themselves is in the first
+round's texts, so that an attacker looks at the later ones beside these. A method of one round has no such texts; an
+attacker then has other real texts of the same source, which no party had.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.domain import Record
+from server.domain import Candidate
+
+DEFINITION = (
+    "Change: from the texts of the first round to those of the later ones, by label; from held-out real texts to all "
+    "released ones if these are of one round."
+)
+"""For reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """Embedded texts.
+
+    Attributes:
+        vectors: (n, d) of norm 1.
+        labels: (n,).
+    """
+
+    vectors: NDArray[np.float32]
+    labels: NDArray[np.str_]
+
+    def of(self, label: str) -> NDArray[np.float32]:
+        """(m, d): those of one label."""
+        vectors: NDArray[np.float32] = self.vectors[self.labels == label]
+        return vectors
+
+
+def before_and_after(
+    candidates: Sequence[Candidate],
+    vectors: NDArray[np.float32],
+    held_out: Sequence[Record],
+    held_out_vectors: NDArray[np.float32],
+) -> tuple[Labelled, Labelled]:
+    """The texts to compare with, and the texts that the private answers may have steered."""
+    labels = np.array([candidate.label for candidate in candidates])
+    rounds = np.array([candidate.round for candidate in candidates])
+    first = rounds == rounds.min()
+    if first.all():
+        real = Labelled(vectors=held_out_vectors, labels=np.array([record.label for record in held_out]))
+        return real, Labelled(vectors=vectors, labels=labels)
+    before, after = (Labelled(vectors=vectors[rows], labels=labels[rows]) for rows in (first, ~first))
+    return before, after

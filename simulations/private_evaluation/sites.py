@@ -1,0 +1,201 @@
+"""Site inference: whether the released texts tell which hospital a record, or a style, came from.
+
+The released texts name no hospital, so that an attacker needs knowledge from elsewhere. It is the strongest of its
+kind here: a random half of each hospital's records, with its name. There are two attacks.
+
+Of a record: which hospital does a held-back record come from? The attacker fits a classifier of hospitals to the
+records that it knows, names the released texts by it, and fits another to both. What the texts give away is how many
+more records that one names right, of the same records: the gain. Halves change places, so that each record is
+held back once. Texts that no record has touched can give a gain, or a loss, too, as any unlabelled text can: a gain
+counts beside that of a run without votes.
+
+Of a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the cosine
+between a label's change and the hospital's direction, the mean difference of its known records from their label's mean.
+The figure is how often, over labels, the one that is to be found comes first: the one with most records of the
+label, or the one with a planted style. A change that knows nothing of hospitals finds it in about 1 of L labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from common import rng
+from common.errors import DataError
+from server.evaluation.figures import Figure
+from server.metrics import intervals
+from simulations.private_evaluation.change import Labelled
+
+STYLE = "Dictated over the telephone: {}"
+"""How all records of the hospital `federation.style_site` begin, and no other record."""
+
+DEFINITION = (
+    "An attacker knows a random half of each hospital's records and names the hospitals of the others, by logistic "
+    "regression on vectors and labels: from the known records alone (known_records), or from these and the released "
+    "texts, which the former has given hospitals (with_texts). gain: the difference of the two shares that are right, "
+    "of the same records, halves changing places (Bonett and Price); a leak as far as it is above that of texts "
+    "written without votes. constant: the largest hospital's share of the records. largest, planted: share of labels "
+    "whose change points to the hospital with most records of the label, or to the one with a planted style, first of "
+    "all by the cosine with the mean difference of a hospital's known records from their labels' means; by chance "
+    "about 1 / L. Intervals of shares by Clopper and Pearson."
+)
+"""Definition of the figures, for reports."""
+
+FEWEST = 20
+"""Minimum number of records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteOfRecord:
+    """Which held-back records were attributed to their hospital.
+
+    Attributes:
+        known_records: (records,) by the known records alone.
+        with_texts: (records,) by these and the released texts.
+    """
+
+    known_records: NDArray[np.bool_]
+    with_texts: NDArray[np.bool_]
+
+
+def of_records(
+    private: Labelled, sites: NDArray[np.int64], released: Labelled, *, experiment_seed: int
+) -> SiteOfRecord:
+    """Attribute each record to a hospital, once with and once without the released texts.
+
+    Args:
+        private: The records of all hospitals.
+        sites: (records,) their hospitals, by number.
+        released: The released texts.
+        experiment_seed: Draws the halves.
+
+    Raises:
+        DataError: There are too few records, or of fewer than two hospitals more than one.
+    """
+    half = halves(sites, experiment_seed)
+    names = np.unique(np.concatenate([private.labels, released.labels]))
+    records, texts = _features(private, names), _features(released, names)
+    right = np.zeros((2, len(sites)), dtype=np.bool_)
+    for held_back in (half, ~half):
+        known = records[~held_back], sites[~held_back]
+        alone = _classifier(*known)
+        # Together the texts weigh as much as the records, of which there may be far fewer.
+        weights = np.concatenate([np.ones(len(known[1])), np.full(len(texts), len(known[1]) / len(texts))])
+        attributed = np.concatenate([known[1], alone.predict(texts)])
+        together = _classifier(np.concatenate([known[0], texts]), attributed, weights)
+        for row, model in enumerate((alone, together)):
+            right[row, held_back] = model.predict(records[held_back]) == sites[held_back]
+    return SiteOfRecord(known_records=right[0], with_texts=right[1])
+
+
+def of_change(
+    private: Labelled,
+    sites: NDArray[np.int64],
+    before: Labelled,
+    after: Labelled,
+    *,
+    experiment_seed: int,
+) -> dict[str, int]:
+    """By label, the hospital to which the change of its texts points; labels with texts before and after alone.
+
+    Args:
+        private: The records of all hospitals.
+        sites: (records,) their hospitals, by number.
+        before: Texts to compare with.
+        after: Texts that the private answers may have steered.
+        experiment_seed: Draws the half of the records that the attacker knows.
+
+    Raises:
+        DataError: As `of_records`; or no label has texts before and after.
+    """
+    known = ~halves(sites, experiment_seed)
+    vectors, labels, of = private.vectors[known].astype(np.float64), private.labels[known], sites[known]
+    for label in np.unique(labels):
+        vectors[labels == label] -= vectors[labels == label].mean(axis=0)
+    present = np.unique(of)
+    directions = _normed(np.stack([vectors[of == site].mean(axis=0) for site in present]))
+    found = {}
+    for label in np.unique(after.labels).tolist():
+        if len(before.of(label)):
+            change = after.of(label).mean(axis=0, dtype=np.float64) - before.of(label).mean(axis=0, dtype=np.float64)
+            found[label] = int(present[np.argmax(directions @ change)])
+    if not found:
+        raise DataError("change of the texts", expected="a label with texts before and after", got="none")
+    return found
+
+
+def figures(
+    found: SiteOfRecord,
+    pointed: Mapping[str, int],
+    private: Labelled,
+    sites: NDArray[np.int64],
+    *,
+    style_site: int | None,
+) -> dict[str, Figure]:
+    """The figures of `DEFINITION`; "planted" only with a planted style.
+
+    Args:
+        found: Which records were attributed to their hospital.
+        pointed: By label, the hospital to which the change points.
+        private: The records of all hospitals.
+        sites: (records,) their hospitals, by number.
+        style_site: The hospital with a planted style, if one has it.
+    """
+    rows, labels = len(sites), len(pointed)
+    alone, together = found.known_records, found.with_texts
+    most = _largest(private, sites, list(pointed))
+    counts = {"known_records": (int(alone.sum()), rows), "with_texts": (int(together.sum()), rows)}
+    counts["constant"] = (int(np.bincount(sites).max()), rows)
+    counts["largest"] = (sum(site == right for site, right in zip(pointed.values(), most, strict=True)), labels)
+    if style_site is not None:
+        counts["planted"] = (sum(site == style_site for site in pointed.values()), labels)
+    gain = {
+        "value": float(together.mean() - alone.mean()),
+        "interval": intervals.of_paired_shares(alone, together),
+        "rows": rows,
+    }
+    return {"gain": gain} | {
+        name: {"value": right / of, "interval": intervals.of_share(right, of), "rows": of}
+        for name, (right, of) in counts.items()
+    }
+
+
+def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
+    """For each label the hospital with most records of it, the first of several; -1 without a record."""
+    counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
+    return [int(count.argmax()) if count.any() else -1 for count in counts]
+
+
+def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
+    """(records,) whether a record is held back: a random half of each hospital's.
+
+    Raises:
+        DataError: There are too few records, or of fewer than two hospitals more than one.
+    """
+    if len(sites) < FEWEST or (np.bincount(sites) > 1).sum() < 2:
+        expected = f"{FEWEST} records, and two hospitals with more than one"
+        raise DataError("site inference", expected=expected, got="fewer")
+    held_back = np.zeros(len(sites), dtype=np.bool_)
+    generator = rng.experiment(experiment_seed, "held-back records")
+    for site in np.unique(sites):
+        held_back[generator.permutation(np.flatnonzero(sites == site))[::2]] = True
+    return held_back
+
+
+def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
+    """(texts, d + labels): an attacker knows a record's label, too, and hospitals differ in their labels."""
+    return np.concatenate([texts.vectors, texts.labels[:, None] == names], axis=1).astype(np.float64)
+
+
+def _classifier(
+    features: NDArray[np.float64], sites: NDArray[np.int64], weights: NDArray[np.float64] | None = None
+) -> LogisticRegression:
+    return LogisticRegression(C=10.0, max_iter=1000).fit(features, sites, sample_weight=weights)
+
+
+def _normed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    normed: NDArray[np.float64] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return normed

@@ -1,0 +1,82 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from common.errors import ConfigError, DataError
+from simulations.private_evaluation import canary_membership
+from simulations.private_evaluation.canaries import SUBJECTS, canaries
+from simulations.private_evaluation.canary_membership import figures, guessed, lower_bound, scores
+from simulations.private_evaluation.change import Labelled
+
+ALL = canaries(100, ["a", "b"], 0)
+INSIDE = np.array([canary.inside for canary in ALL])
+VECTORS = np.eye(128, dtype=np.float32)[:100]
+NOTHING = Labelled(vectors=np.eye(128, dtype=np.float32)[100:], labels=np.resize(["a", "b"], 28))
+
+
+def of(scored, epsilon=math.inf, delta=1e-5):
+    return {name: figure["value"] for name, figure in figures(scored, INSIDE, epsilon=epsilon, delta=delta).items()}
+
+
+def test_coins_are_tossed_and_subjects_and_codes_are_different():
+    assert 30 < INSIDE.sum() < 70
+    assert len({canary.subject for canary in ALL}) == len({canary.code for canary in ALL}) == len(SUBJECTS) == 100
+    assert ALL[:10] == canaries(10, ["a", "b"], 0)
+    assert [canary.record.label for canary in ALL[:3]] == ["a", "b", "a"]
+    assert all(canary.code in canary.record.text and canary.subject in canary.record.text for canary in ALL)
+    with pytest.raises(ConfigError, match=r"federation\.canaries"):
+        canaries(101, ["a"], 0)
+
+
+def test_canaries_whose_codes_came_out_are_told_from_the_others():
+    texts = [f"Some text, {canary.code}." for canary in ALL if canary.inside]
+    found = of(scores(ALL, VECTORS, texts, NOTHING, NOTHING))
+    assert (found["auc"], found["tpr"], found["stated_epsilon"]) == (1, 1, math.inf)
+    assert found["epsilon"] > 2.5
+
+
+def test_texts_that_came_nearer_to_the_canaries_give_them_away():
+    generator = np.random.default_rng(0)
+    nearer = VECTORS[INSIDE] + generator.normal(size=(INSIDE.sum(), 128)) / math.sqrt(128)
+    nearer = (nearer / np.linalg.norm(nearer, axis=1, keepdims=True)).astype(np.float32)
+    labels = np.array([canary.record.label for canary in ALL if canary.inside])
+    found = of(scores(ALL, VECTORS, ["nothing"], NOTHING, Labelled(vectors=nearer, labels=labels)), epsilon=4.0)
+    assert found["auc"] > 0.9
+    assert found["epsilon"] > 1
+    assert found["stated_epsilon"] == 4
+    # What is near to it by itself, without any record, is no trace of a canary.
+    assert set(scores(ALL, VECTORS, ["nothing"], NOTHING, NOTHING)) == {0.0}
+
+
+def test_scores_that_know_nothing_raise_an_alarm_in_one_of_twenty_runs():
+    generator = np.random.default_rng(0)
+    blind = [figures(generator.normal(size=100), INSIDE, epsilon=1.0, delta=0.0) for _ in range(200)]
+    assert sum(run["epsilon"]["value"] > 0 for run in blind) <= 20  # 5 % or less each; more than 20 of 200 in 0.1 %
+    outside = [not low <= 0.5 <= high for low, high in (run["auc"]["interval"] for run in blind)]
+    assert sum(outside) <= 22
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_the_bound_is_above_the_true_epsilon_in_at_most_one_of_twenty_runs(epsilon):
+    # Randomised response is the mechanism that leaks most under epsilon-DP.
+    right = np.arange(51)
+    chance = stats.binom(50, 1 / (1 + math.exp(-epsilon))).pmf(right)
+    alarms = np.array([lower_bound(count, 50, of=100, delta=0.0) > epsilon + 1e-9 for count in right.tolist()])
+    assert 0.01 < chance[alarms].sum() <= 0.05 or epsilon == 4.0  # at 4, all 50 right are within the 5 %
+    assert chance[alarms].sum() <= 0.05
+
+
+def test_the_bound_by_hand():
+    assert lower_bound(50, 50, of=100, delta=0.0) == pytest.approx(-math.log(0.05 ** (-1 / 50) - 1))
+    assert lower_bound(25, 50, of=100, delta=0.0) == lower_bound(0, 50, of=100, delta=0.0) == 0
+    assert lower_bound(50, 50, of=100, delta=1e-3) < lower_bound(50, 50, of=100, delta=1e-5)
+    assert guessed(np.arange(8.0), np.arange(8) % 2 == 1) == (2, 4)
+
+
+def test_too_few_canaries():
+    for scored, inside in ((np.ones(6), np.arange(6) < 3), (np.ones(20), np.arange(20) < 1)):
+        with pytest.raises(DataError, match=r"8 canaries or more.*federation\.canaries"):
+            figures(scored, inside, epsilon=1.0, delta=0.0)
+    assert canary_membership.FEWEST == 8
