@@ -7,7 +7,7 @@
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
-# make audit     the noise of the whole pipeline: structure, variance, Laplace, canaries (minutes)
+# make audit     the noise of the whole pipeline, and the sensitivity of every answer to 10,000 neighbours (half an hour)
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
@@ -67,6 +67,7 @@ test-live: $(INSTALLED)
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.measure
+	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.replay
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations

@@ -76,8 +76,15 @@ def _asked(
     return np.asarray(sum(ask(plan, [("canaries", question)] * rounds, private)), dtype=np.float64)
 
 
-def _finding(what: str, epsilon: float, scores: NDArray[np.float64], inside: NDArray[np.bool_], rounds: int) -> Finding:
-    mu = gaussian_mu(epsilon, DELTA)
+def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
+    """How well canaries' scores tell which of them are in.
+
+    Args:
+        check: Name of the check.
+        mu: As promised.
+        scores: (n,) of all canaries, in any unit.
+        inside: (n,) which of them are in.
+    """
     into, out = scores[inside], scores[~inside]
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
     found = (into.mean() - out.mean()) / spread
@@ -91,9 +98,14 @@ def _finding(what: str, epsilon: float, scores: NDArray[np.float64], inside: NDA
 
     highest = gaussian_epsilon(DELTA, found + Z * error(found))
     return Finding(
-        check=f"{scores.size} {what}, epsilon {epsilon:g}, {rounds} rounds",
+        check=check,
         figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
         limit=f"{mu:.4f} +- {Z * error(mu):.4f}",
         unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
         passed=abs(found - mu) <= Z * error(mu),
     )
+
+
+def _finding(what: str, epsilon: float, scores: NDArray[np.float64], inside: NDArray[np.bool_], rounds: int) -> Finding:
+    check = f"{scores.size} {what}, epsilon {epsilon:g}, {rounds} rounds"
+    return distinguished(check, gaussian_mu(epsilon, DELTA), scores, inside)

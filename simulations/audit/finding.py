@@ -1,5 +1,6 @@
 """One line of the audit, and how sure a statistical one is."""
 
+import sys
 from dataclasses import dataclass
 
 from scipy import stats
@@ -27,3 +28,20 @@ class Finding:
     limit: str
     passed: bool
     unseen: str = ""
+
+
+def head() -> None:
+    """Print the head of a table of findings."""
+    _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n\n")
+
+
+def printed(finding: Finding) -> bool:
+    """Print a finding's line; return whether it passed."""
+    verdict = "passed" if finding.passed else "FAILED"
+    _say(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")
+    return finding.passed
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -36,7 +36,7 @@ from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from simulations.audit import canaries
 from simulations.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, plan_of, recorded_noise
-from simulations.audit.finding import ALARM, Finding, Z
+from simulations.audit.finding import ALARM, Finding, Z, head, printed
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,9 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes, with less power")
     parser.add_argument("--repeat", type=int, default=0, help="run the canaries so often, and with half of sigma")
     options = parser.parse_args(arguments)
-    _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
+    head()
     findings = _repeated(options.repeat) if options.repeat else _all(quick=options.quick)
-    if not all(list(map(_printed, findings))):  # print all findings first
+    if not all(list(map(printed, findings))):  # print all findings first
         sys.exit(1)
 
 
@@ -201,17 +201,6 @@ def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int
 
 def _exactly(check: str, count: int, expected: int) -> Finding:
     return Finding(check=check, figure=str(count), limit=str(expected), passed=count == expected)
-
-
-def _printed(finding: Finding) -> bool:
-    verdict = "passed" if finding.passed else "FAILED"
-    _say(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")
-    return finding.passed
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

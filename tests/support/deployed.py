@@ -110,6 +110,7 @@ class Deployment:
         count: Hospitals.
         relay_user: Account of their relays.
         records: Of each hospital.
+        private: The records of each hospital; None: as many notes of the demo.
         host: The coordinator's address.
         within: For "coordinator" or "hN", the words that bring a command to its machine, as `ip netns exec NAME`.
         path: For the same, folders of Python that come before our own code.
@@ -117,27 +118,27 @@ class Deployment:
     """
 
     def __init__(
-        self, folder, count=3, *, relay_user=None, records=16, host="127.0.0.1", within=None, path=None, halves=False
-    ):
+        self, folder, count=3, *, relay_user=None, records=16, private=None, host="127.0.0.1", within=None, path=None,
+        halves=False,
+    ):  # fmt: skip
         self.folder, self.count, self.host, self.halves = folder, count, host, halves
         self.within, self.path = within or {}, path or {}
         self.here = folder / "coordinator"
         self.port = free_port()
         self._running = {}
         try:
-            self._make(relay_user, records)
+            self._make(relay_user, private or [demo_notes.private_notes(each, records, 0) for each in range(count)])
         except BaseException:
             self.ended()
             raise
 
-    def _make(self, relay_user, records):
+    def _make(self, relay_user, private):
         self.coordinator(
             *("init", self.here, "--address", f"{self.host}:{self.port}", "--listen", self.host),
             *("--superlink-port", free_port()),
         )
         self.serve()
-        for number in range(self.count):
-            notes = demo_notes.private_notes(number, records, 0)
+        for number, notes in enumerate(private):
             self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
             self.coordinator("enrol", self.here, self.at(number) / "party.json")
         for number in range(self.count):

@@ -1,0 +1,176 @@
+"""Answers before noise, by the code that makes a party's real answers: `client/answer.py` from end to end.
+
+While a replay lasts, noise is 0 and secret bytes are the same for each answer, so that two answers have the same
+subsample, the same sample of choosers and the same coins. A mechanism inside a party releases no sum: there the rows
+that it was about to put noise on are kept instead.
+
+    sums             (1, coordinates): counts, bounded as in a real answer
+    length range     (2, cap): how many records are longer than x, and how many shorter
+    seed choice      (choices, candidates): each chooser's utilities
+    fine-tuning      (steps, weights): each step's sum of clipped gradients
+
+DP-SGD's steps depend on the noised steps before them, as later queries do on earlier answers. A replay therefore gives
+each step the weights that the first replay had there. A record's coins are drawn from its own gradient, so that a
+record more moves nobody else's.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client import answer
+from client.records import PartyRecords
+from client.writers import fine_tuning
+from common.ledger.ledger import Allow, Ledger
+from common.ledger.log import Entry
+from common.plan.plan import Plan
+from common.privacy import mechanisms
+from common.privacy.accountant import Release
+from common.queries.page import Query
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Replay:
+    """Replays of one query; see `replay`.
+
+    Args:
+        query: The query as it was broadcast.
+        index: Its number in the plan.
+        plan: The plan.
+        party: The parts of a party that stay the same.
+    """
+
+    def __init__(self, query: Query, *, index: int, plan: Plan, party: answer.Party) -> None:
+        self._query, self._index, self._plan = query, index, plan
+        self._party = replace(party, ledger=_Blank())
+        self._rows: list[NDArray[np.int64]] = []
+        self._weights: list[list[Tensor]] = []
+        self._drawn = 0
+
+    def before_noise(self, private: PartyRecords, *, max_records_per_party: int | None = None) -> NDArray[np.int64]:
+        """(rows, length) what noise would be added to, of a party with these records.
+
+        Args:
+            private: The records.
+            max_records_per_party: In place of the plan's, to see what happens beyond it.
+        """
+        most = max_records_per_party or self._plan.max_records_per_party
+        self._rows.clear()
+        self._drawn = 0
+        values = answer.answer(
+            self._query,
+            run="replay",
+            index=self._index,
+            plan=replace(self._plan, max_records_per_party=most),
+            records=private.for_plan(self._plan.labels, unit=self._plan.unit),
+            party=self._party,
+        )
+        return np.array(self._rows, dtype=np.int64) if self._rows else values[None]
+
+    @contextmanager
+    def replaced(self) -> Iterator[Self]:
+        """Replace noise, randomness and mechanisms."""
+        with ExitStack() as stack:
+            for module in (answer, fine_tuning):
+                stack.enter_context(mock.patch.object(module, "secure_bytes", self._secret))
+                stack.enter_context(mock.patch.object(module, "discrete_gaussian", _none))
+            stack.enter_context(mock.patch.object(answer, "discrete_laplace", _none))
+            stack.enter_context(mock.patch.object(mechanisms, "_first_at_most_zero", self._counts))
+            stack.enter_context(mock.patch.object(mechanisms, "noisy_max", self._utilities))
+            for name in ("rounded", "clipped_sum", "update", "tuned"):
+                real, ours = getattr(fine_tuning.Tuner, name), getattr(self, f"_{name}")
+                stack.enter_context(mock.patch.object(fine_tuning.Tuner, name, _bound(ours, real)))
+            yield self
+
+    def _secret(self, count: int) -> bytes:
+        self._drawn += 1
+        return hashlib.shake_256(b"replay %d" % self._drawn).digest(count)
+
+    def _counts(self, counts: list[int], *_: object) -> int:
+        self._rows.append(np.array(counts, dtype=np.int64))
+        return 0
+
+    def _utilities(self, steps: NDArray[np.int64], *_: object, **__: object) -> int:
+        self._rows.append(steps)
+        return 0
+
+    def _rounded(self, real: Any, tuner: Any, rows: "Tensor", **how: float) -> "Tensor":  # noqa: ANN401
+        tuner._coins.manual_seed(int.from_bytes(hashlib.sha256(rows.numpy().tobytes()).digest()[:7]))  # noqa: SLF001
+        return real(tuner, rows, **how)  # type: ignore[no-any-return]
+
+    def _clipped_sum(self, real: Any, *arguments: object, **how: float) -> "Tensor":  # noqa: ANN401
+        total: Tensor = real(*arguments, **how)
+        self._rows.append(total.numpy().astype(np.int64))
+        return total
+
+    def _update(self, real: Any, tuner: Any, *arguments: object) -> None:  # noqa: ANN401
+        step = len(self._rows) - 1
+        if step == len(self._weights):
+            real(tuner, *arguments)
+            self._weights.append([weight.detach().clone() for weight in tuner.weights])
+        for weight, known in zip(tuner.weights, self._weights[step], strict=True):
+            weight.data.copy_(known)
+
+    def _tuned(self, *_: object) -> "_Silent":
+        return _Silent()
+
+
+class _Silent:
+    """A model that writes nothing: texts are made from the weights alone."""
+
+    def write(self, *_: object, **__: object) -> list[str]:
+        return []
+
+
+class _Blank(Ledger):
+    """A ledger that remembers nothing, so that every answer is computed; a subsample's key follows from its name."""
+
+    def __init__(self) -> None:
+        """Without a file."""
+
+    def reserve(
+        self,
+        *,
+        run: str,
+        index: int,
+        plan_digest: bytes,
+        query_digest: bytes,
+        release: Release,
+        data_set: str = "",
+        allow: Allow | None = None,
+    ) -> Entry:
+        del data_set, allow
+        return Entry(run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release)
+
+    def entries(self, run: str | None = None) -> tuple[Entry, ...]:
+        del run
+        return ()
+
+    def keep(self, run: str, index: int, answer: bytes) -> bytes:
+        del run, index
+        return answer
+
+    def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
+        del run, fresh
+        return hashlib.sha256(draw.encode()).digest()
+
+
+def _none(_scale: float, size: int, _key: bytes, **_: int) -> NDArray[np.int64]:
+    return np.zeros(size, dtype=np.int64)
+
+
+def _bound(ours: Any, real: Any) -> Any:  # noqa: ANN401
+    """A method in place of `real`, which it gets."""
+
+    def method(tuner: Any, *arguments: Any, **how: Any) -> Any:  # noqa: ANN401
+        return ours(real, tuner, *arguments, **how)
+
+    return method

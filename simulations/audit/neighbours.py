@@ -1,0 +1,198 @@
+"""Walks over neighbouring data sets of one party: each data set has one unit more, or less, than the one before.
+
+A walk begins at the records that a party had in the recorded run, and drifts to more or to fewer of them, down to
+none. Units that come are ordinary, or copies of what is there, or such as nobody expects: texts that are empty, long or
+in odd scripts; texts of the run's own data set; texts of a query's terms; vectors that are a query's own, opposite to
+these or halfway between two; labels that no plan knows. At user level a unit is a user of up to two records more than
+the m that count, often the same record again and again, spread among the other records.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.records import PartyRecords
+from common.domain import Record
+from common.models.encoder import Encoder
+from common.plan.plan import Plan
+from common.queries.closed_set import inputs
+from common.queries.page import Query
+from common.queries.terms import decode_terms
+
+STEPS = 40
+"""Length of a walk; the next one begins at a party's own records again."""
+_LONG = 2000
+_ODD = (
+    *(
+        "",
+        " \t\n ",
+        ".",
+        "\0",
+        "\ud800",
+        "ＦＥＶＥＲ ÀÉÎ ŒUVRE ΑΒΓ ЖЩ",
+        "e\u0301" * 40,
+        "\u202eback\u202c",
+        "👩\u200d⚕️ 💉",
+    ),
+    *("a" * 5000, "٣٤٥ 一二三 ⅷ ﬁ", "fever\x85cough\u2028chest\u3000pain"),
+)
+
+
+class Held(NamedTuple):
+    """A record and its vector."""
+
+    record: Record
+    vector: NDArray[np.float32]
+
+
+class Step(NamedTuple):
+    """A data set of a walk.
+
+    Attributes:
+        private: The data set.
+        changed: What was added to the one before, or taken away; empty for the first one of a walk.
+    """
+
+    private: PartyRecords
+    changed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """Where the walks of one query begin, and what they add.
+
+    Attributes:
+        starts: The records of each party of the run.
+        sources: By kind, records to add.
+        plan: The run's plan: its labels and its unit.
+        max_records: m.
+        encoder: The agreed encoder.
+    """
+
+    starts: Sequence[Sequence[Held]]
+    sources: Mapping[str, Sequence[Held]]
+    plan: Plan
+    max_records: int
+    encoder: Encoder
+
+    def walks(self, neighbours: int, random: np.random.Generator) -> Iterator[Step]:
+        """Walks with so many pairs of neighbours in all."""
+        for walk in range(0, neighbours, STEPS):
+            held = self._start(self.starts[int(random.integers(len(self.starts)))])
+            yield Step(self._private(held), "")
+            adds = random.choice([0.2, 0.5, 0.8])
+            for _ in range(min(STEPS, neighbours - walk)):
+                move = self._added if not held or random.random() < adds else self._without
+                held, changed = move(held, random)
+                yield Step(self._private(held), changed)
+
+    def _start(self, own: Sequence[Held]) -> list[Held]:
+        if self.plan.unit == "sample":
+            return list(own)
+        # The demo's notes name no user: three notes each.
+        return [_owned(held, f"user {place // 3}") for place, held in enumerate(own)]
+
+    def _added(self, held: list[Held], random: np.random.Generator) -> tuple[list[Held], str]:
+        kind = str(random.choice([*self.sources, "a copy"]))
+        pool = self.sources.get(kind) or held or self.sources["an ordinary record"]
+        if self.plan.unit == "sample":
+            unit = [pool[int(random.integers(len(pool)))]]
+            unit = [held._replace(record=replace(held.record, user=None)) for held in unit]
+        else:
+            count, user = int(random.integers(1, self.max_records + 3)), _new_user(held, random)
+            places = np.full(count, random.integers(len(pool)))
+            if random.random() < 1 / 2:
+                places = random.integers(len(pool), size=count)
+            unit = [_owned(pool[place], user) for place in places.tolist()]
+        changed = list(held)
+        for one in unit:
+            changed.insert(int(random.integers(len(changed) + 1)), one)
+        return changed, f"{kind} added"
+
+    def _without(self, held: list[Held], random: np.random.Generator) -> tuple[list[Held], str]:
+        place = int(random.integers(len(held)))
+        if self.plan.unit == "sample":
+            return held[:place] + held[place + 1 :], "a record removed"
+        user = held[place].record.user
+        return [one for one in held if one.record.user != user], "a user removed"
+
+    def _private(self, held: Sequence[Held]) -> PartyRecords:
+        vectors = np.stack([one.vector for one in held]) if held else self.encoder.encode([])
+        return PartyRecords(records=tuple(one.record for one in held), vectors=vectors, encoder=self.encoder)
+
+
+def sources(
+    query: Query, plan: Plan, encoder: Encoder, *, ordinary: Sequence[Held], released: Sequence[str]
+) -> dict[str, Sequence[Held]]:
+    """Records to add, by kind.
+
+    Args:
+        query: The query, whose arrays everybody knows.
+        plan: Its plan.
+        encoder: The agreed encoder.
+        ordinary: Records such as the parties have.
+        released: Texts that the run released, which were candidates before.
+    """
+    dealt = _dealer(plan.labels)
+    texts = {
+        "an odd text": [*_ODD, " ".join(f"word{i}" for i in range(_LONG)), " ".join(["fever"] * _LONG)],
+        "a released text": released,
+        "a text of terms": _of_terms(query),
+    }
+    found = {kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
+             for kind, of in texts.items()}  # fmt: skip
+    found["a vector of the query"] = [dealt(held.record.text, vector) for held, vector in _of_arrays(query, ordinary)]
+    found["an ordinary record"] = list(ordinary)
+    unknown = [_labelled(held, "no label of the plan") for held in ordinary]
+    found["an unknown label"] = unknown
+    return {kind: of for kind, of in found.items() if of}
+
+
+def held(records: Sequence[Record], encoder: Encoder) -> list[Held]:
+    """Records with their vectors, each embedded alone, as a party embeds them."""
+    return [Held(record, encoder.encode([record.text])[0]) for record in records]
+
+
+def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], Held]:
+    """Makes records whose labels take turns."""
+    count = iter(range(2**62))
+    return lambda text, vector: Held(Record(text, labels[next(count) % len(labels)]), vector)
+
+
+def _of_terms(query: Query) -> list[str]:
+    array = inputs(query).get("terms")
+    if array is None:
+        return []
+    terms = decode_terms(array)
+    backwards = terms[::-1]
+    return [" ".join(terms), " ".join(backwards), *(" ".join(backwards[place:]) for place in range(len(terms)))]
+
+
+def _of_arrays(query: Query, ordinary: Sequence[Held]) -> Iterator[tuple[Held, NDArray[np.float32]]]:
+    """Ordinary records, each with a unit vector made from the query's arrays."""
+    dim = len(ordinary[0].vector)
+    arrays = [array for array in inputs(query).values() if array.ndim == 2 and array.shape[1] == dim]
+    rows = np.concatenate([np.zeros((0, dim)), *arrays]).astype(np.float64)[:64]
+    halfway = rows[:-1] + rows[1:]
+    vectors = [*rows, *-rows, *halfway, *(rows[:-1] - rows[1:]), *(halfway * (1 + 1e-7)), rows.sum(axis=0)]
+    for place, vector in enumerate(vectors):
+        norm = float(np.linalg.norm(vector))
+        if norm > 1e-6:  # equal rows have no difference
+            yield ordinary[place % len(ordinary)], (vector / norm).astype(np.float32)
+
+
+def _new_user(held: Sequence[Held], random: np.random.Generator) -> str | None:
+    """A user that is not there: now and then the one of all records that name none."""
+    nameless = all(one.record.user is not None for one in held) and random.random() < 0.1
+    return None if nameless else f"user {random.integers(10**9, 10**10)}"
+
+
+def _owned(held: Held, user: str | None) -> Held:
+    return held._replace(record=replace(held.record, user=user))
+
+
+def _labelled(held: Held, label: str) -> Held:
+    return held._replace(record=replace(held.record, label=label))

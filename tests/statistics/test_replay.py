@@ -1,0 +1,173 @@
+"""Neighbour replay passes sound code, and finds contributions that are broken on purpose, with few neighbours."""
+
+import functools
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from client import answer
+from client.contributions import class_sums, contribute, histograms, sketch, votes
+from client.records import EmbeddedRecords
+from client.writers import fine_tuning
+from common.privacy import mechanisms
+from common.queries import closed_set
+from common.queries.correct_count import CorrectCount
+from common.queries.histograms import LabelHistogram
+from simulations.audit import replay
+from simulations.audit.before_noise import Replay
+from simulations.audit.finding import Finding
+from simulations.audit.neighbours import Neighbourhood
+
+RUNS = ("wasp, users", "census, users", "dpga", "dp_kps, gaussian", "rpsg, pool", "dp_sgd")
+"""One of each kind of query, some at user level."""
+NEIGHBOURS = {"fine-tuned samples": 40}
+FEW = 120
+
+
+@functools.cache
+def asked(run):
+    return {question.query.spec.kind: question for question in replay.recorded(replay.RUNS[run])}
+
+
+def found(run, kind):
+    return replay.replayed(run, asked(run)[kind], NEIGHBOURS.get(kind, FEW))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_sound_contributions_pass_and_come_close_to_what_is_stated(run):
+    for kind in asked(run):
+        finding = found(run, kind)
+        assert finding.passed, finding
+        assert float(finding.figure.split()[-1].rstrip("%")) > 40
+
+
+def test_every_kind_with_a_proof_is_replayed():
+    assert {kind for run in RUNS for kind in asked(run)} == set(closed_set.PROVEN)
+    assert set(replay.WITHOUT_PROOF) == {"abstracted seeds", "rewritten records"}
+
+
+def doubled(real):
+    return lambda *arguments, **how: 2 * real(*arguments, **how)
+
+
+def first_five(real):
+    """As if records beyond a number were dropped: one that is added takes the place of another."""
+    return lambda query, records: real(query, records._only(np.arange(len(records.labels)) < 5))
+
+
+def by_place(records, *_):
+    return np.arange(len(records.labels), dtype=np.uint64)
+
+
+def by_number(records, *_):
+    return np.random.default_rng(len(records.labels)).permutation(len(records.labels)).astype(np.uint64)
+
+
+def unclipped(tuner, rows, *, clip):
+    return (1e4 * rows / clip).round()
+
+
+def shared(query, records):
+    """A share of the records, which every record moves."""
+    return 1000 * histograms.of_labels(query, records) // max(1, len(records.labels))
+
+
+BROKEN = {
+    "votes counted twice": (votes, "_votes_of_label", doubled(votes._votes_of_label), "wasp, users", "votes"),
+    "any number of a user's records": (
+        EmbeddedRecords, "limited", lambda records, _: records, "wasp, users", "votes"
+    ),
+    "a subsample by place": (
+        EmbeddedRecords, "sampled", lambda records, rate, _: records._only(by_place(records) % 5 < 4), "dpga", "votes"
+    ),
+    "records beyond a number dropped": (
+        contribute, "contribution", first_five(contribute.contribution), "census, users", "class sums"
+    ),
+    "coordinates not shortened": (
+        class_sums, "shortened", lambda rows, grid: (grid * rows).astype(np.int64), "census, users", "class sums"
+    ),
+    "a record counted twice": (
+        contribute, "CONTRIBUTIONS",
+        {**contribute.CONTRIBUTIONS, CorrectCount: doubled(contribute.CONTRIBUTIONS[CorrectCount])},
+        "census, users", "correct count",
+    ),
+    "shares in place of counts": (
+        contribute, "CONTRIBUTIONS", {**contribute.CONTRIBUTIONS, LabelHistogram: shared}, "dpga", "label histogram"
+    ),
+    "each length twice": (
+        histograms, "lengths", lambda records: np.repeat([len(text) for text in records.texts], 2).astype(np.int64),
+        "dpga", "length range",
+    ),
+    "pairs by place": (EmbeddedRecords, "digests", by_place, "dpga", "self-similarity"),
+    "all terms of a text": (
+        histograms, "first_terms", lambda terms, texts, k, real=histograms.first_terms: real(terms, texts, 99),
+        "dp_kps, gaussian", "vocabulary histogram",
+    ),
+    "features a hundredth too large": (
+        sketch, "features", lambda *arguments, real=sketch.features: 1.01 * real(*arguments),
+        "dp_kps, gaussian", "density sketch",
+    ),
+    "choosers drawn by their number": (EmbeddedRecords, "digests", by_number, "rpsg, pool", "seed choice"),
+    "gradients not clipped": (fine_tuning.Tuner, "rounded", unclipped, "dp_sgd", "fine-tuned samples"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_what_is_broken_on_purpose_is_found(fault):
+    place, name, broken, run, kind = BROKEN[fault]
+    question = asked(run)[kind]
+    with mock.patch.object(place, name, broken):
+        finding = replay.replayed(run, question, NEIGHBOURS.get(kind, FEW))
+    assert not finding.passed
+    assert ", first: " in finding.figure
+
+
+def test_a_replay_gives_what_the_parties_of_the_run_gave():
+    """Without noise the run's own answers are there to compare with."""
+    given = {}
+    real = answer.answer
+
+    def keeping(query, **how):
+        values = real(query, **how)
+        given.setdefault(how["index"], []).append(values)
+        return values
+
+    with mock.patch.object(answer, "answer", keeping):
+        questions = replay.recorded((*replay.RUNS["census"], "privacy.epsilon=.inf"))
+    assert len(questions) == 2
+    for question in questions:
+        neighbourhood = Neighbourhood(
+            starts=question.starts, sources={}, plan=question.plan, max_records=1, encoder=question.party.encoder
+        )
+        again = Replay(question.query, index=question.index, plan=question.plan, party=question.party)
+        with again.replaced():
+            for start, values in zip(question.starts, given[question.index], strict=True):
+                assert np.array_equal(again.before_noise(neighbourhood._private(start)), values[None])
+
+
+def test_nothing_is_replaced_when_a_replay_has_ended():
+    question = asked("rpsg, pool")["seed choice"]
+    real = (answer.secure_bytes, mechanisms.noisy_max, fine_tuning.Tuner.rounded)
+    replay.replayed("rpsg", question, 1)
+    assert (answer.secure_bytes, mechanisms.noisy_max, fine_tuning.Tuner.rounded) == real
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_the_table_and_the_exit_code(sound, capsys, monkeypatch):
+    monkeypatch.setattr(replay, "recorded", lambda _: list(asked("rpsg, pool").values()))
+    monkeypatch.setattr(
+        replay,
+        "replayed",
+        lambda run, _, neighbours, **__: Finding(
+            check=f"{run}: choices", figure=f"{neighbours}", limit="0", passed=sound
+        ),
+    )
+    if sound:
+        replay.main(["--quick", "--runs", "wasp"])
+    else:
+        with pytest.raises(SystemExit, match="1"):
+            replay.main(["--neighbours", "200", "--runs", "wasp"])
+    said = capsys.readouterr().out.splitlines()
+    assert said[2].split() == ["wasp:", "choices", "200", "0", "passed" if sound else "FAILED"]
+    assert said[-1].startswith(f"{int(not sound)} of 1 queries moved by more than is stated; 1 of 11 kinds")
