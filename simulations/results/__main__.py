@@ -42,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def results(options: argparse.Namespace) -> int:
     """Run what is missing and write the page; the number of runs that failed."""
     chosen = cells.preset(options.preset)
-    all_claims = chosen.claims(claims.read_claims())
-    asked = [claim for claim in all_claims if options.claim in {None, claim.name}]
+    all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
+    asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]
     if not asked:
         names = ", ".join(claim.name for claim in all_claims)
         raise ConfigError("CLAIM", expected=f"one of preset {chosen.name}: {names}", got=options.claim)
@@ -51,14 +51,14 @@ def results(options: argparse.Namespace) -> int:
     known = measured.read(file)
     if not options.page:
         _run(chosen, asked, known, options)
-    every = [findings.finding(chosen, claim, known) for claim in all_claims]
-    needed = {chosen.key(cell) for cell in cells.in_order(chosen, all_claims)}
+    needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
     measured.write(file, [one for key, one in sorted(known.items()) if key in needed])
     failures = {one.error for key, one in known.items() if key in needed and one.error is not None}
     content = {
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
-        "findings": [finding.to_dict() for finding in every],
+        "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
+        "figure": [findings.finding(chosen, line, known).to_dict() for line in lines],
         "failures": sorted(failures),
     }
     page.write(options.out, content)

@@ -16,6 +16,7 @@ from common.errors import ConfigError
 from simulations.results import computed
 
 FOLDER = Path(__file__).parent / "claims"
+LINES = Path(__file__).parent / "figure.yaml"
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 VERDICTS = ("holds", "holds without privacy only", "does not show", "refuted")
 
@@ -93,6 +94,35 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
                 raise ConfigError(f"claim {claim.name}", expected="each name once", got="a second one", where=path)
             claims[claim.name] = claim
     return list(claims.values())
+
+
+def read_lines(path: Path = LINES) -> list[Claim]:
+    """The lines of the README's figure, each as a claim with a single row, named after the line and its records.
+
+    Raises:
+        ConfigError: The file is no such YAML.
+    """
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        return [
+            Claim(
+                name=name if records is None else f"{name}, M = {records}",
+                paper="",
+                claim="",
+                where="",
+                published="",
+                rows={name: settled(overrides)},
+                compare=(name, name),
+                figure=content["figure"],
+                epsilons=tuple(map(float, content["epsilons"])),
+                data=(content["data"],),
+                seeds=content["seeds"],
+            )
+            for name, by_records in content["lines"].items()
+            for records, overrides in by_records.items()
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError("file of the figure", expected="its lines", got=error, where=path) from error
 
 
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
