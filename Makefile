@@ -15,6 +15,7 @@
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
 # make bench-models  the engine of small language models, beside transformers and the processor's limit (minutes)
+# make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
 
 PYTHON ?= python3.11
@@ -27,7 +28,7 @@ export OMP_WAIT_POLICY ?= passive
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 
-.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models protos
+.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -87,6 +88,11 @@ bench-metrics: $(INSTALLED)
 
 bench-models: $(INSTALLED)
 	$(BIN)/python -m simulations.benchmarks.models
+
+PRESET ?= small
+OUT ?= runs/results/$(PRESET)
+results: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.results --preset $(PRESET) --out $(OUT) $(if $(CLAIM),--claim $(CLAIM))
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

@@ -10,6 +10,7 @@ python -m simulations.results --page          # the page again, from what was me
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from common.errors import CaucusError, ConfigError
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def results(options: argparse.Namespace) -> int:
     """Run what is missing and write the page; the number of runs that failed."""
-    chosen = cells.preset(options.preset)
+    chosen = _on_this_machine(cells.preset(options.preset))
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]
     if not asked:
@@ -70,12 +71,9 @@ def _run(
     chosen: cells.Preset, asked: list[claims.Claim], known: dict[str, measured.Measured], options: argparse.Namespace
 ) -> None:
     wanted = cells.in_order(chosen, asked)
-    absent = sorted({cell.data for cell in wanted if not data_sets.is_there(cell.data)})
+    absent = {cell.data for cell in wanted if not data_sets.is_there(cell.data)}
     if absent:
-        _say(
-            f"not on this machine, left out: {', '.join(absent)}. Expected FOLDER/NAME/train.csv and test.csv with the "
-            f"columns text,label in {data_sets.data_folder()}; set {data_sets.DATA} to another folder"
-        )
+        _say(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}")
     options.work.mkdir(parents=True, exist_ok=True)
     data_sets.write_public_texts(options.work)
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
@@ -87,6 +85,14 @@ def _run(
         outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
         rest = execution.forecast(len(left) - done, list(known.values()))
         _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {' '.join(_own(chosen, one))}: {outcome}; {rest}")
+
+
+def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
+    """The preset, with the demo's notes in place of data sets of its own that are not there."""
+    if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
+        return chosen
+    _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")
+    return replace(chosen, data=(data_sets.DEMO,))
 
 
 def _own(chosen: cells.Preset, one: measured.Measured) -> list[str]:

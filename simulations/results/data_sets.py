@@ -10,6 +10,11 @@ DATA = "CAUCUS_DATA"
 """Environment variable with the folder of the data sets."""
 DEMO = "demo_notes"
 """Data set that is part of the program."""
+ABSENT = (
+    "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
+    f"Set {DATA} to their folder; simulations/README.md says where the sets are published"
+)
+"""What is said of a data set that is not there."""
 BANKING67 = "banking67.csv"
 
 

@@ -4,6 +4,7 @@ All runs share a cache of replies and one of embeddings, so that runs that diffe
 once. A failed run is recorded with its reason, and is tried again by the next `make results`.
 """
 
+import functools
 import logging
 import multiprocessing
 import os
@@ -47,14 +48,12 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measu
         work: Folder of run folders and caches.
     """
     os.environ["TQDM_DISABLE"] = "1"  # two bars on one terminal
-    here, data = Path(__file__).parent, data_folder()
-    folders = {"{data}": str(data), "{work}": str(work.resolve()), "{here}": str(here)}
     with ProcessPoolExecutor(
         PROCESSES, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=PER_PROCESS
     ) as pool:
         futures = []
         for cell in cells:
-            overrides = [_with_folders(text, folders) for text in chosen.overrides(cell)]
+            overrides = with_folders(chosen.overrides(cell), work)
             overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
             blank = Measured(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
             futures.append(pool.submit(run_one, blank, overrides, work / "runs" / blank.key))
@@ -73,18 +72,15 @@ def run_one(blank: Measured, overrides: Sequence[str], folder: Path) -> Measured
     from simulations.run import EXPECTED, simulate  # noqa: PLC0415
     from simulations.sweep import read_run  # noqa: PLC0415
 
-    folder.mkdir(parents=True, exist_ok=True)
+    goes_on = (folder / "state").exists()
+    if not goes_on:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     logging.basicConfig(filename=folder / "run.log", level=logging.INFO, force=True)
     logging.captureWarnings(capture=True)
     started, worked = time.monotonic(), time.process_time()
     try:
-        if (folder / "state").exists():
-            config = reloaded(folder, [])
-        else:
-            shutil.rmtree(folder)
-            folder.mkdir()
-            config = composed(list(overrides))
-        simulate(config, folder)
+        simulate(reloaded(folder, []) if goes_on else composed(list(overrides)), folder)
     except EXPECTED as error:
         return replace(blank, error=summary(error))
     run = read_run(folder, blank.key)
@@ -106,7 +102,10 @@ def of_run(blank: Measured, run: Run) -> Measured:
     return replace(blank, figures=figures, epsilon=run.epsilon)
 
 
-def _with_folders(text: str, folders: dict[str, str]) -> str:
-    for name, folder in folders.items():
-        text = text.replace(name, folder)
-    return text
+def with_folders(overrides: Sequence[str], work: Path) -> list[str]:
+    """Overrides with the folders of the data sets, of the work and of this package in place of their names."""
+    folders = {"{data}": data_folder(), "{work}": work.resolve(), "{here}": Path(__file__).parent}
+    return [
+        functools.reduce(lambda text, name: text.replace(name, str(folders[name])), folders, override)
+        for override in overrides
+    ]

@@ -60,11 +60,15 @@ def _row(finding: Mapping[str, Any]) -> str:
     cells = (
         f"{claim['claim']} ({claim['where']})",
         claim["published"],
-        "<br>".join([*_figures(finding), *_differences(finding)]),
+        "<br>".join([*_measured_on(finding), *_figures(finding), *_differences(finding)]),
         f"**{finding['verdict']}**" + (f": {finding['why']}" if finding["why"] else ""),
-        f"`make results CLAIM={claim['name']}`",
+        f"`make results PRESET=full CLAIM={claim['name']}`",
     )
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _measured_on(finding: Mapping[str, Any]) -> list[str]:
+    return [", ".join(finding["data"])] if finding["data"] else []
 
 
 def _figures(finding: Mapping[str, Any]) -> list[str]:

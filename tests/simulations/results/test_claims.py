@@ -1,0 +1,103 @@
+import pytest
+
+from common.errors import ConfigError
+from server.configuration import asked
+from simulations.results import cells, claims, data_sets, execution
+
+FILE = """
+paper: A paper
+base: [method=wasp, method.contrast=false]
+claims:
+  votes:
+    claim: Votes help.
+    where: Table 1
+    published: "+1"
+    rows:
+      votes: [privacy.epsilon=4]
+      none: [method=fusegen, method.rounds=1]
+    compare: [votes, none]
+"""
+
+
+def test_a_later_override_replaces_an_earlier_one_whatever_its_plus_signs():
+    assert claims.settled(["++method.samples=300", "llm=smollm2"], ["method.samples=150"]) == (
+        "llm=smollm2",
+        "method.samples=150",
+    )
+
+
+def test_another_method_drops_the_settings_of_the_one_before_and_keeps_those_of_every_run():
+    assert claims.settled(
+        ["++method.samples=300"], ["method=wasp", "method.contrast=false"], ["method=fusegen", "method.rounds=1"]
+    ) == ("++method.samples=300", "method=fusegen", "method.rounds=1")
+
+
+def test_a_file_of_claims(tmp_path):
+    (tmp_path / "paper.yaml").write_text(FILE)
+    (claim,) = claims.read_claims(tmp_path)
+    assert claim.paper == "A paper"
+    assert claim.rows == {
+        "votes": ("method=wasp", "method.contrast=false", "privacy.epsilon=4"),
+        "none": ("method=fusegen", "method.rounds=1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("instead_of", "wrong", "message"),
+    [
+        ("where: Table 1", "were: Table 1", "were"),
+        ("compare: [votes, none]", "compare: [votes, others]", "others"),
+        ("claim: Votes help.", "expects: better", "better"),
+        ("claim: Votes help.", "computed: nothing", "either rows or computed"),
+        ("claim: Votes help.", "why: {proved: x}", "why"),
+        ("claim: Votes help.", "seeds: 0", "seeds"),
+        ("claims:", "others:", "claims"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path, instead_of, wrong, message):
+    text = FILE.replace(instead_of, wrong if "claim:" not in instead_of else f"claim: Votes help.\n    {wrong}")
+    (tmp_path / "paper.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        claims.read_claims(tmp_path)
+
+
+def test_a_name_is_used_once(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.yaml").write_text(FILE)
+    with pytest.raises(ConfigError, match=r"votes.*once.*b\.yaml"):
+        claims.read_claims(tmp_path)
+
+
+def test_every_row_of_every_claim_composes(tmp_path):
+    chosen = cells.preset("full")
+    everything = (*claims.read_claims(), *claims.read_lines())
+    rows = {(cell.data, cell.overrides): cell for cell in cells.in_order(chosen, everything)}
+    for cell in rows.values():
+        asked(execution.with_folders(chosen.overrides(cell), tmp_path))
+        assert cell.data in chosen.of_data
+
+
+def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs():
+    full, small = cells.preset("full"), cells.preset("small")
+    everything = claims.read_claims()
+    few = {small.key(cell) for cell in cells.in_order(small, small.claims(everything))}
+    assert few <= {full.key(cell) for cell in cells.in_order(full, everything)}
+    assert 20 <= len(few) <= 60
+    with pytest.raises(ConfigError, match="small, full"):
+        cells.preset("tiny")
+
+
+def test_one_run_serves_every_epsilon_of_a_method_that_asks_nothing():
+    assert cells.with_epsilon(["method=fusegen"], 4.0) == ("method=fusegen",)
+    assert cells.with_epsilon(["privacy.epsilon=1"], 4.0) == ("privacy.epsilon=1",)
+    assert cells.with_epsilon(["method=wasp"], float("inf")) == ("method=wasp", "privacy.epsilon=inf")
+
+
+def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
+    for name, rows in {"banking10": "Hello?,mine\n", "banking77": "Hello?,mine\nWhere is it?,Others_are?\n"}.items():
+        (tmp_path / name).mkdir()
+        for part in ("train", "test"):
+            (tmp_path / name / f"{part}.csv").write_text("text,label\n" + rows)
+    monkeypatch.setenv(data_sets.DATA, str(tmp_path))
+    data_sets.write_public_texts(tmp_path)
+    assert (tmp_path / data_sets.BANKING67).read_text().splitlines() == ["text,topic", "Where is it?,others are"]
