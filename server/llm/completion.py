@@ -12,7 +12,8 @@ has texts:
 
 The examples are the request's good exemplars, or its sources, or else public texts of other topics; those that are much
 longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
-what follows is a variation of it; with blanks, the new text begins with words of its source.
+what follows is a variation of it; with blanks, the new text begins with words of its source. An abstract is a text of
+the requested length, and is rewritten like one: such a model writes no summaries.
 """
 
 import re
@@ -30,9 +31,9 @@ from server.llm.base import Request
 WORDING = 2
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
 
-DECLINED = frozenset({"contrast", "keyphrases", "abstracts", "subtopics"})
-"""Modes that a completion cannot express: bad exemplars, which are left out; abstracts, and lists of subtopics; and
-keyphrases, of which SmolLM2-135M took up 30 of 272 in a line before the text."""
+DECLINED = frozenset({"contrast", "keyphrases", "subtopics"})
+"""Modes that a completion cannot express: bad exemplars, which are left out; lists of subtopics; and keyphrases, of
+which SmolLM2-135M took up 30 of 272 in a line before the text."""
 
 _LINE = "\n"
 _FEWEST_WORDS = 3  # shorter completions are fragments

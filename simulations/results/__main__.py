@@ -53,14 +53,17 @@ def results(options: argparse.Namespace) -> int:
     if not options.page:
         _run(chosen, asked, known, options)
     needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
-    measured.write(file, [one for key, one in sorted(known.items()) if key in needed])
-    failures = {one.error for key, one in known.items() if key in needed and one.error is not None}
+    runs = [one for key, one in sorted(known.items()) if key in needed]
+    measured.write(file, runs)
+    failures = sorted({one.error for one in runs if one.error is not None})
     content = {
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
         "figure": [findings.finding(chosen, line, known).to_dict() for line in lines],
-        "failures": sorted(failures),
+        "runs": {"planned": len(needed), "measured": sum(one.error is None for one in runs)},
+        "core_hours": round(sum(one.seconds for one in runs) / 3600, 1),
+        "failures": failures,
     }
     page.write(options.out, content)
     _say(f"{options.out / page.PAGE}")
@@ -75,7 +78,7 @@ def _run(
     if absent:
         _say(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}")
     options.work.mkdir(parents=True, exist_ok=True)
-    data_sets.write_public_texts(options.work)
+    data_sets.write_files(options.work)
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
     _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
     for done, one in enumerate(execution.run_all(chosen, left, options.work), start=1):

@@ -74,9 +74,10 @@ class Preset:
         }
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
-        """All overrides of a cell, with {data}, {work} and {here} in place of folders."""
+        """All overrides of a cell; `~` takes back one of the base. Folders are named {data}, {work} and {here}."""
         own = (*cell.overrides, f"experiment_seed={cell.seed}")
-        return settled(self.base, self.of_data[cell.data], own)
+        every = settled(self.base, self.of_data[cell.data], own)
+        return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:
         """Digest of all overrides of a cell, in any order."""

@@ -29,7 +29,10 @@ def render(content: Mapping[str, Any]) -> str:
     tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
     parts = [
         "# What holds of the papers' claims, by real models\n",
-        f"Written by `make results` (preset {content['preset']}); do not edit. {tally}.\n",
+        (
+            f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {content['runs']['measured']} of "
+            f"{content['runs']['planned']} runs, {content['core_hours']} hours of a core.\n"
+        ),
         content["about"] + "\n",
     ]
     if draw(content["figure"]) is not None:

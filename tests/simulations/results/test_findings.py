@@ -85,7 +85,15 @@ def test_a_computed_claim_is_exact(monkeypatch):
 def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
     made = claim()
     found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    content = {"preset": "full", "about": "About.", "findings": [found.to_dict()], "figure": [], "failures": ["broken"]}
+    content = {
+        "preset": "full",
+        "about": "About.",
+        "runs": {"planned": 9, "measured": 8},
+        "core_hours": 0.1,
+        "findings": [found.to_dict()],
+        "figure": [],
+        "failures": ["broken"],
+    }
     page.write(tmp_path, content)
     text = (tmp_path / page.PAGE).read_text("utf-8")
     assert text == page.render(json.loads((tmp_path / page.FINDINGS).read_text("utf-8")))
