@@ -20,7 +20,8 @@ LINES = Path(__file__).parent / "figure.yaml"
 RECORDS = ", M = "
 """In the name of a line: before the number of its records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
-VERDICTS = ("holds", "holds without privacy only", "does not show", "refuted")
+HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
+VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

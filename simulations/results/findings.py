@@ -5,6 +5,7 @@ pairs. With five per cent of intervals that miss, two or three verdicts of fifty
 difference, not only its verdict.
 """
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,16 @@ from typing import Any
 from server.metrics.intervals import Interval, over_seeds
 from simulations.results import computed
 from simulations.results.cells import Preset
-from simulations.results.claims import HIGHER, LOWER, WITHIN, Claim
+from simulations.results.claims import (
+    DOES_NOT_SHOW,
+    HIGHER,
+    HOLDS,
+    LOWER,
+    REFUTED,
+    WITHIN,
+    WITHOUT_PRIVACY,
+    Claim,
+)
 from simulations.results.measured import Measured
 
 NOT_RUN = "not run"
@@ -60,7 +70,18 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of a claim."""
+    """What became of a claim.
+
+    Attributes:
+        claim: The claim.
+        data: Data sets on which it was measured; none for computed figures.
+        figures: Figure of each row at each epsilon.
+        differences: Favoured row less the other, at each epsilon.
+        verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
+        from_epsilon: Smallest epsilon from which it holds; None if it does at all, or does not.
+        why: Its explanation, if the claim has one for this verdict.
+        failures: Reasons of failed runs.
+    """
 
     claim: Claim
     data: tuple[str, ...]
@@ -68,6 +89,7 @@ class Finding:
     differences: tuple[Difference, ...]
     verdict: str
     why: str | None
+    from_epsilon: float | None = None
     failures: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,32 +120,35 @@ def finding(chosen: Preset, claim: Claim, measured: Mapping[str, Measured]) -> F
         for epsilon in claim.epsilons or (None,)
         if (difference := _difference(epsilon, by_pair[favoured, epsilon], by_pair[other, epsilon])) is not None
     )
-    reached = verdict(claim, differences)
+    reached, from_epsilon = verdict(claim, differences)
     return Finding(
         claim=claim,
         data=chosen.data_sets(claim),
         figures=figures,
         differences=differences,
         verdict=reached,
+        from_epsilon=from_epsilon,
         why=claim.why.get(reached),
         failures=tuple(dict.fromkeys(failures)),
     )
 
 
-def verdict(claim: Claim, differences: Sequence[Difference]) -> str:
-    """Whether it "holds", "holds without privacy only", "does not show", "refuted", or "not run"."""
+def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
+    """One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if it does not at all."""
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
     without = [difference for difference in known if difference not in private]
     if not known:
-        return NOT_RUN
-    if private and all(_holds(claim, one.interval) for one in private):
-        return "holds"
+        return NOT_RUN, None
+    largest_first = sorted(private, key=lambda one: one.epsilon or 0, reverse=True)
+    held = list(itertools.takewhile(lambda one: _holds(claim, one.interval), largest_first))
+    if held:
+        return HOLDS, held[-1].epsilon if len(held) < len(private) else None
     if without and all(_holds(claim, one.interval) for one in without):
-        return "holds without privacy only" if private else "not run"
+        return (WITHOUT_PRIVACY, None) if private else (NOT_RUN, None)
     if any(_refuted(claim, one.interval) for one in private or without):
-        return "refuted"
-    return "does not show"
+        return REFUTED, None
+    return DOES_NOT_SHOW, None
 
 
 def _holds(claim: Claim, interval: Interval | None) -> bool:
@@ -163,7 +188,7 @@ def _computed(claim: Claim) -> Finding:
     values = computed.FUNCTIONS[claim.computed]()
     gap = values[claim.compare[0]] - values[claim.compare[1]]
     difference = Difference(epsilon=None, mean=gap, interval=(gap, gap), pairs=0)
-    reached = verdict(claim, (difference,))
+    reached, _ = verdict(claim, (difference,))
     figures = tuple(
         Figure(row=row, epsilon=None, mean=value, deviation=None, runs=1, planned=1) for row, value in values.items()
     )

@@ -29,10 +29,7 @@ def render(content: Mapping[str, Any]) -> str:
     tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
     parts = [
         "# What holds of the papers' claims, by real models\n",
-        (
-            f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {content['runs']['measured']} of "
-            f"{content['runs']['planned']} runs, {content['core_hours']} hours of a core.\n"
-        ),
+        f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         content["about"] + "\n",
     ]
     if draw(content["figure"]) is not None:
@@ -58,16 +55,26 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
         (folder / PICTURE).write_text(picture, encoding="utf-8")
 
 
+def _runs(content: Mapping[str, Any]) -> str:
+    runs = content["runs"]
+    return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of a core"
+
+
 def _row(finding: Mapping[str, Any]) -> str:
     claim = finding["claim"]
     cells = (
         f"{claim['claim']} ({claim['where']})",
         claim["published"],
         "<br>".join([*_measured_on(finding), *_figures(finding), *_differences(finding)]),
-        f"**{finding['verdict']}**" + (f": {finding['why']}" if finding["why"] else ""),
+        _verdict(finding),
         f"`make results PRESET=full CLAIM={claim['name']}`",
     )
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _verdict(finding: Mapping[str, Any]) -> str:
+    start = f" from ε = {finding['from_epsilon']:g}" if finding["from_epsilon"] is not None else ""
+    return f"**{finding['verdict']}{start}**" + (f": {finding['why']}" if finding["why"] else "")
 
 
 def _measured_on(finding: Mapping[str, Any]) -> list[str]:

@@ -99,5 +99,5 @@ def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
         for part in ("train", "test"):
             (tmp_path / name / f"{part}.csv").write_text("text,label\n" + rows)
     monkeypatch.setenv(data_sets.DATA, str(tmp_path))
-    data_sets.write_public_texts(tmp_path)
+    data_sets.write_files(tmp_path)
     assert (tmp_path / data_sets.BANKING67).read_text().splitlines() == ["text,topic", "Where is it?,others are"]

@@ -59,6 +59,22 @@ def test_verdicts(private, without, expects, verdict):
     assert found.verdict == verdict
 
 
+def test_a_claim_may_hold_from_some_epsilon():
+    made = claim(rows={"votes": ("method=wasp",), "none": ("method=fusegen",)}, epsilons=(1.0, 4.0, math.inf))
+    found = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
+    assert (found.verdict, found.from_epsilon) == ("holds", 4.0)
+    assert "holds from ε = 4" in page.render(
+        {
+            "preset": "full",
+            "about": "",
+            "runs": {"planned": 9, "measured": 8},
+            "core_hours": 0.1,
+            "findings": [found.to_dict()],
+            "failures": [],
+        }
+    )
+
+
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
     made = claim(why={"holds": "They do."})
     found = findings.finding(PRESET, made, results(made, {4.0: HIGH, "none": NONE}))
