@@ -89,7 +89,8 @@ def test_the_picture_is_for_light_and_dark_pages_and_loads_nothing():
 
 def test_page_and_picture_are_written_together(tmp_path):
     found, picture = drawn()
-    content = {"preset": "full", "about": "About.", "findings": [], "figure": found, "failures": []}
+    content = {"preset": "full", "about": "", "findings": [], "figure": found, "failures": []}
+    content |= {"runs": {"planned": 0, "measured": 0}, "core_hours": 0}
     page.write(tmp_path, content)
     assert (tmp_path / figure.FILE).read_text("utf-8") == picture
     assert f"]({figure.FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
