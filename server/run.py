@@ -134,7 +134,7 @@ def _report(folder: Path, warnings: Mapping[str, str]) -> None:
             log.warning("%s", finding)
 
 
-def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, float | None]:
+def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:
     fid = small_model.fid_or_none(vectors, test_vectors) if len(test_vectors) else None
     return {"fid": fid, "fid_error": None if fid is None else fidelity.fid_error(vectors, test_vectors)}
 

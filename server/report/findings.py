@@ -28,8 +28,8 @@ from server.planning.statement import show_epsilon
 from server.report.reading import JsonObject
 
 RISE = 2.0
-"""Standard errors of a difference in FID from which it counts: one in 40 is above by chance, and the error is itself
-estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
+"""Standard errors of a difference in FID from which it counts: one in 40 is above by chance. For few texts the error is
+itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
 APART = 0.25
 """Total variation between the labels of texts and records from which they differ widely: then one text in four would
 have to have another label."""
