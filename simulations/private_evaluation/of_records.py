@@ -28,6 +28,8 @@ from simulations.private_evaluation.change import Labelled, before_and_after
 
 FEWEST = 20
 """Minimum number of records of each kind for an attack."""
+EXPOSED = 20
+"""Maximum number of canaries whose exposure is measured: each takes as many likelihoods as there are alternatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +140,8 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "
         "synthetic text. exposure: mean of the bits by which a language model of the synthetic texts prefers a canary "
-        f"to {canaries.ALTERNATIVES} others of its form, about 1.44 where nothing was learned, 8 at most (Carlini et "
-        f"al. 2019). {canary_membership.DEFINITION} {change.DEFINITION}"
+        f"to {canaries.ALTERNATIVES} others of its form, about 1.44 where nothing was learned, 8 at most, of "
+        f"{EXPOSED} canaries at most (Carlini et al. 2019). {canary_membership.DEFINITION} {change.DEFINITION}"
     )
     rows = len(inserted)
     try:
@@ -148,7 +150,8 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
         model = LanguageModel.train(
             measured.drawn(measured.texts, "language"), seed=seed, **measured.evaluation.language_model
         )
-        bits = [attacks.exposure(model, canary.record.text, canary.alternatives(seed)) for canary in inserted]
+        exposed = measured.drawn(inserted, "exposed", EXPOSED)
+        bits = [attacks.exposure(model, canary.record.text, canary.alternatives(seed)) for canary in exposed]
     except CaucusError as error:
         return {"definition": about} | missing(("extracted", "exposure"), error, rows=rows)
     extracted = sum(any(canary.code in text for text in measured.texts) for canary in inserted)
@@ -156,7 +159,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     return {
         "definition": about,
         "extracted": {"value": extracted / rows, "interval": (between.low, between.high), "rows": rows},
-        "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": rows},
+        "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": len(bits)},
     } | _canary_membership(measured)
 
 
