@@ -17,8 +17,6 @@ What has no proof is named, and not replayed: there is nothing to hold its answe
 """
 
 import argparse
-import json
-import logging
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -36,6 +34,7 @@ from common import rng
 from common.plan.plan import Plan
 from common.queries import closed_set
 from server.configuration import composed
+from server.run_folder import read_candidates
 from server.tasks import demo_notes
 from simulations import parties
 from simulations.audit.before_noise import Replay
@@ -124,7 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--experiment-seed", type=int, default=0, help="another one draws other neighbours")
     parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="only these")
     options = parser.parse_args(arguments)
-    logging.getLogger("caucus").setLevel(logging.ERROR)  # records of unknown labels are meant to be there
     head()
     passed, kinds = [], set()
     for name in options.runs:
@@ -156,7 +154,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
         config = composed([*_SMALL, *(setting.format(terms=terms) for setting in settings)])
         with mock.patch.object(answer, "answer", recording):
             simulate(config, folder / "run")
-        released = [json.loads(line)["text"] for line in (folder / "run" / "synthetic.jsonl").open(encoding="utf-8")]
+        released = [candidate.text for candidate in read_candidates(folder / "run")]
         dealt = parties.deal(config)
     starts: list[list[Held]] = []
     questions = []

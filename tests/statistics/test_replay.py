@@ -14,6 +14,7 @@ from common.privacy import mechanisms
 from common.queries import closed_set
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram
+from common.queries.self_similarity import SelfSimilarity
 from simulations.audit import replay
 from simulations.audit.before_noise import Replay
 from simulations.audit.finding import Finding
@@ -73,6 +74,11 @@ def shared(query, records):
     return 1000 * histograms.of_labels(query, records) // max(1, len(records.labels))
 
 
+def every_pair(query, records):
+    pairs = len(records.labels) * (len(records.labels) - 1) // 2
+    return np.array([0, query.spec.grid * pairs])
+
+
 BROKEN = {
     "votes counted twice": (votes, "_votes_of_label", doubled(votes._votes_of_label), "wasp, users", "votes"),
     "any number of a user's records": (
@@ -99,7 +105,9 @@ BROKEN = {
         histograms, "lengths", lambda records: np.repeat([len(text) for text in records.texts], 2).astype(np.int64),
         "dpga", "length range",
     ),
-    "pairs by place": (EmbeddedRecords, "digests", by_place, "dpga", "self-similarity"),
+    "every pair counted": (
+        contribute, "CONTRIBUTIONS", {**contribute.CONTRIBUTIONS, SelfSimilarity: every_pair}, "dpga", "self-similarity"
+    ),
     "all terms of a text": (
         histograms, "first_terms", lambda terms, texts, k, real=histograms.first_terms: real(terms, texts, 99),
         "dp_kps, gaussian", "vocabulary histogram",
