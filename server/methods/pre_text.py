@@ -74,13 +74,9 @@ class PreText:
     name: str = "pre_text"
 
     def __post_init__(self) -> None:
-<<<<<<< HEAD
-        validate.at_least(1, samples=self.samples, seeds=self.seeds or 1, rounds=self.rounds, shots=self.shots)
-=======
         validate.at_least(
             1, samples=self.samples, seeds=1 if self.seeds is None else self.seeds, rounds=self.rounds, shots=self.shots
         )
->>>>>>> poor21
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
         check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
