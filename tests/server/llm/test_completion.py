@@ -123,7 +123,9 @@ def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
 def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_word():
     lines = prompt({"phrases": True}).split("\n")
     assert lines[-2:] == ["Topic: late card (a card that has not come)", "Subtopic:"]
-    assert [line for line in lines if line.startswith("Subtopic: ")] == [f"Subtopic: {phrase}" for _, phrase in SUBTOPICS]
+    assert [line for line in lines if line.startswith("Subtopic: ")] == [
+        f"Subtopic: {phrase}" for _, phrase in SUBTOPICS
+    ]
     request = requests(1, phrases=True)[0]
     assert Completion().read(" delay\nTopic: other", request, whole=True) == "delay"
     assert Completion().read(" \nTopic: other", request, whole=True) is None
