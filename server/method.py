@@ -38,6 +38,7 @@ class RoundReport:
         figures: Figures that this method alone reports, such as WASP's weights; beside the others in the JSON.
         queries: The queries asked in the round.
         fid: Distance to the held-out texts; None without any.
+        fid_error: Its standard error; None without it, or for very few texts.
         seconds: By kind of work; None until the run has measured the round.
         paid: By remote model, payments for the round.
         epsilon: Privacy loss of all answers so far.
@@ -56,6 +57,7 @@ class RoundReport:
     figures: Mapping[str, Any] = field(default_factory=dict)
     queries: tuple[Mapping[str, Any], ...] = ()
     fid: float | None = None
+    fid_error: float | None = None
     seconds: Mapping[str, float] | None = None
     paid: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     epsilon: float = 0.0
@@ -85,7 +87,7 @@ _OF_THE_METHOD = (
     "losses",
     "cleaned",
 )
-_OF_THE_RUN = ("fid", "seconds", "paid", "epsilon")
+_OF_THE_RUN = ("fid", "fid_error", "seconds", "paid", "epsilon")
 
 
 class Memory(Protocol):

@@ -9,9 +9,13 @@ the checkpoint.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
@@ -21,11 +25,12 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.llm.spending import Spending
 from server.method import RoundReport, State
+from server.metrics import fidelity
 from server.parts import RunParts
 from server.planning.guarantee_facts import describe, origin
 from server.planning.modes import simplified
 from server.planning.signal import hopeless, signals
-from server.report import write_report
+from server.report import read_findings, write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_run
 from server.tools import RunTools
@@ -58,7 +63,7 @@ def run(setup: RunParts) -> State[Any]:
         log.info("no accuracy and no FID: task.test is not set")
     notes = simplified(method, parts.providers)
     warnings = hopeless(signals(plan, method.compared(parts.source.task()), options.expected_records))
-    for note in (*notes, *warnings):
+    for note in (*notes, *warnings.values()):
         log.warning("%s", note)
     snapshot = _snapshot(checkpoint, setup)
     state = State.from_dict(snapshot["state"], method.memory) if snapshot else method.start(tools)
@@ -80,12 +85,11 @@ def run(setup: RunParts) -> State[Any]:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
         vectors = tools.embed([candidate.text for candidate in state.candidates])
-        fid = small_model.fid_or_none(vectors, test_vectors) if test else None
         *earlier, report = state.rounds
         report = replace(
             report,
             notes=report.notes if earlier else (*report.notes, *notes),
-            fid=fid,
+            **_fid(vectors, test_vectors),
             seconds=tools.meter.seconds(),
             queries=tuple(tools.meter.queries()),
             paid=_payments(parts.spending, before=earlier),
@@ -94,7 +98,7 @@ def run(setup: RunParts) -> State[Any]:
         state = replace(state, rounds=(*earlier, report))
         save(status="partial")
         track(options.tracking, folder, state.round, report.to_dict())
-        said = "" if fid is None else f", FID {fid}"
+        said = "" if report.fid is None else f", FID {report.fid}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), said)
     count = _federated_count(setup, federation, tools, state)
     if plan.queries:
@@ -118,8 +122,21 @@ def run(setup: RunParts) -> State[Any]:
     vectors = tools.embed([candidate.text for candidate in state.candidates])
     write_json(folder / projection.SYNTHETIC, projection.synthetic_map(vectors))
     save(status="complete")
-    write_report(folder)
+    _report(folder, warnings)
     return state
+
+
+def _report(folder: Path, warnings: Mapping[str, str]) -> None:
+    """Write the report, and say in the log what is poor, unless it was said at the start."""
+    write_report(folder)
+    for finding in map(str, read_findings(folder)):
+        if finding not in warnings.values():
+            log.warning("%s", finding)
+
+
+def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, float | None]:
+    fid = small_model.fid_or_none(vectors, test_vectors) if len(test_vectors) else None
+    return {"fid": fid, "fid_error": None if fid is None else fidelity.fid_error(vectors, test_vectors)}
 
 
 def _epsilon(setup: RunParts, ledger: Ledger) -> float:
@@ -191,7 +208,7 @@ def _snapshot(checkpoint: Checkpoint, setup: RunParts) -> dict[str, Any] | None:
 
 
 def _write(
-    setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float, warnings: Sequence[str]
+    setup: RunParts, state: State[Any], *, ledger: Ledger, status: str, seconds: float, warnings: Mapping[str, str]
 ) -> None:
     """Write the files of the run folder that follow the state."""
     parts, options = setup.parts, setup.options
@@ -212,6 +229,7 @@ def _write(
         "method": parts.method.name,
         "task": parts.source.task().name,
         "parties": parts.plan.parties,
+        "labels": parts.source.task().labels,
         "seconds": round(seconds, 3),
         "warnings": warnings,
     }

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec, make_query
 from server.domain import Candidate
 from server.federation.ask import Federation
@@ -91,8 +92,7 @@ class RunTools:
 
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
-        planned = self._planned[name]
-        return planned.noise_deviation * self._parts.plan.surplus(planned, self._survivors[name, nth])
+        return _noise(self._parts.plan, self._planned[name], self._survivors[name, nth])
 
 
 class RememberingEncoder:
@@ -134,6 +134,7 @@ class Meter:
                 "name": planned.name,
                 "mechanism": planned.mechanism,
                 "scale": planned.scale / planned.spec.noise_grid,
+                "noise": _noise(plan, planned, answered.survivors) if planned.summed else None,
                 "survivors": answered.survivors,
                 "parties": plan.parties,
             }
@@ -148,6 +149,11 @@ class Meter:
         """Queries asked since the last call."""
         queries, self._queries = self._queries, []
         return queries
+
+
+def _noise(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
+    """Standard deviation of the noise in a sum of so many parties, in the answer's unit."""
+    return planned.noise_deviation * plan.surplus(planned, survivors)
 
 
 class _Progress:

@@ -83,7 +83,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
     parts = build_parts(config)
     estimates = signals(parts.plan, parts.method.compared(parts.source.task()), expected_records(config))
-    return parts.plan.digest().hex(), "; ".join([f"ε = {parts.epsilon:g}", *hopeless(estimates)])
+    return parts.plan.digest().hex(), "; ".join([f"ε = {parts.epsilon:g}", *hopeless(estimates).values()])
 
 
 def _why(look: Callable[[], None]) -> str | None:

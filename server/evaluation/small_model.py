@@ -1,6 +1,7 @@
 """Accuracy on held-out texts of a small model that is trained on the synthetic texts, and the evaluation's settings."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ METRICS = (
     "canaries",
     "sites",
 )
+_MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
 """Metrics that train no language model: seconds."""
 LANGUAGE_MODEL = (
@@ -174,8 +176,13 @@ def metrics(
             evaluation=evaluation,
             encoder=encoder,
         ),
+        "majority_class": {"definition": _MAJORITY, "accuracy": _majority(held_out)},
         "real_private": None,
     }
+
+
+def _majority(held_out: Sequence[Record]) -> float:
+    return max(Counter(record.label for record in held_out).values()) / len(held_out)
 
 
 def score(

@@ -15,8 +15,9 @@ The elites of the last generation are the synthetic data set. Elitism: a text st
 
 Each query has a share of epsilon, the votes what is left. Half goes to metadata in the paper: a fifth of epsilon to the
 length range, a tenth to each histogram. The paper takes the mean similarity with noise but without a price; it is a
-query here, a twentieth of epsilon, which the votes pay. One subsample serves all votes, so that what it saves is what
-the paper computes; `redraw` takes a fresh one for each, at the price that belongs to it.
+query here, a twentieth of epsilon, which the votes pay, and it is asked only with `tau=None`. One subsample serves all
+votes, so that what it saves is what the paper computes; `redraw` takes a fresh one for each, at the price that belongs
+to it.
 """
 
 from collections import Counter
@@ -73,7 +74,7 @@ class DpgaMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dpga:
-    """Settings, with the paper's defaults.
+    """Settings, with the paper's defaults but tau: see `tau`.
 
     Attributes:
         samples: N, elites of a generation, and the synthetic texts in the end.
@@ -93,7 +94,8 @@ class Dpga:
         keyword_temperature: Temperature of the language models when they list keywords.
         softmax: Votes more that make a keyword e times as likely.
         suppression: Whether similar texts are dropped; off for the ablation.
-        tau: Where the threshold starts; None asks for the mean similarity of private records.
+        tau: Where the threshold starts. The default drops near copies alone. None is the paper's: it asks for the mean
+            similarity of private records, which is so strict that few of the most voted texts are left.
         tau_step: What it grows by until there are enough elites; 0: it does not, and there may be fewer.
         buckets: See `SelfSimilaritySpec`.
         label_share: Share of epsilon spent on the label histogram.
@@ -127,7 +129,7 @@ class Dpga:
     keyword_temperature: float = 1.4
     softmax: float = 1.0
     suppression: bool = True
-    tau: float | None = None
+    tau: float | None = 0.8
     tau_step: float = 0.01
     buckets: int = 300
     label_share: float = 0.1

@@ -34,6 +34,9 @@ from server.operators.variation import Variation, check_variation, children, fam
 
 VOTES = "nearest votes"
 
+_MOST_SEEDS = 400
+"""Most seeds that are chosen without being asked for: votes of a few hundred records say nothing about more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreText:
@@ -41,7 +44,7 @@ class PreText:
 
     Attributes:
         samples: N, synthetic texts in all, written in the last phase.
-        seeds: Size of the population that evolves.
+        seeds: Size of the population that evolves; None: `population`.
         rounds: T, each with a private query.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         look_ahead: k, variations that a candidate is voted on by; 0: its own embedding.
@@ -57,7 +60,7 @@ class PreText:
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     samples: int = 2000
-    seeds: int = 400
+    seeds: int | None = None
     rounds: int = 10
     threshold: float = 0.0
     look_ahead: int = 4
@@ -71,9 +74,19 @@ class PreText:
     name: str = "pre_text"
 
     def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, seeds=self.seeds, rounds=self.rounds, shots=self.shots)
+        validate.at_least(1, samples=self.samples, seeds=self.seeds or 1, rounds=self.rounds, shots=self.shots)
         validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
         check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
+
+    def population(self, task: Task) -> int:
+        """Number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
+
+        The last prompts show `shots` different seeds of a label; more seeds than that share out the votes of the same
+        records and cost 1 + k texts each in every round, which few samples do not repay.
+        """
+        if self.seeds is not None:
+            return self.seeds
+        return min(self.samples, max(self.shots * len(task.labels), min(_MOST_SEEDS, self.samples // 5)))
 
     @property
     def modes(self) -> dict[str, str | None]:
@@ -83,7 +96,7 @@ class PreText:
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""
         del membership
-        for name, value in (("samples", self.samples), ("seeds", self.seeds)):
+        for name, value in (("samples", self.samples), ("seeds", self.population(task))):
             if value < len(task.labels):
                 raise ConfigError(f"method.{name}", expected=f"one for each of {len(task.labels)} labels", got=value)
         spec = VotesSpec(top=1, furthest=False, fine=self.fine, max_records=target.max_records)
@@ -91,13 +104,12 @@ class PreText:
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """T populations, k variations of each of their texts to look ahead with, and N texts at last."""
-        del task, models
-        return self.seeds * self.rounds * (1 + self.look_ahead) + self.samples
+        del models
+        return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
         """The population."""
-        del task
-        return {VOTES: self.seeds}
+        return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:
         """No texts."""
@@ -106,7 +118,8 @@ class PreText:
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         """One round, top to bottom."""
-        first = self._write(self.seeds, [], tools, 0) if state.round == 0 else Generated()
+        size = self.population(tools.task)
+        first = self._write(size, [], tools, 0) if state.round == 0 else Generated()
         population, following = (*state.candidates, *first.candidates), state.round + 1
         ahead, looking = look_ahead(
             population,
@@ -124,15 +137,15 @@ class PreText:
         if self.smoothing:
             votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
-        sizes = per_label(np.array([self.seeds]), len(tools.task.labels))[0].tolist()
+        sizes = per_label(np.array([size]), len(tools.task.labels))[0].tolist()
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
         parents, notes = survivors.choose(
             votes, labels, sizes, select="sample", threshold=self.threshold, rng=generator, task=tools.task
         )
         families = [
             (population[i], count)
-            for label_parents, size in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(label_parents, size)
+            for label_parents, own in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(label_parents, own)
         ]
         work: list[Generated | Written] = [first, looking]
         if following == self.rounds:

@@ -126,9 +126,9 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float) 
     return expected(planned.spec, setting)
 
 
-def hopeless(estimates: Sequence[Signal]) -> list[str]:
-    """A sentence on each query whose answers will be noise."""
-    return [_sentence(signal) for signal in estimates if signal.ratio < HOPELESS]
+def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
+    """By name of the query, a sentence on each whose answers will be noise."""
+    return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:

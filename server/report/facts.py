@@ -11,7 +11,7 @@ from typing import Any
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.planning.not_covered import not_covered
 from server.planning.statement import statement
-from server.report import metric_groups, votes
+from server.report import findings, metric_groups, votes
 from server.report.reading import JsonObject, as_object, read, read_lines
 from server.run_folder import for_json
 
@@ -73,6 +73,7 @@ def gather(run: Path) -> Gathered:
     rounds = read_lines(run / "rounds.jsonl", _round, problems)
     texts = read_lines(run / "synthetic.jsonl", _text, problems)
     metrics = read(run / "metrics.json", lambda text: metric_groups.groups(as_object(text)), problems)
+    measured = read(run / "metrics.json", as_object, []) or {}
     config = read(run / "config.yaml", str, problems)
     synthetic, simulated = _map(run, privacy, texts, problems)
     vote_distributions = []
@@ -99,12 +100,13 @@ def gather(run: Path) -> Gathered:
         },
         "config": config,
     }
+    facts["findings"] = read(run / "run.json", lambda _: findings.findings(facts, measured, texts), []) or []
     return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
 
 
 def _ended(text: str) -> dict[str, Any]:
     ended = _having(as_object(text), "status", "method", "task", "parties", "seconds")
-    return {"versions": {}, "reason": None, "warnings": []} | ended | {"seconds": float(ended["seconds"])}
+    return {"versions": {}, "reason": None, "warnings": {}, "labels": {}} | ended | {"seconds": float(ended["seconds"])}
 
 
 def _privacy(text: str) -> dict[str, Any]:

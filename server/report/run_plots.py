@@ -47,7 +47,7 @@ _FIGURES = {
 """Title and note of known figures of a round; any other number is plotted under its own name."""
 
 _BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens", "paid", "queries", "notes"}
-_BOOKKEEPING |= {"requested", "generated", "lost", "losses", "cleaned", "metadata"}
+_BOOKKEEPING |= {"requested", "generated", "lost", "losses", "cleaned", "metadata", "fid_error"}
 
 
 def of_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:

@@ -26,6 +26,7 @@ def distributions(run: Path, privacy: Mapping[str, Any], rounds: Iterable[Mappin
 
     Returns:
         One mapping for each, with "query", "direction", "round", "candidates", "mechanism", "scale" (in votes),
+        "spread" (standard deviation over the candidates), "noise" (that of the noise; None in a folder without it),
         "quantiles" (0, 0.1, 0.5, 0.9 and 1), "beyond_noise" (share of the candidates with more than two scales of
         votes), "edges" and "counts".
     """
@@ -49,6 +50,8 @@ def _distribution(votes: NDArray[np.float64], query: Mapping[str, Any]) -> dict[
         "candidates": len(votes),
         "mechanism": query["mechanism"],
         "scale": query["scale"],
+        "spread": float(votes.std()),
+        "noise": query.get("noise"),
         "quantiles": np.quantile(votes, _QUANTILES).round(3).tolist(),
         "beyond_noise": round(float((votes > 2 * query["scale"]).mean()), 4),
         **histogram(votes.tolist()),

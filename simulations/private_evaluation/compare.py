@@ -1,12 +1,13 @@
 """Figures and a map of the private records, which a simulation adds to a finished run folder.
 
 They have no noise, are marked "simulation_only" and must not leave the machine: `metrics.json` gets the scores of the
-same small model trained on the private records and the groups of `of_records`, `map_private.json` the coordinates of
-the records.
+same small model trained on the private records, the shares of their labels and the groups of `of_records`,
+`map_private.json` the coordinates of the records.
 """
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from server.evaluation import projection, small_model
 from server.evaluation.small_model import Evaluation
-from server.report import write_report
+from server.report import read_findings, write_report
 from server.run_folder import write_json
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 
@@ -35,10 +36,14 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
         if measured.evaluation.uses_endpoint
         else real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
     )
+    metrics["label_shares"] = _label_shares(measured.private)
     metrics |= of_records(measured)
     write_json(folder / "metrics.json", metrics)
     _map(folder, measured.private, measured.encoder)
     write_report(folder)
+    for finding in read_findings(folder):
+        if finding.simulation_only:
+            log.warning("%s", finding)
     log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
 
 
@@ -59,6 +64,15 @@ def real_private(
         )
     plain = replace(evaluation, domain_adaptation="none", target=None)
     return small_model.score(private, test, evaluation=plain, encoder=encoder) | {"simulation_only": True}
+
+
+def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
+    counts = Counter(record.label for record in private)
+    return {
+        "definition": "Share of each label among the private records.",
+        "simulation_only": True,
+        "records": {label: count / len(private) for label, count in sorted(counts.items())},
+    }
 
 
 def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:

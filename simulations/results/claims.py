@@ -17,6 +17,8 @@ from simulations.results import computed
 
 FOLDER = Path(__file__).parent / "claims"
 LINES = Path(__file__).parent / "figure.yaml"
+RECORDS = ", M = "
+"""In the name of a line: before the number of its records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
 VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
@@ -107,7 +109,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
     try:
         return [
             Claim(
-                name=name if records is None else f"{name}, M = {records}",
+                name=name if records is None else f"{name}{RECORDS}{records}",
                 paper="",
                 claim="",
                 where="",

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from simulations.results.claims import VERDICTS, WITHIN
+from simulations.results.figure import FILE as PICTURE
+from simulations.results.figure import draw
 from simulations.results.findings import NOT_RUN
 
 FINDINGS = "findings.json"
@@ -30,6 +32,8 @@ def render(content: Mapping[str, Any]) -> str:
         f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         content["about"] + "\n",
     ]
+    if draw(content["figure"]) is not None:
+        parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
     for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
         own = [finding for finding in findings if finding["claim"]["paper"] == paper]
         parts.append(f"## {paper}\n")
@@ -42,11 +46,13 @@ def render(content: Mapping[str, Any]) -> str:
 
 
 def write(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write the numbers and the page into a folder."""
+    """Write the numbers, the page and its picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
     (folder / FINDINGS).write_text(text + "\n", encoding="utf-8")
     (folder / PAGE).write_text(render(json.loads(text)), encoding="utf-8")
+    if (picture := draw(json.loads(text)["figure"])) is not None:
+        (folder / PICTURE).write_text(picture, encoding="utf-8")
 
 
 def _runs(content: Mapping[str, Any]) -> str:

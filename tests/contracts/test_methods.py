@@ -193,7 +193,7 @@ class TestDpga(MethodContract):
 
     @pytest.fixture
     def build(self):
-        small = {"samples": 12, "rounds": 3, "keywords": 5, "longest": 40, "bins": 10}
+        small = {"samples": 12, "rounds": 3, "keywords": 5, "longest": 40, "bins": 10, "tau": None}
         return lambda **changes: Dpga(**small | changes)
 
     def test_ends_with_as_many_texts_as_were_asked_for_labels_balanced(self, method):

@@ -15,6 +15,7 @@ SMALL = (
     "method.longest=80",
     "method.bins=20",
     "method.buckets=16",
+    "method.tau=null",
     "task.public_notes=60",
 )
 METADATA = [LABELS, LENGTH_RANGE, LENGTHS, KEYWORDS, SIMILARITY]

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from server.command import main
+from server.report import read_findings, write_report
 from tests.support.runs import read, tiny
 
 FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"
@@ -32,12 +33,31 @@ def evaluate(capsys, *arguments):
 def test_a_run_measures_what_was_chosen_and_marks_what_looked_at_records(run):
     metrics = read(run, "metrics.json")
     marked = {name for name, group in metrics.items() if isinstance(group, dict) and group.get("simulation_only")}
-    assert marked == {"real_private", "utility_real", "language_real", "nearest", "fidelity_private", "membership"}
+    assert marked == {
+        "real_private",
+        "label_shares",
+        "utility_real",
+        "language_real",
+        "nearest",
+        "fidelity_private",
+        "membership",
+    }
     assert metrics["membership"]["PPL"]["rows"] == 48 + 24
     assert 0 <= metrics["membership"]["LIRA"]["value"] <= 1
     assert metrics["utility"]["accuracy"]["value"] == metrics["synthetic"]["accuracy"]
     page = (run / "report.html").read_text("utf-8")
     assert "MAUVE" in page or "mauve" in page
+
+
+def test_the_shares_of_the_records_labels_are_a_simulations_and_so_is_what_they_say(run, copy):
+    counted = read(run, "metrics.json")["label_shares"]["records"]
+    assert sum(counted.values()) == pytest.approx(1)
+    metrics = read(copy, "metrics.json")
+    metrics["label_shares"]["records"] = {next(iter(counted)): 1.0}
+    (copy / "metrics.json").write_text(json.dumps(metrics))
+    write_report(copy)
+    (finding,) = [finding for finding in read_findings(copy) if finding.what.startswith("labels of texts and records")]
+    assert finding.simulation_only
 
 
 def test_the_parties_were_asked_once_more_within_the_same_epsilon(run):

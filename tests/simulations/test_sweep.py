@@ -192,12 +192,15 @@ def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printe
         lines = [{"fid": value, "tokens": {"input": 5, "output": 5}} for value in (3.0, None, 1.0 + number)]
         (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "0" / "report.html").write_text("its own page")
+    poor = {"what": "accuracy below <guessing>", "do": "write more texts", "simulation_only": False}
+    (tmp_path / "0" / "report.json").write_text(json.dumps({"findings": [poor]}))
     run(tmp_path, 8, ["method=<b>"], 0.5, epsilon="inf", status="partial")
     write_table(tmp_path)
     page = (tmp_path / "report.html").read_text("utf-8")
     assert {key for key in ("epsilon", "parties", "fid") if f'id="plot-{key}"' in page} == {"epsilon", "parties", "fid"}
     assert '<a href="0/report.html">0</a>' in page
     assert '<a href="1/report.html">' not in page
+    assert page.count("accuracy below &lt;guessing&gt;; write more texts") == 1
     assert "<b>" not in page
     assert "method=&lt;b&gt;" in page
     assert "of which 1 failed" in page

@@ -23,10 +23,11 @@ PAGE = r"""
 <p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
 computed from private records without noise and must not be published with the texts.</p>
 {% endif %}
-{% if run and run.warnings %}
+{% if findings %}
 <div class="banner note" role="note">
-<p><strong>Hardly any signal.</strong> With the number of records that was expected, noise drowns what these queries ask for:</p>
-<ul class="tight">{% for sentence in run.warnings %}<li>{{ sentence }}</li>{% endfor %}</ul>
+<p><strong>What is poor, and what to change</strong></p>
+<ul class="tight">{% for finding in findings %}<li>{{ finding.what }}{% if finding.simulation_only %} <span class="tag">simulation only</span>{% endif %}; {{ finding.do }}.</li>
+{% endfor %}</ul>
 </div>
 {% endif %}
 {% if partial or problems %}

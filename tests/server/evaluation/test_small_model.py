@@ -29,6 +29,11 @@ def test_a_model_trained_on_good_texts_is_right():
     assert "logistic regression" in found["definition"]
 
 
+def test_beside_it_is_the_share_of_the_most_frequent_label_of_the_test_texts():
+    held_out = [*HELD_OUT, Record("another", "a")]
+    assert metrics(candidates(), held_out, Evaluation(), ENCODER)["majority_class"]["accuracy"] == 0.6
+
+
 def test_texts_count_by_their_weights():
     wrong = [replace(candidate, label="ba"["ab".index(candidate.label)], weight=1e-6) for candidate in candidates()]
     assert metrics([*candidates(), *wrong, *wrong], HELD_OUT, Evaluation(), ENCODER)["synthetic"]["accuracy"] == 1.0

@@ -5,6 +5,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.queries.votes import VotesSpec
+from server.domain import Task
 from server.methods.pre_text import VOTES, PreText
 from server.operators.variation import Variation
 from tests.support.method_contract import World, plan_of, run, steps
@@ -26,6 +27,17 @@ def test_t_queries_each_on_all_seeds():
     run(method, world)
     assert [(name, nth, query.length) for name, nth, query in world.asked] == [(VOTES, nth, 12) for nth in range(3)]
     assert plan_of(method, 8)[0].spec == VotesSpec(top=1, furthest=False, fine=128, max_records=8)
+
+
+@pytest.mark.parametrize(
+    ("samples", "labels", "seeds"), [(2000, 10, 400), (6000, 10, 400), (1000, 10, 200), (100, 10, 40), (24, 10, 24)]
+)
+def test_the_population_follows_the_number_of_texts(samples, labels, seeds):
+    task = Task(name="t", kind="note", labels={f"label {number}": "" for number in range(labels)})
+    method = PreText(samples=samples, rounds=2, look_ahead=1)
+    assert method.population(task) == method.compared(task)[VOTES] == seeds
+    assert method.max_texts(task, ["m"]) == 4 * seeds + samples
+    assert PreText(samples=samples, seeds=77).population(task) == 77
 
 
 def test_the_next_population_is_made_of_variations_of_the_survivors():

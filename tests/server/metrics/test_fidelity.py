@@ -3,7 +3,7 @@ import pytest
 from scipy.linalg import sqrtm
 
 from common.errors import DataError
-from server.metrics.fidelity import fid
+from server.metrics.fidelity import fid, fid_error
 
 
 def rng(seed=0):
@@ -22,6 +22,18 @@ def test_equal_sets_are_at_distance_zero():
     assert fid(a, a) == pytest.approx(0, abs=1e-10)
     assert fid(a, a[::-1]) == pytest.approx(0, abs=1e-10)
     assert fid(a, a) >= 0
+
+
+def test_the_error_covers_the_spread_over_sets_of_texts_and_shrinks_with_their_number():
+    real = rng(9).normal(size=(400, 16))
+    errors = {}
+    for rows in (40, 400):
+        sets = [rng(seed).normal(size=(rows, 16)) for seed in range(30)]
+        spread = np.std([fid(texts, real) for texts in sets], ddof=1)
+        errors[rows] = np.sqrt(np.mean([fid_error(texts, real) ** 2 for texts in sets]))
+        assert 0.7 * spread < errors[rows] < 4 * spread
+    assert errors[400] < errors[40] / 2
+    assert fid_error(rng().normal(size=(9, 16)), real) is None
 
 
 def test_a_shift_counts_squared():

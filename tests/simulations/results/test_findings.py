@@ -70,6 +70,7 @@ def test_a_claim_may_hold_from_some_epsilon():
             "runs": {"planned": 9, "measured": 8},
             "core_hours": 0.1,
             "findings": [found.to_dict()],
+            "figure": [],
             "failures": [],
         }
     )

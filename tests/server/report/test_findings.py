@@ -1,0 +1,201 @@
+"""Each finding of a run that has it, and of one that has not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from server.report import Finding, read_findings, write_report
+from server.report.findings import findings
+from tests.server.planning.test_statement import privacy
+from tests.server.report.test_report import Page, write_run
+
+LABELS = {"sepsis": "an infection of the blood", "flu": ""}
+TEXTS = [{"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2]} for at in range(40)]
+
+
+def line(number, **changes):
+    """A round, as `rounds.jsonl` has it."""
+    plain = {"round": number, "requested": {"m": 20}, "lost": {"m": 0}, "candidates": 40, "fid": 1.0, "fid_error": 0.02}
+    return plain | changes
+
+
+def found(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes):
+    """What is said of a run that is fine in all else."""
+    facts = {
+        "run": {"method": "wasp", "labels": LABELS, "warnings": {}} | (run or {}),
+        "privacy": privacy(**{"simulation": True, "queries": [{"name": "votes"}], "planned_epsilon": 4.0} | changes),
+        "rounds": rounds,
+        "votes": votes,
+    }
+    return [str(Finding(**finding)) for finding in findings(facts, metrics or {}, texts)]
+
+
+def scored(accuracy, *, majority=0.5, tested=100):
+    return {
+        "test_records": tested,
+        "synthetic": {"accuracy": accuracy},
+        "majority_class": {"accuracy": majority},
+    }
+
+
+def test_a_run_without_figures_has_no_findings():
+    assert found() == found(texts=[]) == []
+
+
+def test_accuracy_below_the_majority_class():
+    (said,) = found(metrics=scored(0.21, majority=0.27), rounds=[line(0)])
+    assert said == (
+        "accuracy 0.21 on 100 test texts is below the share of the most frequent label, 0.27: the texts teach less "
+        "than guessing; describe the labels (task.labels: 1 of 2 have no description), try method=census (now "
+        "wasp), write more texts (method.samples, now 40) or take larger language models (now m)"
+    )
+    (said,) = found(metrics=scored(0.58))
+    assert "not clearly above the share of the most frequent label, 0.50: the texts may teach no more than" in said
+    assert "; test on more texts (task.test), describe the labels" in said
+    described = {"method": "census", "labels": {"sepsis": "blood", "flu": "influenza"}}
+    (said,) = found(run=described, metrics=scored(0.5))
+    assert said.endswith("; write more texts (method.samples, now 40) or take larger language models")
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [scored(0.61), scored(0.58, tested=400), scored(1.0, majority=1.0), {"synthetic": {"accuracy": 0.1}}],
+    ids=["above", "above with more tests", "one label", "older folder"],
+)
+def test_accuracy_clearly_above_it(metrics):
+    assert found(metrics=metrics) == []
+
+
+def test_fid_that_rises_by_more_than_its_error():
+    rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
+    (said,) = found(rounds=rounds)
+    assert said == (
+        "FID rises: 0.86 after round 2, 0.8 after round 1, and lower is nearer to real texts; stop there "
+        "(method.rounds=2, now 3), more records, a larger epsilon (now 4) or method=census"
+    )
+    (said,) = found(rounds=rounds, planned_epsilon="inf")
+    assert said.endswith("; stop there (method.rounds=2, now 3)")
+    (said,) = found(rounds=[line(0), line(1, fid=1.1)], queries=[])
+    assert said.endswith("; take another encoder (embedding) or other language models (llm)")
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        [line(0, fid=0.8), line(1, fid=0.85)],
+        [line(0, fid=0.9), line(1, fid=0.8)],
+        [line(0, fid=0.8, candidates=80), line(1, fid=0.9)],
+        [line(0, fid=0.8, fid_error=None), line(1, fid=0.9)],
+        [line(0, fid=None, fid_error=None)],
+        [line(0)],
+    ],
+    ids=["within the error", "falls", "fewer texts", "no error", "not measured", "one round"],
+)
+def test_fid_that_does_not(rounds):
+    assert found(rounds=rounds) == []
+
+
+WARNING = "votes will be noise: 0.5 votes a candidate against 3 of noise; it takes more records or a larger epsilon"
+
+
+def vote(spread, *, noise=3.0, candidates=100, query="votes"):
+    return {"query": query, "candidates": candidates, "spread": spread, "noise": noise}
+
+
+def test_votes_below_noise_are_said_once_by_what_was_measured():
+    noise = [vote(3.1), vote(3.2)]
+    (said,) = found(votes=noise, run={"warnings": {"votes": WARNING}})
+    assert said == (
+        "votes were noise: 200 noised numbers spread by 3.2 votes, and noise alone by 3; it takes more records or a "
+        "larger epsilon"
+    )
+    (unforeseen,) = found(votes=noise)
+    assert unforeseen.endswith(
+        "; it takes more records, a larger epsilon (now 4), method=census or fewer candidates (method.samples)"
+    )
+
+
+def test_votes_above_noise_take_back_the_warning():
+    assert found(votes=[vote(3.5)], run={"warnings": {"votes": WARNING}}) == []
+    assert found(votes=[vote(3.0), vote(6.0, candidates=60)]) == []
+
+
+def test_a_warning_without_votes_stays():
+    assert found(run={"warnings": {"votes": WARNING}}) == [WARNING]
+    older = [vote(3.0, noise=None)]
+    assert found(votes=older, run={"warnings": {"votes": WARNING}}) == [WARNING]
+
+
+def shares(**of_records):
+    return {"label_shares": {"simulation_only": True, "records": of_records}}
+
+
+def test_labels_of_records_are_a_simulations_figure_and_marked():
+    (said,) = found(metrics=shares(sepsis=0.9, flu=0.1))
+    assert said == (
+        "labels of texts and records differ by 40%: flu 50% of the texts and 10% of the records, sepsis 50% of the "
+        "texts and 90% of the records (simulation only); weigh or draw the texts by the labels' shares before training "
+        "or try method=census or dpga (now wasp), which ask how many records have each label"
+    )
+    assert found(metrics=shares(sepsis=0.9, flu=0.1), simulation=False) == []
+    assert found(metrics=shares(sepsis=0.7, flu=0.3)) == []
+    weighed = [row | {"weight": {"sepsis": 9.0, "flu": 1.0}[row["label"]]} for row in TEXTS]
+    assert found(metrics=shares(sepsis=0.9, flu=0.1), texts=weighed) == []
+
+
+@pytest.mark.parametrize(
+    "figures", [{"shares": {"sepsis": 0.9, "flu": 0.1}}, {"metadata": {"labels": {"sepsis": 1.0}}}]
+)
+def test_a_deployment_has_the_released_counts_if_they_are_noised(figures):
+    rounds, run = [line(0, **figures), line(1)], {"method": "dpga"}
+    (said,) = found(run=run, rounds=rounds, simulation=False)
+    assert ", by the released, noised counts: flu 50% of the texts and " in said
+    assert said.endswith("; weigh or draw the texts by the labels' shares before training")
+    assert "simulation" not in said
+    assert found(run=run, rounds=rounds, simulation=False, epsilon="inf") == []
+
+
+def test_labels_without_a_text():
+    (said,) = found(texts=TEXTS[::2])
+    assert said == (
+        "1 of 2 labels have no text: flu; write more texts (method.samples, now 20), or describe these labels "
+        "(task.labels)"
+    )
+
+
+def test_requested_texts_that_were_lost():
+    counts = {"losses": {"m": {"empty": 3}}, "cleaned": {"m": {"duplicates": 9, "quotes": 20}}}
+    (said,) = found(rounds=[line(0, lost={"m": 12}, **counts)])
+    assert said == (
+        "12 of 20 requested texts were lost (duplicates: 9, empty: 3); take other language models (llm), or say more "
+        "precisely what a text is (task.kind, task.wording)"
+    )
+    assert found(rounds=[line(0, lost={"m": 10})]) == []
+    assert found(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
+
+
+def test_findings_are_on_the_page_and_in_report_json(tmp_path):
+    run = write_run(tmp_path / "run")
+    assert read_findings(run) == []
+    (run / "state").mkdir()
+    for answer in (0, 1):
+        values = np.round(np.random.default_rng(answer).normal(0, 3.531 * 128, 2 * 26))
+        np.save(run / "state" / f"answer-{answer:03}.npy", values)
+    rounds = [json.loads(row) for row in (run / "rounds.jsonl").read_text().splitlines()]
+    for entry in rounds:
+        for query in entry["queries"]:
+            query["noise"] = 3.531
+    (run / "rounds.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in rounds))
+    page = Page(write_report(run).read_text(encoding="utf-8"))
+    (finding,) = read_findings(run)
+    assert finding.what.startswith("nearest and furthest votes were noise: 104 noised numbers spread by ")
+    assert "What is poor, and what to change" in page.text
+    assert str(finding) in " ".join(page.text.split())
+
+
+def test_a_foreign_file_has_no_findings_and_still_a_page(tmp_path):
+    run = write_run(tmp_path / "run")
+    (run / "metrics.json").write_text('{"synthetic": {"accuracy": "high"}, "majority_class": 1, "test_records": "x"}')
+    assert "What is poor" not in write_report(run).read_text(encoding="utf-8")
+    assert read_findings(run) == []
