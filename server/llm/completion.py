@@ -13,7 +13,8 @@ has texts:
 The examples are the request's good exemplars, or its sources, or else public texts of other topics; those that are much
 longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
 what follows is a variation of it; with blanks, the new text begins with words of its source. An abstract is a text of
-the requested length, and is rewritten like one: such a model writes no summaries.
+the requested length, and is rewritten like one: such a model writes no summaries. A subtopic is a text of a few words,
+after subtopics of other things.
 """
 
 import re
@@ -31,9 +32,16 @@ from server.llm.base import Request
 WORDING = 2
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
 
-DECLINED = frozenset({"contrast", "keyphrases", "subtopics"})
-"""Modes that a completion cannot express: bad exemplars, which are left out; lists of subtopics; and keyphrases, of
-which SmolLM2-135M took up 30 of 272 in a line before the text."""
+DECLINED = frozenset({"contrast", "keyphrases"})
+"""Modes that a completion cannot express: bad exemplars, which are left out; and keyphrases, of which SmolLM2-135M took
+up 30 of 272 in a line before the text."""
+SUBTOPICS = (
+    ("returning goods", "label for the parcel"),
+    ("school trips", "cost of the coach"),
+    ("returning goods", "refund not yet received"),
+    ("heating", "boiler makes a noise"),
+)
+"""Topics and subtopics that no task is about, as examples."""
 
 _LINE = "\n"
 _FEWEST_WORDS = 3  # shorter completions are fragments
@@ -109,7 +117,7 @@ class Completion:
         if not whole:
             text = whole_sentences(text)
         text = f"{kept(request)}{text}".strip() if text.strip() else ""
-        return text if len(text.split()) >= _FEWEST_WORDS else None
+        return text if len(text.split()) >= (1 if request.phrases else _FEWEST_WORDS) else None
 
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
@@ -118,6 +126,8 @@ class Completion:
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         own = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
+        if request.phrases:
+            return list(SUBTOPICS)
         if not self.public or request.good:
             return own
         others = _public(public, request, max(0, self.examples - len(own)), stream)
@@ -127,7 +137,8 @@ class Completion:
         """One item of the list, up to the end of its text."""
         term = request.wording.label
         lines = [f"{'Topic' if term == 'label' else term.capitalize()}: {topic}"] if topic else []
-        lines += [f"Text: {' '.join(text.split()) if self.end is None else text.strip()}"]
+        kind = "Subtopic" if request.phrases else "Text"
+        lines += [f"{kind}: {' '.join(text.split()) if self.end is None else text.strip()}"]
         return _LINE.join(lines)
 
 

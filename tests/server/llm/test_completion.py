@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import Completion, kept
+from server.llm.completion import SUBTOPICS, Completion, kept
 from tests.support.provider_contract import OTHER, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
@@ -118,6 +118,22 @@ def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
     read = Completion().read
     assert read(" A first sentence. And then it", requests(1)[0], whole=False) == "A first sentence."
     assert read(" no sentence ends here at all", requests(1)[0], whole=False) is None
+
+
+def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_word():
+    lines = prompt({"phrases": True}).split("\n")
+    assert lines[-2:] == ["Topic: late card (a card that has not come)", "Subtopic:"]
+    assert [line for line in lines if line.startswith("Subtopic: ")] == [
+        f"Subtopic: {phrase}" for _, phrase in SUBTOPICS
+    ]
+    request = requests(1, phrases=True)[0]
+    assert Completion().read(" delay\nTopic: other", request, whole=True) == "delay"
+    assert Completion().read(" \nTopic: other", request, whole=True) is None
+
+
+def test_an_abstract_is_a_text_of_its_length_and_is_rewritten_like_one():
+    assert prompt({"abstract": True, "words": 8}) == prompt({"words": 8})
+    assert prompt({"abstract": True, "source": (SOURCE,)}).split("\n")[-3] == f"Text: {SOURCE}"
 
 
 def test_settings_are_checked():
