@@ -32,7 +32,7 @@ class Finding:
 
 def head() -> None:
     """Print the head of a table of findings."""
-    _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n\n")
+    _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
 
 
 def printed(finding: Finding) -> bool:
