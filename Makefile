@@ -91,9 +91,8 @@ bench-models: $(INSTALLED)
 	$(BIN)/python -m simulations.benchmarks.models
 
 PRESET ?= small
-OUT ?= runs/results/$(PRESET)
 results: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.results --preset $(PRESET) --out $(OUT) $(if $(CLAIM),--claim $(CLAIM))
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.results --preset $(PRESET) $(if $(OUT),--out $(OUT)) $(if $(CLAIM),--claim $(CLAIM))
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

@@ -30,7 +30,7 @@ from server.parts import RunParts
 from server.planning.guarantee_facts import describe, origin
 from server.planning.modes import simplified
 from server.planning.signal import hopeless, signals
-from server.report import read_findings, write_report
+from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
 from server.run_folder import write_json, write_run
 from server.tools import RunTools
@@ -129,9 +129,9 @@ def run(setup: RunParts) -> State[Any]:
 def _report(folder: Path, warnings: Mapping[str, str]) -> None:
     """Write the report, and say in the log what is poor, unless it was said at the start."""
     write_report(folder)
-    for finding in map(str, read_findings(folder)):
-        if finding not in warnings.values():
-            log.warning("%s", finding)
+    for weakness in map(str, read_weaknesses(folder)):
+        if weakness not in warnings.values():
+            log.warning("%s", weakness)
 
 
 def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from omegaconf import DictConfig, OmegaConf
 from common.errors import CheckpointError, ConfigError
 from server.configuration import composed, load, store
 from server.metrics.intervals import over_seeds
-from server.report import metric_groups, read_findings
+from server.report import metric_groups, read_weaknesses
 from server.report.facts import unprotected
 from server.report.reading import read_lines
 from server.report.sweep import Run, Table, TableRow, paired, write_comparison
@@ -209,7 +209,7 @@ def read_run(folder: Path, row: str, seed: int | None = None) -> Run:
         tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
         figures=metric_groups.by_name(metrics) | ({"seconds": ended["seconds"]} if "seconds" in ended else {}),
-        findings=tuple(map(str, read_findings(folder))),
+        weaknesses=tuple(map(str, read_weaknesses(folder))),
     )
 
 

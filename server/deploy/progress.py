@@ -23,7 +23,7 @@ from server.deploy.flower import flwr
 from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
 from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
-from server.report import read_findings
+from server.report import read_weaknesses
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
@@ -58,7 +58,7 @@ class Progress:
         rounds: Number of whole rounds so far.
         reason: Why it failed, or when it was cancelled; else empty.
         hospitals: Those whose approval it awaits.
-        findings: What is poor about the results of a complete run, and what to change.
+        weaknesses: What is poor about the results of a complete run, and what to change.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Progress:
     rounds: int = 0
     reason: str = ""
     hospitals: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    weaknesses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """In plain words."""
@@ -84,7 +84,7 @@ def progress(folder: Path) -> Progress:
     working = at_work(folder)  # asked first: a process that ends after this question leaves its last words first
     found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / "rounds.jsonl").count("\n"))
     if _complete(folder):
-        return replace(found, status=Status.COMPLETE, findings=tuple(map(str, read_findings(folder))))
+        return replace(found, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
     if when := text_of(folder / CANCELLED):
         return replace(found, status=Status.CANCELLED, reason=when)
     if names := text_of(folder / AWAITING):

@@ -55,4 +55,4 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield from map(str, hospitals)
     for run in runs:
         yield f"run {run.name}: {run}"
-        yield from (f"  poor: {finding}" for finding in run.findings)
+        yield from (f"  poor: {weakness}" for weakness in run.weaknesses)

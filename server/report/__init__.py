@@ -3,7 +3,7 @@
     facts.py          all files of a run folder, read once, in JSON's types: `report.json`
     metric_groups.py  the figures of `metrics.json` in groups
     votes.py          distribution of the noised votes
-    findings.py       what is poor about a run, and what to change
+    weaknesses.py     what is poor about a run, and what to change
     plots.py          layout of lines, bars and dots
     run_plots.py      the plots of one run
     sweep.py          comparison of several runs
@@ -16,7 +16,7 @@ Nothing is computed from records here: a page shows only what is in the run fold
 it can become markup.
 """
 
-from server.report.findings import Finding, read_findings
+from server.report.weaknesses import Weakness, read_weaknesses
 from server.report.write import write_report
 
-__all__ = ["Finding", "read_findings", "write_report"]
+__all__ = ["Weakness", "read_weaknesses", "write_report"]

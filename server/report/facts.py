@@ -11,7 +11,7 @@ from typing import Any
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.planning.not_covered import not_covered
 from server.planning.statement import statement
-from server.report import findings, metric_groups, votes
+from server.report import metric_groups, votes, weaknesses
 from server.report.reading import JsonObject, as_object, read, read_lines
 from server.run_folder import for_json
 
@@ -100,7 +100,7 @@ def gather(run: Path) -> Gathered:
         },
         "config": config,
     }
-    facts["findings"] = read(run / "run.json", lambda _: findings.findings(facts, measured, texts), []) or []
+    facts["weaknesses"] = read(run / "run.json", lambda _: weaknesses.weaknesses(facts, measured, texts), []) or []
     return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
 
 

@@ -35,7 +35,7 @@ class Run:
         tokens: Tokens read and written by all models.
         seconds: Wall time.
         figures: All measured figures, by name.
-        findings: What is poor about its results, and what to change.
+        weaknesses: What is poor about its results, and what to change.
         seed: Experiment seed: runs of different rows with the same seed are a pair.
     """
 
@@ -53,7 +53,7 @@ class Run:
     tokens: int | None = None
     seconds: float | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
-    findings: tuple[str, ...] = ()
+    weaknesses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

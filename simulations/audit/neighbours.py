@@ -26,18 +26,18 @@ STEPS = 40
 """Length of a walk; the next one begins at a party's own records again."""
 _LONG = 2000
 _ODD = (
-    *(
-        "",
-        " \t\n ",
-        ".",
-        "\0",
-        "\ud800",
-        "ＦＥＶＥＲ ÀÉÎ ŒUVRE ΑΒΓ ЖЩ",
-        "e\u0301" * 40,
-        "\u202eback\u202c",
-        "👩\u200d⚕️ 💉",
-    ),
-    *("a" * 5000, "٣٤٥ 一二三 ⅷ ﬁ", "fever\x85cough\u2028chest\u3000pain"),
+    "",
+    " \t\n ",
+    ".",
+    "\0",
+    "\ud800",
+    "ＦＥＶＥＲ ÀÉÎ ŒUVRE ΑΒΓ ЖЩ",
+    "e\u0301" * 40,
+    "\u202eback\u202c",
+    "👩\u200d⚕️ 💉",
+    "a" * 5000,
+    "٣٤٥ 一二三 ⅷ ﬁ",
+    "fever\x85cough\u2028chest\u3000pain",
 )
 
 

@@ -48,14 +48,30 @@ _QUICK = 200
 _RECORDS = 12
 """Of each party."""
 _SMALL = (
-    *("federation.parties=2", "method.samples=16", "evaluation.metrics=[]", "task=demo_notes", "llm.use=[broad]"),
-    *(f"task.records_per_party={_RECORDS}", "task.test_records=8", "task.public_notes=60"),
+    "federation.parties=2",
+    "method.samples=16",
+    "evaluation.metrics=[]",
+    "task=demo_notes",
+    "llm.use=[broad]",
+    f"task.records_per_party={_RECORDS}",
+    "task.test_records=8",
+    "task.public_notes=60",
 )
 _USERS = ("privacy.unit=user", "privacy.max_records=3")
-_TERMS = (
-    *("fever", "cough", "chest pain", "oxygen", "lactate", "swelling", "antibiotics", "pain", "no note has this"),
-    *("aspirin", "nausea", "scan"),
-)
+_TERMS = """\
+fever
+cough
+chest pain
+oxygen
+lactate
+swelling
+antibiotics
+pain
+no note has this
+aspirin
+nausea
+scan
+"""
 _DPGA = ("method=dpga", "method.rounds=2", "method.keywords=4", "method.longest=60", "method.bins=12")
 _DP_KPS = ("method=dp_kps", "method.vocabulary={terms}", "method.kept_terms=6", "method.length=3", "method.features=24")
 _RPSG = ("method=rpsg", "method.pool=12", "method.refinement.nll=1", "method.choices=8")
@@ -150,7 +166,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
     with tempfile.TemporaryDirectory() as name, mock.patch.multiple(causal_model, **_TINY):
         folder = Path(name)
         terms = folder / "terms.txt"
-        terms.write_text("".join(f"{term}\n" for term in _TERMS))
+        terms.write_text(_TERMS)
         config = composed([*_SMALL, *(setting.format(terms=terms) for setting in settings)])
         with mock.patch.object(answer, "answer", recording):
             simulate(config, folder / "run")

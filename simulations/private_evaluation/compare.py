@@ -18,7 +18,7 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from server.evaluation import projection, small_model
 from server.evaluation.small_model import Evaluation
-from server.report import read_findings, write_report
+from server.report import read_weaknesses, write_report
 from server.run_folder import write_json
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 
@@ -41,9 +41,9 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     write_json(folder / "metrics.json", metrics)
     _map(folder, measured.private, measured.encoder)
     write_report(folder)
-    for finding in read_findings(folder):
-        if finding.simulation_only:
-            log.warning("%s", finding)
+    for weakness in read_weaknesses(folder):
+        if weakness.simulation_only:
+            log.warning("%s", weakness)
     log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
 
 

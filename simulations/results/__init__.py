@@ -1,11 +1,17 @@
 """Claims of the papers, each measured by paired runs of this program: `make results`.
 
 claims/*.yaml      what a paper claims, and the rows (settings) whose difference shows it
+rows.yaml          rows that claims of several papers compare with
+figure.yaml        lines of the README's figure
 presets.yaml       what all runs have in common; data sets; which claims the small preset has
-claims.py          reads and checks these files
-cells.py           the runs that claims need, each once, and what they measured: runs.jsonl
+claims.py          reads and checks claims and lines
+cells.py           the runs that claims need, each once
+data_sets.py       where the data sets are, and files made from them
 execution.py       runs what is missing, in two processes
+runs.py            what the runs measured: runs.jsonl
+computed.py        figures of claims that need no run
 findings.py        differences, intervals and verdicts: findings.json
 page.py            README.md: one row for each claim
+figure.py          the README's figure: accuracy.svg
 __main__.py        all of it
 """

@@ -1,6 +1,6 @@
 """`make results`: runs what claims need and is missing, and writes the findings and the page.
 
-make results                                  # preset small: 20 minutes; runs/results/README.md
+make results                                  # preset small: 20 minutes; runs/results/small/README.md
 make results PRESET=full                      # hours; goes on where it stopped
 make results CLAIM=near_and_far PRESET=full   # the runs of one claim
 make results PRESET=full OUT=simulations/results    # the page of the project, as it was measured
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.errors import CaucusError, ConfigError
-from simulations.results import cells, claims, data_sets, execution, findings, measured, page
+from simulations.results import cells, claims, data_sets, execution, findings, page, runs
 
 WORK = Path("runs/results")
 ABOUT = Path(__file__).parent / "about.md"
@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--preset", default="small", help="small or full")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
-    parser.add_argument("--out", type=Path, default=WORK, help="folder of the page and its numbers")
+    parser.add_argument("--out", type=Path, help=f"folder of the page and its numbers; {WORK}/PRESET without it")
     parser.add_argument("--work", type=Path, default=WORK, help="folder of runs and caches")
     parser.add_argument("--page", action="store_true", help="run nothing")
     options = parser.parse_args(arguments)
+    options.out = options.out or WORK / options.preset
     try:
         failed = results(options)
     except CaucusError as error:
@@ -48,21 +49,21 @@ def results(options: argparse.Namespace) -> int:
     if not asked:
         names = ", ".join(claim.name for claim in all_claims)
         raise ConfigError("CLAIM", expected=f"one of preset {chosen.name}: {names}", got=options.claim)
-    file = options.out / measured.FILE
-    known = measured.read(file)
+    file = options.out / runs.FILE
+    known = runs.read(file)
     if not options.page:
         _run(chosen, asked, known, options)
     needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
-    runs = [one for key, one in sorted(known.items()) if key in needed]
-    measured.write(file, runs)
-    failures = sorted({one.error for one in runs if one.error is not None})
+    shown = [one for key, one in sorted(known.items()) if key in needed]
+    runs.write(file, shown)
+    failures = sorted({one.error for one in shown if one.error is not None})
     content = {
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
         "figure": [findings.finding(chosen, line, known).to_dict() for line in lines],
-        "runs": {"planned": len(needed), "measured": sum(one.error is None for one in runs)},
-        "core_hours": round(sum(one.seconds for one in runs) / 3600, 1),
+        "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},
+        "core_hours": round(sum(one.seconds for one in shown) / 3600, 1),
         "failures": failures,
     }
     page.write(options.out, content)
@@ -71,7 +72,7 @@ def results(options: argparse.Namespace) -> int:
 
 
 def _run(
-    chosen: cells.Preset, asked: list[claims.Claim], known: dict[str, measured.Measured], options: argparse.Namespace
+    chosen: cells.Preset, asked: list[claims.Claim], known: dict[str, runs.Result], options: argparse.Namespace
 ) -> None:
     wanted = cells.in_order(chosen, asked)
     absent = {cell.data for cell in wanted if not data_sets.is_there(cell.data)}
@@ -82,7 +83,7 @@ def _run(
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
     _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
     for done, one in enumerate(execution.run_all(chosen, left, options.work), start=1):
-        measured.append(options.out / measured.FILE, one)
+        runs.append(options.out / runs.FILE, one)
         known[one.key] = one
         figure = one.figures.get("utility_encoder.accuracy", one.figures.get("accuracy"))
         outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
@@ -98,7 +99,7 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
     return replace(chosen, data=(data_sets.DEMO,))
 
 
-def _own(chosen: cells.Preset, one: measured.Measured) -> list[str]:
+def _own(chosen: cells.Preset, one: runs.Result) -> list[str]:
     """The overrides that tell a run from others."""
     common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
     return [override for override in one.overrides if override not in common]

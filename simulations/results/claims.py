@@ -1,7 +1,8 @@
 """Claims: what a paper says, and which difference between two settings of this program shows it.
 
 The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims` by name. Their fields
-are those of `Claim`; a field that does not exist is refused.
+are those of `Claim`; a field that does not exist is refused. A row that claims of several papers compare with has
+`shared` in place of overrides: they are those of its name in `rows.yaml`.
 """
 
 import math
@@ -16,6 +17,7 @@ from common.errors import ConfigError
 from simulations.results import computed
 
 FOLDER = Path(__file__).parent / "claims"
+ROWS = Path(__file__).parent / "rows.yaml"
 LINES = Path(__file__).parent / "figure.yaml"
 RECORDS = ", M = "
 """In the name of a line: before the number of its records."""
@@ -90,9 +92,10 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
     Raises:
         ConfigError: A file is no such YAML, has another field than `Claim`, or repeats a name.
     """
+    shared = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
     claims: dict[str, Claim] = {}
     for path in sorted(folder.glob("*.yaml")):
-        for claim in _of_file(path):
+        for claim in _of_file(path, shared):
             if claim.name in claims:
                 raise ConfigError(f"claim {claim.name}", expected="each name once", got="a second one", where=path)
             claims[claim.name] = claim
@@ -149,23 +152,28 @@ def _key(override: str) -> str:
     return override.partition("=")[0].lstrip("+~")
 
 
-def _of_file(path: Path) -> list[Claim]:
+def _of_file(path: Path, shared: Mapping[str, Sequence[str]]) -> list[Claim]:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     try:
         base, paper = tuple(content.get("base", ())), content["paper"]
-        return [_claim(name, paper, base, dict(fields)) for name, fields in content["claims"].items()]
+        return [_claim(name, paper, base, shared, dict(fields)) for name, fields in content["claims"].items()]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigError("file of claims", expected="the fields of Claim", got=error, where=path) from error
 
 
-def _claim(name: str, paper: str, base: Sequence[str], fields: dict[str, Any]) -> Claim:
+def _claim(
+    name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequence[str]], fields: dict[str, Any]
+) -> Claim:
     expects = fields.pop("expects", HIGHER)
     if isinstance(expects, dict):
         fields["margin"] = float(expects[WITHIN])
         expects = WITHIN
     if expects not in {HIGHER, LOWER, WITHIN}:
         raise ConfigError(f"claim {name}: expects", expected="higher, lower or {within: MARGIN}", got=expects)
-    rows = {str(row): settled(base, overrides) for row, overrides in fields.pop("rows", {}).items()}
+    rows = {
+        str(row): settled(base, shared[row] if overrides == "shared" else overrides)
+        for row, overrides in fields.pop("rows", {}).items()
+    }
     favoured, other = map(str, fields.pop("compare"))
     if "epsilons" in fields:
         fields["epsilons"] = tuple(map(float, fields["epsilons"] or ()))

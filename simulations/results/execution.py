@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 from server.report.sweep import Run
 from simulations.results.cells import Cell, Preset
 from simulations.results.data_sets import data_folder
-from simulations.results.measured import Measured
+from simulations.results.runs import Result
 
 PROCESSES = 2
 PER_PROCESS = 20
@@ -27,19 +27,19 @@ USUAL_SECONDS = 35.0
 """Time of a run on one core before any is measured."""
 
 
-def missing(chosen: Preset, cells: Sequence[Cell], measured: dict[str, Measured]) -> list[Cell]:
+def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
     """The cells without a result."""
-    return [cell for cell in cells if (known := measured.get(chosen.key(cell))) is None or known.error is not None]
+    return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
 
 
-def forecast(cells: int, measured: Sequence[Measured]) -> str:
+def forecast(cells: int, results: Sequence[Result]) -> str:
     """What is left and its cost, in words, by the mean time of the runs measured."""
-    times = [one.seconds for one in measured if one.error is None]
+    times = [one.seconds for one in results if one.error is None]
     minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
     return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
 
 
-def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measured]:
+def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Result]:
     """Run the cells, and give each result as soon as there is one.
 
     Args:
@@ -55,7 +55,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measu
         for cell in cells:
             overrides = with_folders(chosen.overrides(cell), work)
             overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
-            blank = Measured(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
+            blank = Result(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
             futures.append(pool.submit(run_one, blank, overrides, work / "runs" / blank.key))
         try:
             for future in as_completed(futures):
@@ -65,7 +65,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measu
             raise
 
 
-def run_one(blank: Measured, overrides: Sequence[str], folder: Path) -> Measured:
+def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     """One run, in this process: its result, or the reason why there is none."""
     from server.configuration import composed, reloaded  # noqa: PLC0415 torch, in the process of the run
     from server.failure import summary  # noqa: PLC0415
@@ -93,7 +93,7 @@ def run_one(blank: Measured, overrides: Sequence[str], folder: Path) -> Measured
     )
 
 
-def of_run(blank: Measured, run: Run) -> Measured:
+def of_run(blank: Result, run: Run) -> Result:
     """The figures of a finished run, by their names in metrics.json."""
     figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run.figures.items()}
     figures |= {"accuracy": run.accuracy} if run.accuracy is not None else {}

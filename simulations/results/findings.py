@@ -25,7 +25,7 @@ from simulations.results.claims import (
     WITHOUT_PRIVACY,
     Claim,
 )
-from simulations.results.measured import Measured
+from simulations.results.runs import Result
 
 NOT_RUN = "not run"
 
@@ -98,7 +98,7 @@ class Finding:
         return values
 
 
-def finding(chosen: Preset, claim: Claim, measured: Mapping[str, Measured]) -> Finding:
+def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
     """The finding of a claim, from the runs that there are."""
     if claim.computed is not None:
         return _computed(claim)
@@ -106,11 +106,11 @@ def finding(chosen: Preset, claim: Claim, measured: Mapping[str, Measured]) -> F
     by_pair: dict[tuple[str, float | None], dict[tuple[str, int], float]] = {}
     failures = []
     for place, needed in cells.items():
-        results = [(cell, measured.get(chosen.key(cell))) for cell in needed]
-        failures += [one.error for _, one in results if one is not None and one.error is not None]
+        known = [(cell, results.get(chosen.key(cell))) for cell in needed]
+        failures += [one.error for _, one in known if one is not None and one.error is not None]
         by_pair[place] = {
             (cell.data, cell.seed): one.figures[claim.figure]
-            for cell, one in results
+            for cell, one in known
             if one is not None and claim.figure in one.figures
         }
     figures = tuple(_figure(place, list(by_pair[place].values()), len(cells[place])) for place in cells)

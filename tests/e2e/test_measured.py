@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from server.command import main
-from server.report import read_findings, write_report
+from server.report import read_weaknesses, write_report
 from tests.support.runs import read, tiny
 
 FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"
@@ -56,8 +56,8 @@ def test_the_shares_of_the_records_labels_are_a_simulations_and_so_is_what_they_
     metrics["label_shares"]["records"] = {next(iter(counted)): 1.0}
     (copy / "metrics.json").write_text(json.dumps(metrics))
     write_report(copy)
-    (finding,) = [finding for finding in read_findings(copy) if finding.what.startswith("labels of texts and records")]
-    assert finding.simulation_only
+    (weakness,) = [one for one in read_weaknesses(copy) if one.what.startswith("labels of texts and records")]
+    assert weakness.simulation_only
 
 
 def test_the_parties_were_asked_once_more_within_the_same_epsilon(run):

@@ -13,7 +13,7 @@ from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
 from server.parts import Options, Parts, RunParts
-from server.report import read_findings
+from server.report import read_weaknesses
 from server.run import run
 from server.run_folder import for_json
 from tests.server.federation.test_ask import TASK, Encoder, World
@@ -98,10 +98,12 @@ def test_a_run_whose_answers_will_be_noise_warns_once_and_its_report_says_so(set
 
 def test_a_run_that_ended_poorly_says_so_once_and_its_report_too(setup, caplog):
     run(setup)
-    (finding,) = map(str, read_findings(setup.folder))
-    assert finding.startswith("accuracy 0.50 on 6 test texts is not clearly above the share of the most frequent label")
-    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(finding) == 1
-    assert f"{finding}." in (setup.folder / "report.html").read_text()
+    (weakness,) = map(str, read_weaknesses(setup.folder))
+    assert weakness.startswith(
+        "accuracy 0.50 on 6 test texts is not clearly above the share of the most frequent label"
+    )
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(weakness) == 1
+    assert f"{weakness}." in (setup.folder / "report.html").read_text()
 
 
 def test_a_run_with_a_signal_or_without_a_guess_of_records_does_not_warn(setup, caplog):

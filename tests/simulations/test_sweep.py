@@ -193,7 +193,7 @@ def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printe
         (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "0" / "report.html").write_text("its own page")
     poor = {"what": "accuracy below <guessing>", "do": "write more texts", "simulation_only": False}
-    (tmp_path / "0" / "report.json").write_text(json.dumps({"findings": [poor]}))
+    (tmp_path / "0" / "report.json").write_text(json.dumps({"weaknesses": [poor]}))
     run(tmp_path, 8, ["method=<b>"], 0.5, epsilon="inf", status="partial")
     write_table(tmp_path)
     page = (tmp_path / "report.html").read_text("utf-8")

@@ -54,7 +54,7 @@ Choosing among runs by their results costs privacy beyond each run's own ε.</p>
 {% call tabled("All runs", ["run", "row", "accuracy", "result"]) %}
 {% for run in table.runs %}
 <tr><th scope="row">{% if has_page[run.folder] %}<a href="{{ run.folder | urlencode }}/report.html">{{ run.folder }}</a>{% else %}{{ run.folder }}{% endif %}</th>
-<td>{{ run.row }}</td><td>{{ run.accuracy | number }}</td><td class="text">{{ "complete" if run.error is none else "failed: " ~ run.error }}{% for finding in run.findings %}<br>{{ finding }}{% endfor %}</td></tr>
+<td>{{ run.row }}</td><td>{{ run.accuracy | number }}</td><td class="text">{{ "complete" if run.error is none else "failed: " ~ run.error }}{% for weakness in run.weaknesses %}<br>{{ weakness }}{% endfor %}</td></tr>
 {% endfor %}
 {% endcall %}
 </section>

@@ -23,10 +23,10 @@ PAGE = r"""
 <p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
 computed from private records without noise and must not be published with the texts.</p>
 {% endif %}
-{% if findings %}
+{% if weaknesses %}
 <div class="banner note" role="note">
 <p><strong>What is poor, and what to change</strong></p>
-<ul class="tight">{% for finding in findings %}<li>{{ finding.what }}{% if finding.simulation_only %} <span class="tag">simulation only</span>{% endif %}; {{ finding.do }}.</li>
+<ul class="tight">{% for weakness in weaknesses %}<li>{{ weakness.what }}{% if weakness.simulation_only %} <span class="tag">simulation only</span>{% endif %}; {{ weakness.do }}.</li>
 {% endfor %}</ul>
 </div>
 {% endif %}

@@ -126,12 +126,12 @@ def test_a_run_that_ends_well(flower, capsys):
 
 def test_status_says_what_is_poor_about_a_complete_run(flower, capsys):
     assert start(flower) == 0
-    assert status(flower, capsys)[1]["findings"] == []
-    poor = {"findings": [{"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}]}
+    assert status(flower, capsys)[1]["weaknesses"] == []
+    poor = {"weaknesses": [{"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}]}
     (flower.folder / "runs" / "first" / "report.json").write_text(json.dumps(poor))
     line, run = status(flower, capsys)
     assert line == "  poor: accuracy 0.2; write more texts"
-    assert run["findings"] == ["accuracy 0.2; write more texts"]
+    assert run["weaknesses"] == ["accuracy 0.2; write more texts"]
 
 
 def test_status_says_who_is_online_and_since_when(flower, capsys):

@@ -1,3 +1,6 @@
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from common.errors import ConfigError
@@ -42,6 +45,13 @@ def test_a_file_of_claims(tmp_path):
     }
 
 
+def test_a_shared_row_has_the_overrides_of_its_name(tmp_path):
+    text = FILE.replace("none: [method=fusegen, method.rounds=1]", "no votes: shared").replace("none", "no votes")
+    (tmp_path / "paper.yaml").write_text(text)
+    (claim,) = claims.read_claims(tmp_path)
+    assert claim.rows["no votes"] == ("method=fusegen", "method.rounds=1", "method.boosts=0")
+
+
 @pytest.mark.parametrize(
     ("instead_of", "wrong", "message"),
     [
@@ -51,6 +61,7 @@ def test_a_file_of_claims(tmp_path):
         ("claim: Votes help.", "computed: nothing", "either rows or computed"),
         ("claim: Votes help.", "why: {proved: x}", "why"),
         ("claim: Votes help.", "seeds: 0", "seeds"),
+        ("[method=fusegen, method.rounds=1]", "shared", "none"),
         ("claims:", "others:", "claims"),
     ],
 )
@@ -91,6 +102,13 @@ def test_one_run_serves_every_epsilon_of_a_method_that_asks_nothing():
     assert cells.with_epsilon(["method=fusegen"], 4.0) == ("method=fusegen",)
     assert cells.with_epsilon(["privacy.epsilon=1"], 4.0) == ("privacy.epsilon=1",)
     assert cells.with_epsilon(["method=wasp"], float("inf")) == ("method=wasp", "privacy.epsilon=inf")
+
+
+def test_every_file_that_is_read_is_part_of_the_package():
+    patterns = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["simulations"]
+    packed = {path.absolute() for pattern in patterns for path in Path("simulations").glob(pattern)}
+    read = {*cells.HERE.rglob("*.yaml"), *cells.HERE.rglob("*.csv"), cells.HERE / "about.md"}
+    assert packed == read
 
 
 def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from simulations.results import cells, claims, figure, measured, page
+from simulations.results import cells, claims, figure, page, runs
 from simulations.results.findings import finding
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,7 +25,7 @@ def drawn(*, without=()):
         method = next(one for one in cell.overrides if one.startswith("method="))
         key, figures = chosen.key(cell), {lines[0].figure: ACCURACY[method][cell.seed]}
         if method not in without:
-            known[key] = measured.Measured(key=key, data=cell.data, seed=cell.seed, overrides=(), figures=figures)
+            known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, overrides=(), figures=figures)
     found = json.loads(json.dumps([finding(chosen, line, known).to_dict() for line in lines]))
     return found, figure.draw(found)
 

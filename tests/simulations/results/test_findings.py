@@ -5,7 +5,7 @@ import pytest
 
 from common.errors import DataError
 from simulations.results import __main__ as command
-from simulations.results import cells, claims, computed, execution, findings, measured, page
+from simulations.results import cells, claims, computed, execution, findings, page, runs
 
 SETTINGS = {
     "name": "votes",
@@ -27,7 +27,7 @@ def claim(**changes):
 def results(made, values):
     """A result for each row, epsilon and seed."""
     return {
-        (key := PRESET.key(cell)): measured.Measured(
+        (key := PRESET.key(cell)): runs.Result(
             key=key, data=cell.data, seed=cell.seed, overrides=(), figures={"utility_encoder.accuracy": value}
         )
         for place, cell_list in PRESET.cells(made).items()
@@ -122,14 +122,14 @@ def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
-    one = measured.Measured(key="k", data="d", seed=0, overrides=("a=1",), error="broken")
-    measured.append(tmp_path / "deep" / "runs.jsonl", one)
-    measured.append(tmp_path / "deep" / "runs.jsonl", measured.Measured(key="k", data="d", seed=0, overrides=("a=1",)))
-    (read,) = measured.read(tmp_path / "deep" / "runs.jsonl").values()
+    one = runs.Result(key="k", data="d", seed=0, overrides=("a=1",), error="broken")
+    runs.append(tmp_path / "deep" / "runs.jsonl", one)
+    runs.append(tmp_path / "deep" / "runs.jsonl", runs.Result(key="k", data="d", seed=0, overrides=("a=1",)))
+    (read,) = runs.read(tmp_path / "deep" / "runs.jsonl").values()
     assert (read.error, read.overrides) == (None, ("a=1",))
     (tmp_path / "runs.jsonl").write_text('{"key": 1}\n')
     with pytest.raises(DataError, match=r"runs\.jsonl:1"):
-        measured.read(tmp_path / "runs.jsonl")
+        runs.read(tmp_path / "runs.jsonl")
 
 
 def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
@@ -139,13 +139,13 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
     assert execution.missing(PRESET, planned, known) == []
     assert len(execution.missing(PRESET, planned, {})) == len(planned)
     key = next(iter(known))
-    known[key] = measured.Measured(key=key, data="banking10", seed=0, overrides=(), error="broken")
+    known[key] = runs.Result(key=key, data="banking10", seed=0, overrides=(), error="broken")
     assert [PRESET.key(cell) for cell in execution.missing(PRESET, planned, known)] == [key]
 
 
 def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
     small = ["method.samples=40", "method.rounds=2", "task.records_per_party=16", "task.test_records=24"]
-    blank = measured.Measured(key="k", data="demo_notes", seed=0, overrides=())
+    blank = runs.Result(key="k", data="demo_notes", seed=0, overrides=())
     ran = execution.run_one(blank, [*small, "evaluation.metrics=[]"], tmp_path / "k")
     assert ran.error is None
     assert 0 <= ran.figures["accuracy"] <= 1
@@ -177,7 +177,7 @@ def test_without_its_data_set_the_small_preset_has_the_demos_notes(tmp_path, mon
 def test_the_projects_own_page_is_what_its_numbers_say():
     content = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
     assert page.render(content) == (cells.HERE / page.PAGE).read_text("utf-8")
-    known = measured.read(cells.HERE / measured.FILE)
+    known = runs.read(cells.HERE / runs.FILE)
     chosen = cells.preset(content["preset"])
     again = [findings.finding(chosen, one, known).to_dict() for one in chosen.claims(claims.read_claims())]
     assert json.loads(json.dumps(again)) == content["findings"]

@@ -1,4 +1,4 @@
-"""What each run measured, one line of `runs.jsonl` for each."""
+"""Results of the runs, one line of `runs.jsonl` for each."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ FILE = "runs.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What a run gave.
+class Result:
+    """What a run measured.
 
     Attributes:
-        key: Of the cell.
+        key: Key of its cell.
         data: Its data set.
         seed: Its experiment seed.
         overrides: All overrides but paths.
@@ -38,7 +38,7 @@ class Measured:
     error: str | None = None
 
 
-def read(path: Path) -> dict[str, Measured]:
+def read(path: Path) -> dict[str, Result]:
     """Results by key; of two for a cell the last counts.
 
     Raises:
@@ -48,27 +48,27 @@ def read(path: Path) -> dict[str, Measured]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), start=1):
         try:
             values = json.loads(line)
-            one = Measured(**values | {"overrides": tuple(values["overrides"])})
+            one = Result(**values | {"overrides": tuple(values["overrides"])})
         except (ValueError, TypeError, KeyError) as error:
             raise DataError("runs.jsonl", expected="a result", got=error, where=f"{path}:{number}") from error
         results[one.key] = one
     return results
 
 
-def append(path: Path, measured: Measured) -> None:
+def append(path: Path, result: Result) -> None:
     """Add a result to the file, on disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(_plain(measured), ensure_ascii=False) + "\n")
+        file.write(json.dumps(_plain(result), ensure_ascii=False) + "\n")
 
 
-def write(path: Path, measured: Iterable[Measured]) -> None:
+def write(path: Path, results: Iterable[Result]) -> None:
     """Replace the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in measured]
+    lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in results]
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def _plain(measured: Measured) -> dict[str, Any]:
-    values = asdict(measured)
-    return values | {"figures": {name: round(value, 6) for name, value in measured.figures.items()}}
+def _plain(result: Result) -> dict[str, Any]:
+    values = asdict(result)
+    return values | {"figures": {name: round(value, 6) for name, value in result.figures.items()}}

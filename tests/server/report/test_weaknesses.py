@@ -1,12 +1,12 @@
-"""Each finding of a run that has it, and of one that has not."""
+"""Each weakness of a run that has it, and of one that has not."""
 
 import json
 
 import numpy as np
 import pytest
 
-from server.report import Finding, read_findings, write_report
-from server.report.findings import findings
+from server.report import Weakness, read_weaknesses, write_report
+from server.report.weaknesses import weaknesses
 from tests.server.planning.test_statement import privacy
 from tests.server.report.test_report import Page, write_run
 
@@ -28,7 +28,7 @@ def found(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes
         "rounds": rounds,
         "votes": votes,
     }
-    return [str(Finding(**finding)) for finding in findings(facts, metrics or {}, texts)]
+    return [str(Weakness(**weakness)) for weakness in weaknesses(facts, metrics or {}, texts)]
 
 
 def scored(accuracy, *, majority=0.5, tested=100):
@@ -39,7 +39,7 @@ def scored(accuracy, *, majority=0.5, tested=100):
     }
 
 
-def test_a_run_without_figures_has_no_findings():
+def test_a_run_without_figures_has_no_weaknesses():
     assert found() == found(texts=[]) == []
 
 
@@ -175,9 +175,9 @@ def test_requested_texts_that_were_lost():
     assert found(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
 
 
-def test_findings_are_on_the_page_and_in_report_json(tmp_path):
+def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):
     run = write_run(tmp_path / "run")
-    assert read_findings(run) == []
+    assert read_weaknesses(run) == []
     (run / "state").mkdir()
     for answer in (0, 1):
         values = np.round(np.random.default_rng(answer).normal(0, 3.531 * 128, 2 * 26))
@@ -188,14 +188,14 @@ def test_findings_are_on_the_page_and_in_report_json(tmp_path):
             query["noise"] = 3.531
     (run / "rounds.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in rounds))
     page = Page(write_report(run).read_text(encoding="utf-8"))
-    (finding,) = read_findings(run)
-    assert finding.what.startswith("nearest and furthest votes were noise: 104 noised numbers spread by ")
+    (weakness,) = read_weaknesses(run)
+    assert weakness.what.startswith("nearest and furthest votes were noise: 104 noised numbers spread by ")
     assert "What is poor, and what to change" in page.text
-    assert str(finding) in " ".join(page.text.split())
+    assert str(weakness) in " ".join(page.text.split())
 
 
-def test_a_foreign_file_has_no_findings_and_still_a_page(tmp_path):
+def test_a_foreign_file_has_no_weaknesses_and_still_a_page(tmp_path):
     run = write_run(tmp_path / "run")
     (run / "metrics.json").write_text('{"synthetic": {"accuracy": "high"}, "majority_class": 1, "test_records": "x"}')
     assert "What is poor" not in write_report(run).read_text(encoding="utf-8")
-    assert read_findings(run) == []
+    assert read_weaknesses(run) == []

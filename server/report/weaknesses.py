@@ -10,7 +10,7 @@ a simulation has the records' own labels (`simulations/private_evaluation`), and
     lost texts   more than half of the requested ones
 
 Before the first answer a run warns of queries that noise is expected to drown (`server/planning/signal.py`). Such a
-warning is a finding too, until the votes that came are at hand: what was measured takes the place of what was expected.
+warning is a weakness too, until the votes are at hand: then what was measured takes the place of what was expected.
 """
 
 import json
@@ -43,7 +43,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Weakness:
     """Something poor about a run.
 
     Attributes:
@@ -61,8 +61,8 @@ class Finding:
         return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
 
 
-def findings(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[JsonObject]) -> list[dict[str, Any]]:
-    """All findings about a run, as `report.json` has them.
+def weaknesses(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[JsonObject]) -> list[dict[str, Any]]:
+    """All weaknesses of a run, as `report.json` has them.
 
     Args:
         facts: "run", "privacy", "rounds" and "votes", as `report.json` has them.
@@ -80,19 +80,19 @@ def findings(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[Json
         *_labels(run, privacy, rounds, metrics, texts),
         *_lost(rounds),
     ]
-    return [asdict(finding) for finding in found]
+    return [asdict(weakness) for weakness in found]
 
 
-def read_findings(run: Path) -> list[Finding]:
-    """The findings in the report of a run folder; none without a report."""
+def read_weaknesses(run: Path) -> list[Weakness]:
+    """The weaknesses in the report of a run folder; none without a report."""
     path = run / "report.json"
     facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return [Finding(**finding) for finding in facts.get("findings", ())]
+    return [Weakness(**weakness) for weakness in facts.get("weaknesses", ())]
 
 
 def _accuracy(
     run: JsonObject, rounds: Sequence[JsonObject], metrics: JsonObject, texts: Sequence[JsonObject]
-) -> Iterator[Finding]:
+) -> Iterator[Weakness]:
     if not texts or not metrics.get("synthetic") or "majority_class" not in metrics:
         return
     accuracy, majority = metrics["synthetic"]["accuracy"], metrics["majority_class"]["accuracy"]
@@ -110,14 +110,14 @@ def _accuracy(
         f"write more texts (method.samples, now {len(texts)})",
         f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
-    yield Finding(
+    yield Weakness(
         what=f"accuracy {accuracy:.2f} on {tested} test texts is {what} the share of the most frequent label, "
         f"{majority:.2f}: the texts {teach} than guessing",
         do=_either(steps),
     )
 
 
-def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObject]) -> Iterator[Finding]:
+def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
     """FID is biased upward for few texts: rounds with more texts than the last have a lower one for that alone."""
     *earlier, last = [entry for entry in rounds if entry.get("fid_error") is not None] or [{"candidates": 0}]
     earlier = [entry for entry in earlier if entry["candidates"] <= last["candidates"]]
@@ -129,14 +129,14 @@ def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObjec
     steps = [f"stop there (method.rounds={best['round'] + 1}, now {len(rounds)})"] if best["round"] else []
     if privacy and privacy["queries"] and not math.isinf(float(privacy["planned_epsilon"])):
         steps += _more_signal(run, privacy)
-    yield Finding(
+    yield Weakness(
         what=f"FID rises: {last['fid']:.3g} after round {last['round']}, {best['fid']:.3g} after round "
         f"{best['round']}, and lower is nearer to real texts",
         do=_either(steps or ["take another encoder (embedding)", "other language models (llm)"]),
     )
 
 
-def _votes(run: JsonObject, privacy: JsonObject | None, votes: Sequence[JsonObject]) -> Iterator[Finding]:
+def _votes(run: JsonObject, privacy: JsonObject | None, votes: Sequence[JsonObject]) -> Iterator[Weakness]:
     """Votes that came, by query over all rounds; and warnings of queries without such."""
     warnings: Mapping[str, str] = run["warnings"]
     measured = [vote for vote in votes if vote["noise"]]
@@ -150,7 +150,7 @@ def _votes(run: JsonObject, privacy: JsonObject | None, votes: Sequence[JsonObje
         if spread - noise >= HOPELESS**2 * noise:
             continue
         advice = warnings.get(name, "").partition("; ")[2]
-        yield Finding(
+        yield Weakness(
             what=f"{name} were noise: {numbers:,} noised numbers spread by {math.sqrt(spread):.2g} votes, and noise "
             f"alone by {math.sqrt(noise):.2g}",
             do=advice or f"it takes {_either([*_more_signal(run, privacy), 'fewer candidates (method.samples)'])}",
@@ -158,7 +158,7 @@ def _votes(run: JsonObject, privacy: JsonObject | None, votes: Sequence[JsonObje
     for name, warning in warnings.items():
         if name not in names:
             what, _, do = warning.partition("; ")
-            yield Finding(what=what, do=do)
+            yield Weakness(what=what, do=do)
 
 
 def _labels(
@@ -167,7 +167,7 @@ def _labels(
     rounds: Sequence[JsonObject],
     metrics: JsonObject,
     texts: Sequence[JsonObject],
-) -> Iterator[Finding]:
+) -> Iterator[Weakness]:
     weights: Counter[str] = Counter()
     for row in texts:
         weights[row["label"]] += row.get("weight", 1.0)
@@ -175,7 +175,7 @@ def _labels(
     if total <= 0:
         return
     if without := [label for label in run["labels"] if label not in weights]:
-        yield Finding(
+        yield Weakness(
             what=f"{len(without)} of {len(run['labels'])} labels have no text: {_listed(without)}",
             do=f"write more texts (method.samples, now {len(texts)}), or describe these labels (task.labels)",
         )
@@ -195,7 +195,7 @@ def _labels(
     steps = ["weigh or draw the texts by the labels' shares before training"]
     if run["method"] not in {"census", "dpga"}:
         steps.append(f"try method=census or dpga (now {run['method']}), which ask how many records have each label")
-    yield Finding(
+    yield Weakness(
         what=f"labels of texts and records differ by {apart:.0%}{by}: {named}",
         do=_either(steps),
         simulation_only=exact,
@@ -220,7 +220,7 @@ def _record_shares(
     return next((shares for shares in reversed(released) if shares), {}), False
 
 
-def _lost(rounds: Sequence[JsonObject]) -> Iterator[Finding]:
+def _lost(rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
     requested, lost = (sum(sum(entry[part].values()) for entry in rounds) for part in ("requested", "lost"))
     if lost <= MOST_LOST * requested:
         return
@@ -231,7 +231,7 @@ def _lost(rounds: Sequence[JsonObject]) -> Iterator[Finding]:
         for counts in entry.get("cleaned", {}).values():
             kinds.update({kind: count for kind, count in counts.items() if kind in _DROPPED})
     reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(_NAMED))})" if kinds else ""
-    yield Finding(
+    yield Weakness(
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
         do="take other language models (llm), or say more precisely what a text is (task.kind, task.wording)",
     )
