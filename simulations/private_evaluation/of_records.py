@@ -146,7 +146,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     rows = len(inserted)
     try:
         if not inserted:
-            raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=20")
+            raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=100")
         model = LanguageModel.train(
             measured.drawn(measured.texts, "language"), seed=seed, **measured.evaluation.language_model
         )

@@ -35,6 +35,13 @@ def results(made, values):
     }
 
 
+def content(found, **changes):
+    """What `findings.json` has of a single finding."""
+    runs_in_all = {"planned": 9, "measured": 8}
+    plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "figure": [], "failures": []}
+    return plain | {"findings": [found.to_dict()]} | changes
+
+
 HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), (0.5, 0.4, 0.45)
 
 
@@ -60,20 +67,10 @@ def test_verdicts(private, without, expects, verdict):
 
 
 def test_a_claim_may_hold_from_some_epsilon():
-    made = claim(rows={"votes": ("method=wasp",), "none": ("method=fusegen",)}, epsilons=(1.0, 4.0, math.inf))
+    made = claim(epsilons=(1.0, 4.0, math.inf))
     found = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
     assert (found.verdict, found.from_epsilon) == ("holds", 4.0)
-    assert "holds from ε = 4" in page.render(
-        {
-            "preset": "full",
-            "about": "",
-            "runs": {"planned": 9, "measured": 8},
-            "core_hours": 0.1,
-            "findings": [found.to_dict()],
-            "figure": [],
-            "failures": [],
-        }
-    )
+    assert "holds from ε = 4" in page.render(content(found))
 
 
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
@@ -102,16 +99,7 @@ def test_a_computed_claim_is_exact(monkeypatch):
 def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
     made = claim()
     found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    content = {
-        "preset": "full",
-        "about": "About.",
-        "runs": {"planned": 9, "measured": 8},
-        "core_hours": 0.1,
-        "findings": [found.to_dict()],
-        "figure": [],
-        "failures": ["broken"],
-    }
-    page.write(tmp_path, content)
+    page.write(tmp_path, content(found, failures=["broken"]))
     text = (tmp_path / page.PAGE).read_text("utf-8")
     assert text == page.render(json.loads((tmp_path / page.FINDINGS).read_text("utf-8")))
     assert "1 × holds" in text
@@ -175,9 +163,9 @@ def test_without_its_data_set_the_small_preset_has_the_demos_notes(tmp_path, mon
 
 
 def test_the_projects_own_page_is_what_its_numbers_say():
-    content = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
-    assert page.render(content) == (cells.HERE / page.PAGE).read_text("utf-8")
+    published = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
+    assert page.render(published) == (cells.HERE / page.PAGE).read_text("utf-8")
     known = runs.read(cells.HERE / runs.FILE)
-    chosen = cells.preset(content["preset"])
+    chosen = cells.preset(published["preset"])
     again = [findings.finding(chosen, one, known).to_dict() for one in chosen.claims(claims.read_claims())]
-    assert json.loads(json.dumps(again)) == content["findings"]
+    assert json.loads(json.dumps(again)) == published["findings"]
