@@ -56,7 +56,14 @@ _TERMS = (
     *("fever", "cough", "chest pain", "oxygen", "lactate", "swelling", "antibiotics", "pain", "no note has this"),
     *("aspirin", "nausea", "scan"),
 )
-_DPGA = ("method=dpga", "method.rounds=2", "method.keywords=4", "method.longest=60", "method.bins=12", "method.tau=null")
+_DPGA = (
+    "method=dpga",
+    "method.rounds=2",
+    "method.keywords=4",
+    "method.longest=60",
+    "method.bins=12",
+    "method.tau=null",
+)
 _DP_KPS = ("method=dp_kps", "method.vocabulary={terms}", "method.kept_terms=6", "method.length=3", "method.features=24")
 _RPSG = ("method=rpsg", "method.pool=12", "method.refinement.nll=1", "method.choices=8")
 _CENSUS = ("method=census", "method.directions=5", "evaluation.federated=0.1")
