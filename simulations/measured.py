@@ -1,11 +1,13 @@
 """The input of a simulation's figures: the released texts, and all records as its configuration deals them out."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from server.configuration import number
 from server.domain import Candidate
 from server.tasks.sources import Source
 from simulations import parties
@@ -14,7 +16,10 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
 def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
-    """Input of the figures of a simulated run: these texts, and the records that its configuration deals out."""
+    """Input of the figures of a simulated run: these texts, and the records that its configuration deals out.
+
+    What the run promises is not in its configuration: see `promised`.
+    """
     source: Source = instantiate(config.task, _convert_="all")
     dealt = parties.deal(config)
     return MeasuredWithRecords(
@@ -27,6 +32,10 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
         sites=[party for party, records in enumerate(dealt) for _ in records],
         canaries=canaries.canaries(config.federation.canaries, list(source.task().labels), config.experiment_seed),
         style_site=config.federation.style_site,
-        epsilon=number("privacy.epsilon", config.privacy.epsilon),
-        delta=number("privacy.delta", config.privacy.delta),
     )
+
+
+def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
+    """The same, with the guarantee of a run folder: 0 without private answers, infinite without a proof."""
+    privacy = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
+    return replace(measured, epsilon=float(privacy["planned_epsilon"]), delta=float(privacy["delta"]))

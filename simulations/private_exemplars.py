@@ -6,7 +6,6 @@ nothing is written, and the exemplars alone train the small model. It exists onl
 (`simulations/unprotected.py`), and only language models on this machine are shown the records.
 """
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -87,7 +86,7 @@ def _written(
     config: DictConfig, folder: Path, source: Source, shown: Mapping[str, Sequence[str]], held_out: Sequence[Record]
 ) -> tuple[State[NoMemory], dict[str, Any]]:
     """The texts, and their figures; both are as unprotected as the records."""
-    measured = replace(with_records(config, []), epsilon=math.inf)
+    measured = with_records(config, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(
         {name: instantiate(spec, _convert_="all", _partial_=True) for name, spec in config.llm.models.items()},

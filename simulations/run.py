@@ -42,7 +42,7 @@ from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
 from simulations import only_private, parties, private_exemplars, sweep
 from simulations.local_grid import LocalGrid
-from simulations.measured import with_records
+from simulations.measured import promised, with_records
 from simulations.private_evaluation.compare import compare
 
 log = logging.getLogger("caucus.simulation")
@@ -193,7 +193,7 @@ def _context(folder: Path) -> Context:
 
 
 def _compare(config: DictConfig, folder: Path) -> None:
-    measured = with_records(config, read_candidates(folder))
+    measured = promised(with_records(config, read_candidates(folder)), folder)
     if measured.test and measured.private:
         compare(folder, measured)
 

@@ -72,7 +72,14 @@ aspirin
 nausea
 scan
 """
-_DPGA = ("method=dpga", "method.rounds=2", "method.keywords=4", "method.longest=60", "method.bins=12")
+_DPGA = (
+    "method=dpga",
+    "method.rounds=2",
+    "method.keywords=4",
+    "method.longest=60",
+    "method.bins=12",
+    "method.tau=null",
+)
 _DP_KPS = ("method=dp_kps", "method.vocabulary={terms}", "method.kept_terms=6", "method.length=3", "method.features=24")
 _RPSG = ("method=rpsg", "method.pool=12", "method.refinement.nll=1", "method.choices=8")
 _CENSUS = ("method=census", "method.directions=5", "evaluation.federated=0.1")
@@ -83,7 +90,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "wasp": ("method=wasp", "method.rounds=3", "method.samples=64", "evaluation.federated=0.1"),
     "wasp, Q 1, no contrast": ("method=wasp", "method.rounds=2", "method.contrast=false", "method.top=1"),
     "wasp, look ahead": ("method=wasp", "method.rounds=2", "method.look_ahead=2"),
-    "wasp, users": ("method=wasp", "method.rounds=2", "evaluation.federated=0.1", *_USERS),
+    "wasp, users": ("method=wasp", "method.rounds=2", "method.samples=64", "evaluation.federated=0.1", *_USERS),
     "census": _CENSUS,
     "census, users": (*_CENSUS, *_USERS),
     "aug_pe": _AUG_PE,
@@ -214,6 +221,7 @@ def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: 
         check=f"{run}: {planned.name} {index}",
         figure=f"{violations} of {neighbours} beyond, largest {largest:.1%}{first}",
         limit=f"0, {planned.mechanism}",
+        unseen="" if violations else f"a bound {1 - largest:.1%} too small",
         passed=not violations,
     )
 

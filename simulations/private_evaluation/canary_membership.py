@@ -5,10 +5,11 @@ score of a canary is 1 if its code is in a released text, plus how much nearer t
 mean cosine to the nearest `NEAREST` of them, minus that to as many of the texts to compare with (`change.py`). The
 second part is what methods can give away that show no model a record: a canary votes for what is near to it.
 
-A lower bound of ε follows as of an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2 and appendix D):
-the attacker guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number
-of right guesses is at most binomial with probability e^ε / (1 + e^ε), but for δ. The bound is the largest ε at which as
-many right ones have a probability of at most 5 %, whatever the attack: a weak attack makes it small, never false.
+A lower bound of ε follows as of an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
+guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
+is at most binomial with probability e^ε / (1 + e^ε), but for δ (`_probability`). The bound is the largest ε at which as
+many right ones have a probability of at most 5 %, whatever the attack: a weak attack makes it small, never false. Nor
+can a strong one make it large: 50 right guesses of 50, for 100 canaries, show no more than 2.8.
 """
 
 import math
@@ -34,7 +35,8 @@ DEFINITION = (
     "in the texts and by how much nearer the texts of their label came to them. auc: area under the ROC curve, 0.5 for "
     "guessing (DeLong). tpr: share of the inserted ones above all but 5 % of the others (Clopper and Pearson). "
     "epsilon: the run's ε is not below it, at 95 %, by guesses for the highest and the lowest quarter (Steinke et al. "
-    "2023); a weak attack makes it small, never false. stated_epsilon: what the run promises."
+    "2023); a weak attack makes it small, never false, and 100 canaries show 2.8 at most. stated_epsilon: what the run "
+    "promises."
 )
 """Definition of the figures, for reports."""
 
@@ -120,7 +122,16 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
 
 
 def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:
-    """Largest probability of `right` or more right guesses under (ε, δ)-DP."""
+    """Bound on the probability of `right` or more right guesses under (ε, δ)-DP.
+
+    Given the coins before it, the toss of a canary is x = in or out, and the output y has the density p_x(y). A guess g
+    at y is right with probability p_g / (p_in + p_out), which is above e^ε / (1 + e^ε) only by the part of p_g that is
+    above e^ε p_other. Over all y that part has at most δ of p_g by (ε, δ)-DP, so that δ bounds the probability of a
+    guess that is right for its sake; the paper has 2 δ, which is larger. So of all guesses a number F of expectation
+    2 δ m or less is right for that reason, and the others are at most binomial, with the tail f. However F comes about,
+
+        P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.
+    """
     at_most = stats.binom(guesses, 1 / (1 + math.exp(-epsilon)))
     missing = np.arange(1, right + 1)
     worst = float((np.cumsum(at_most.pmf(right - missing)) / missing).max(initial=0.0))

@@ -41,8 +41,8 @@ class MeasuredWithRecords(Measured):
         sites: Of each record, the number of its party.
         canaries: All canaries; those inside are among the records.
         style_site: Number of the party whose records have a planted style; None without one.
-        epsilon: The run's, as stated.
-        delta: The run's.
+        epsilon: What the run promises; infinite if it promises nothing.
+        delta: Of the promise.
     """
 
     private: Sequence[Record] = field(repr=False)

@@ -1,5 +1,6 @@
 """Neighbour replay passes sound code, and finds contributions that are broken on purpose, with few neighbours."""
 
+import dataclasses
 import functools
 from unittest import mock
 
@@ -40,6 +41,7 @@ def test_sound_contributions_pass_and_come_close_to_what_is_stated(run):
     for kind in asked(run):
         finding = found(run, kind)
         assert finding.passed, finding
+        assert finding.unseen.startswith("a bound ")
         assert float(finding.figure.split()[-1].rstrip("%")) > 40
 
 
@@ -129,6 +131,17 @@ def test_what_is_broken_on_purpose_is_found(fault):
         finding = replay.replayed(run, question, NEIGHBOURS.get(kind, FEW))
     assert not finding.passed
     assert ", first: " in finding.figure
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"), [("wasp, users", "votes"), ("census, users", "class sums"), ("dp_kps, gaussian", "density sketch")]
+)
+def test_a_sensitivity_stated_too_small_by_a_hundredth_is_found(run, kind, monkeypatch):
+    question = asked(run)[kind]
+    stated = question.query.spec.sensitivity
+    smaller = dataclasses.replace(stated, l1=int(0.99 * stated.l1), l2_squared=int(0.99**2 * stated.l2_squared))
+    monkeypatch.setattr(type(question.query.spec), "sensitivity", smaller)
+    assert not found(run, kind).passed
 
 
 def test_a_replay_gives_what_the_parties_of_the_run_gave():

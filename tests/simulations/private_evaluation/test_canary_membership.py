@@ -7,7 +7,7 @@ from scipy import stats
 from common.errors import ConfigError, DataError
 from simulations.private_evaluation import canary_membership
 from simulations.private_evaluation.canaries import SUBJECTS, canaries
-from simulations.private_evaluation.canary_membership import figures, guessed, lower_bound, scores
+from simulations.private_evaluation.canary_membership import _probability, figures, guessed, lower_bound, scores
 from simulations.private_evaluation.change import Labelled
 
 ALL = canaries(100, ["a", "b"], 0)
@@ -68,10 +68,26 @@ def test_the_bound_is_above_the_true_epsilon_in_at_most_one_of_twenty_runs(epsil
     assert chance[alarms].sum() <= 0.05
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("delta", [1e-4, 1e-2])
+def test_what_delta_can_give_away_is_in_the_bound(epsilon, delta):
+    """Randomised response that also tells all coins with probability delta, or each coin with probability delta."""
+    coins, guesses, right = 100, 50, np.arange(26, 51)
+    bound = np.array([_probability(count, guesses, coins, epsilon, delta) for count in right.tolist()])
+    chance = 1 / (1 + math.exp(-epsilon))
+    of_all = delta + (1 - delta) * stats.binom(guesses, chance).sf(right - 1)
+    known = np.arange(coins + 1)
+    tails = stats.binom(np.maximum(guesses - known, 0), chance).sf(right[:, None] - np.minimum(known, guesses) - 1)
+    of_each = tails @ stats.binom(coins, delta).pmf(known)
+    assert (bound >= np.minimum(1, np.maximum(of_all, of_each)) - 1e-12).all()
+    assert (bound >= stats.binom(guesses, chance).sf(right - 1)).all()
+
+
 def test_the_bound_by_hand():
     assert lower_bound(50, 50, of=100, delta=0.0) == pytest.approx(-math.log(0.05 ** (-1 / 50) - 1))
     assert lower_bound(25, 50, of=100, delta=0.0) == lower_bound(0, 50, of=100, delta=0.0) == 0
     assert lower_bound(50, 50, of=100, delta=1e-3) < lower_bound(50, 50, of=100, delta=1e-5)
+    assert lower_bound(50, 50, of=100, delta=1e-5) < lower_bound(50, 50, of=100, delta=0.0) < 2.8
     assert guessed(np.arange(8.0), np.arange(8) % 2 == 1) == (2, 4)
 
 

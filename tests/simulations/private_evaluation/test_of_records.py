@@ -1,4 +1,5 @@
 import json
+import math
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation
 from server.run_folder import for_json
 from simulations import only_private
+from simulations.measured import promised
 from simulations.private_evaluation.canaries import canaries
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 from tests.support.embedding_endpoint import remote_encoder
@@ -106,3 +108,11 @@ def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
         only_private.measured(composed([*chosen, "evaluation.model=encoder"]), private, private)
     measured = only_private.measured(composed(chosen), private, private)
     assert measured["real_private"]["records"] == 2  # TF-IDF asks no encoder
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 3.99, "inf"])
+def test_what_a_run_promises_is_in_its_folder_and_not_in_its_settings(epsilon, tmp_path):
+    (tmp_path / "privacy.json").write_text(json.dumps({"epsilon": 4.0, "planned_epsilon": epsilon, "delta": 1e-5}))
+    found = promised(measured(), tmp_path)
+    assert (found.epsilon, found.delta) == (float(epsilon), 1e-5)
+    assert (measured().epsilon, measured().delta) == (math.inf, 0.0)

@@ -56,6 +56,7 @@ HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), 
         (HIGH, SAME, "lower", "refuted"),
         (SAME, SAME, "within", "holds"),
         (HIGH, HIGH, "within", "refuted"),
+        (LOW, LOW, "within", "refuted"),
         ((), (), "higher", "not run"),
         ((0.9,), (0.9,), "higher", "not run"),
     ],
@@ -64,6 +65,13 @@ def test_verdicts(private, without, expects, verdict):
     made = claim(expects=expects, margin=0.05 if expects == "within" else 0)
     found = findings.finding(PRESET, made, results(made, {4.0: private, math.inf: without, "none": NONE}))
     assert found.verdict == verdict
+
+
+def test_a_claim_about_no_privacy_alone_holds_or_not():
+    for values, verdict in ((HIGH, "holds"), (SAME, "does not show"), (LOW, "refuted"), ((), "not run")):
+        made = claim(epsilons=(math.inf,))
+        found = findings.finding(PRESET, made, results(made, {math.inf: values, "none": NONE}))
+        assert (found.verdict, found.from_epsilon) == (verdict, None)
 
 
 def test_a_claim_may_hold_from_some_epsilon():
