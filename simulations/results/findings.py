@@ -107,7 +107,11 @@ def finding(chosen: Preset, claim: Claim, measured: Mapping[str, Measured]) -> F
     failures = []
     for place, needed in cells.items():
         results = [(cell, measured.get(chosen.key(cell))) for cell in needed]
-        failures += [one.error for _, one in results if one is not None and one.error is not None]
+        failures += [
+            one.error or f"claims.{claim.name}.figure; expected a figure of its runs; got {claim.figure}"
+            for _, one in results
+            if one is not None and (one.error is not None or claim.figure not in one.figures)
+        ]
         by_pair[place] = {
             (cell.data, cell.seed): one.figures[claim.figure]
             for cell, one in results
