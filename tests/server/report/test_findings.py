@@ -202,7 +202,7 @@ def test_a_foreign_file_has_no_findings_and_still_a_page(tmp_path):
 
 
 def test_warnings_of_an_earlier_version_stay(tmp_path):
-    run = write_run(tmp_path)
+    run = write_run(tmp_path / "run")
     ended = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps(ended | {"warnings": ["votes will be noise; more records"]}))
     write_report(run)
