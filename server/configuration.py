@@ -50,6 +50,8 @@ AUTOMATIC = ("method.directions", "method.rounds")
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
+NUMBERS_OR_NULL = (*RAISED_LATER, "method.tau")
+"""Settings whose null means something, whatever their default is."""
 
 FILES = (
     "task.test",
@@ -302,7 +304,7 @@ def _compose(overrides: list[str], config_name: str) -> DictConfig:
 
 
 def _check_kind(name: str, value: object, default: object) -> None:
-    if name in RAISED_LATER:
+    if name in NUMBERS_OR_NULL:
         number_or_null(name, value)
     elif name in AUTOMATIC:
         _check(name, type(value) is int or value == AUTO, "a whole number, or auto", value)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from server.configuration import number
 from server.domain import Candidate
 from server.tasks.sources import Source
 from simulations import parties
@@ -26,6 +27,6 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
         sites=[party for party, records in enumerate(dealt) for _ in records],
         canaries=canaries.canaries(config.federation.canaries, list(source.task().labels), config.experiment_seed),
         style_site=config.federation.style_site,
-        epsilon=float(config.privacy.epsilon),
-        delta=float(config.privacy.delta),
+        epsilon=number("privacy.epsilon", config.privacy.epsilon),
+        delta=number("privacy.delta", config.privacy.delta),
     )

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,9 @@ from simulations.results.measured import Measured
 log = logging.getLogger("caucus.results")
 
 PROCESSES = 2
-PER_PROCESS = 20
-"""Runs of a process before a new one takes its place, which returns its memory."""
+PER_POOL = 40
+"""Runs before new processes take the place of these, which returns their memory. The pool's own `max_tasks_per_child`
+can hang in Python 3.11."""
 USUAL_SECONDS = 35.0
 """Time of a run on one core before any is measured."""
 
@@ -67,29 +68,30 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Measu
         CaucusError: A process was killed.
     """
     os.environ["TQDM_DISABLE"] = "1"  # two bars on one terminal
-    with ProcessPoolExecutor(
-        PROCESSES, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=PER_PROCESS
-    ) as pool:
-        futures = []
-        for cell in cells:
-            overrides = with_folders(chosen.overrides(cell), work)
-            overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
-            blank = Measured(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
-            futures.append(pool.submit(run_one, blank, overrides, work / "runs" / blank.key))
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BrokenProcessPool as error:
-            raise CaucusError(
-                "a process of the runs", expected="to work until its end", got="killed, perhaps for want of memory",
-                do="What was measured is kept, and the same command goes on",
-            ) from error  # fmt: skip
-        except BaseException:
-            # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.kill()
-            raise
+    for start in range(0, len(cells), PER_POOL):
+        with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("spawn")) as pool:
+            futures = [_submit(pool, chosen, cell, work) for cell in cells[start : start + PER_POOL]]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+            except BrokenProcessPool as error:
+                raise CaucusError(
+                    "a process of the runs", expected="to work until its end", got="killed, perhaps for want of memory",
+                    do="What was measured is kept, and the same command goes on",
+                ) from error  # fmt: skip
+            except BaseException:
+                # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.kill()
+                raise
+
+
+def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -> Future[Measured]:
+    overrides = with_folders(chosen.overrides(cell), work)
+    overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
+    blank = Measured(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
+    return pool.submit(run_one, blank, overrides, work / "runs" / blank.key)
 
 
 def run_one(blank: Measured, overrides: Sequence[str], folder: Path) -> Measured:

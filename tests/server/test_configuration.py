@@ -37,6 +37,7 @@ def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_wher
         "server",
     )
     assert (config.method.rounds, config.more, config.purpose) == (3, 1, "2026")
+    assert asked(["method=dpga", "method.tau=null"], "server").method.tau is None
 
 
 def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypatch):

@@ -163,7 +163,8 @@ def test_nothing_is_replaced_when_a_replay_has_ended():
 
 @pytest.mark.parametrize("sound", [True, False])
 def test_the_table_and_the_exit_code(sound, capsys, monkeypatch):
-    monkeypatch.setattr(replay, "recorded", lambda _: list(asked("rpsg, pool").values()))
+    questions = list(asked("rpsg, pool").values())
+    monkeypatch.setattr(replay, "recorded", lambda _: questions)
     monkeypatch.setattr(
         replay,
         "replayed",

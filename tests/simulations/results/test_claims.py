@@ -1,6 +1,7 @@
 import pytest
 
 from common.errors import ConfigError
+from common.labelled_files import read_records
 from server.configuration import asked
 from simulations.results import cells, claims, data_sets, execution
 
@@ -123,3 +124,34 @@ def test_models_that_were_not_fetched_are_named_before_the_first_run(tmp_path, m
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     with pytest.raises(ConfigError, match="make models"):
         execution.check_models(cells.preset("small"))
+
+
+def test_an_override_of_the_base_that_a_method_lacks_is_taken_back():
+    chosen = cells.preset("full")
+    with_it, without = (
+        chosen.overrides(cells.Cell("banking10", overrides, 0))
+        for overrides in (("method=wasp",), ("method=dpga", "~method.words"))
+    )
+    assert "++method.words=null" in with_it
+    assert not any("method.words" in override for override in without)
+
+
+def test_a_public_vocabulary_and_a_recipients_part_are_written(tmp_path, monkeypatch):
+    monkeypatch.setenv(data_sets.DATA, str(tmp_path))
+    for folder in ("vocab_english", "banking10", "work"):
+        (tmp_path / folder).mkdir()
+    counted = [f"word{number}\t{9000 - number}" for number in range(data_sets.COMMONEST + 2)]
+    (tmp_path / "vocab_english" / "words.tsv").write_text("\n".join(["word\tcount", *counted]) + "\n")
+    rows = [f"message {number},label{number % 2}" for number in range(8)]
+    for part in ("train", "test"):
+        (tmp_path / "banking10" / f"{part}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    data_sets.write_files(tmp_path / "work")
+    vocabulary = (tmp_path / "work" / data_sets.ENGLISH).read_text().split()
+    assert vocabulary == [f"word{data_sets.COMMONEST}", f"word{data_sets.COMMONEST + 1}"]
+    private, target = (
+        {record.text for record in read_records(tmp_path / "work" / f"banking10_{part}.csv")}
+        for part in ("private", "target")
+    )
+    assert len(private) == 6
+    assert target == {"message 0", "message 4"}
+    assert not private & target
