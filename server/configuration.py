@@ -220,14 +220,17 @@ def load(folder: Path) -> DictConfig:
 
 
 def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
-    """Read `config.yaml` of a run to resume, with new caps on spending.
+    """Read `config.yaml` of a simulation to resume, with new caps on spending.
+
+    A setting that is newer than the run has its default. What the run chose from a group, such as its method, stays as
+    it was stored.
 
     Raises:
         CheckpointError: There is no such file, or an override names another setting than a cap.
     """
     if not (folder / "config.yaml").is_file():
         raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
-    config = load(folder)
+    config = _with_newer_settings(load(folder))
     for override in overrides:
         name, sign, value = override.partition("=")
         if name not in RAISED_LATER or not sign:
@@ -235,6 +238,17 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> DictConfig:
             raise CheckpointError("--resume", expected=caps, got=override)
         OmegaConf.update(config, name, number_or_null(name, None if value == "null" else value))
     return config
+
+
+def _with_newer_settings(config: DictConfig) -> DictConfig:
+    defaults = _compose([], "simulation")
+    OmegaConf.set_struct(defaults, value=False)
+    for name in config:
+        if _is_group(str(name)):
+            defaults.pop(name, None)
+    merged = OmegaConf.merge(defaults, config)
+    assert isinstance(merged, DictConfig)
+    return merged
 
 
 def expected_records(config: DictConfig) -> int | None:
@@ -269,7 +283,11 @@ def number_or_null(name: str, value: object) -> float | None:
 def _parsed(overrides: Sequence[str]) -> tuple[list[Override], list[Override]]:
     """All overrides, and those among them that choose a file of a group."""
     parsed = OverridesParser.create().parse_overrides(list(overrides))
-    return parsed, [each for each in parsed if (files("configs") / each.key_or_group.partition("@")[0]).is_dir()]
+    return parsed, [each for each in parsed if _is_group(each.key_or_group.partition("@")[0])]
+
+
+def _is_group(name: str) -> bool:
+    return (files("configs") / name).is_dir()
 
 
 def _has(config: DictConfig, name: str) -> bool:

@@ -106,7 +106,10 @@ def gather(run: Path) -> Gathered:
 
 def _ended(text: str) -> dict[str, Any]:
     ended = _having(as_object(text), "status", "method", "task", "parties", "seconds")
-    return {"versions": {}, "reason": None, "warnings": {}, "labels": {}} | ended | {"seconds": float(ended["seconds"])}
+    ended = {"versions": {}, "reason": None, "warnings": {}, "labels": {}} | ended
+    if isinstance(ended["warnings"], list):  # of an earlier version, which named no queries
+        ended["warnings"] = {warning: warning for warning in ended["warnings"]}
+    return ended | {"seconds": float(ended["seconds"])}
 
 
 def _privacy(text: str) -> dict[str, Any]:

@@ -4,19 +4,26 @@ make results                                  # preset small: 20 minutes; runs/r
 make results PRESET=full                      # hours; goes on where it stopped
 make results CLAIM=near_and_far PRESET=full   # the runs of one claim
 make results PRESET=full OUT=simulations/results    # the page of the project, as it was measured
-python -m simulations.results --page          # the page again, from what was measured
+python -m simulations.results --page          # the page again, from what was measured with preset small
+
+A result that no claim needs any more, such as after a change of its settings, moves from the page's folder to that of
+the runs, and counts again when a claim needs it.
 """
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from common.errors import CaucusError, ConfigError
+from common.errors import CaucusError, CheckpointError, ConfigError
+from server.failure import lock_folder
 from simulations.results import cells, claims, data_sets, execution, findings, page, runs
 
 WORK = Path("runs/results")
+UNNEEDED = "unneeded.jsonl"
 ABOUT = Path(__file__).parent / "about.md"
 
 
@@ -31,9 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     options.out = options.out or WORK / options.preset
     try:
-        failed = results(options)
+        with contextlib.nullcontext() if options.page else _alone(options.work):
+            failed = results(options)
     except CaucusError as error:
         sys.stderr.write(f"make results: {error}\n")
+        sys.exit(2)
+    except OSError as error:  # a full disk, or a folder that cannot be written
+        sys.stderr.write(f"make results: {error}; what was measured before is kept\n")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.stderr.write("\nmake results: stopped; the same command goes on\n")
@@ -49,46 +60,66 @@ def results(options: argparse.Namespace) -> int:
     if not asked:
         names = ", ".join(claim.name for claim in all_claims)
         raise ConfigError("CLAIM", expected=f"one of preset {chosen.name}: {names}", got=options.claim)
-    file = options.out / runs.FILE
-    known = runs.read(file)
-    if not options.page:
-        _run(chosen, asked, known, options)
+    unneeded = runs.read(options.work / UNNEEDED)
+    known = unneeded | runs.read(options.out / runs.FILE)
     needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
-    shown = [one for key, one in sorted(known.items()) if key in needed]
-    runs.write(file, shown)
-    failures = sorted({one.error for one in shown if one.error is not None})
-    content = {
+    if not options.page:
+        _run(chosen, asked, known, work=options.work, file=options.out / runs.FILE)
+        for key in sorted(known.keys() - needed - unneeded.keys()):
+            runs.append(options.work / UNNEEDED, known[key])
+        runs.write(options.out / runs.FILE, [known[key] for key in sorted(known.keys() & needed)])
+    shown = [known[key] for key in known.keys() & needed]
+    content: dict[str, Any] = {
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
         "figure": [findings.finding(chosen, line, known).to_dict() for line in lines],
         "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},
         "core_hours": round(sum(one.seconds for one in shown) / 3600, 1),
-        "failures": failures,
     }
+    content["failures"] = sorted(
+        {failure for part in ("findings", "figure") for one in content[part] for failure in one["failures"]}
+    )
     page.write(options.out, content)
     _say(f"{options.out / page.PAGE}")
-    return len(failures)
+    return len(content["failures"])
 
 
 def _run(
-    chosen: cells.Preset, asked: list[claims.Claim], known: dict[str, runs.Result], options: argparse.Namespace
+    chosen: cells.Preset,
+    asked: list[claims.Claim],
+    known: dict[str, runs.Result],
+    *,
+    work: Path,
+    file: Path,
 ) -> None:
     wanted = cells.in_order(chosen, asked)
     absent = {cell.data for cell in wanted if not data_sets.is_there(cell.data)}
     if absent:
         _say(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}")
-    options.work.mkdir(parents=True, exist_ok=True)
-    data_sets.write_files(options.work)
+    data_sets.write_files(work)
     left = execution.missing(chosen, [cell for cell in wanted if cell.data not in absent], known)
+    if left:
+        execution.check_models(chosen)
     _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
-    for done, one in enumerate(execution.run_all(chosen, left, options.work), start=1):
-        runs.append(options.out / runs.FILE, one)
+    for done, one in enumerate(execution.run_all(chosen, left, work), start=1):
+        runs.append(file, one)
         known[one.key] = one
         figure = one.figures.get("utility_encoder.accuracy", one.figures.get("accuracy"))
         outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
         rest = execution.forecast(len(left) - done, list(known.values()))
         _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {' '.join(_own(chosen, one))}: {outcome}; {rest}")
+
+
+@contextlib.contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """One command at a time works in a folder: two would write the same runs, and the results of each other away."""
+    work.mkdir(parents=True, exist_ok=True)
+    lock = lock_folder(work)
+    if lock is None:
+        raise CheckpointError("folder of runs", expected="one `make results` at work in it", got="another", where=work)
+    with lock:
+        yield
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:

@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from common.errors import ConfigError
+from common.validate import one_of
 from simulations.results.claims import Claim, settled
 
 HERE = Path(__file__).parent
@@ -59,7 +60,13 @@ class Preset:
         return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
 
     def data_sets(self, claim: Claim) -> tuple[str, ...]:
-        """Data sets on which the claim is measured."""
+        """Data sets on which the claim is measured.
+
+        Raises:
+            ConfigError: The claim names another one than those of the presets.
+        """
+        for data in claim.data:
+            one_of(f"claims.{claim.name}.data", data, among=self.of_data)
         return claim.data if self.data is None else self.data
 
     def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from common.errors import ConfigError
+from common.system.yaml_file import YamlFile, located
+from common.validate import at_least, integers, known_keys, of_type, one_of
 from simulations.results import computed
 
 FOLDER = Path(__file__).parent / "claims"
@@ -72,18 +72,20 @@ class Claim:
         Raises:
             ConfigError: One of them is not possible.
         """
+        section = f"claims.{self.name}"
         if bool(self.rows) == bool(self.computed):
-            raise ConfigError(f"claim {self.name}", expected="either rows or computed", got="both or neither")
-        if self.computed is not None and self.computed not in computed.FUNCTIONS:
-            raise ConfigError(
-                f"claim {self.name}: computed", expected=f"one of {', '.join(computed.FUNCTIONS)}", got=self.computed
-            )
-        if self.rows and (unknown := [name for name in self.compare if name not in self.rows]):
-            raise ConfigError(f"claim {self.name}: compare", expected="two of its rows", got=", ".join(unknown))
-        if unknown := [verdict for verdict in self.why if verdict not in VERDICTS]:
-            raise ConfigError(f"claim {self.name}: why", expected=f"some of {VERDICTS}", got=", ".join(unknown))
-        if self.seeds < 1:
-            raise ConfigError(f"claim {self.name}: seeds", expected="1 or more", got=self.seeds)
+            raise ConfigError(section, expected="either rows or computed", got="both or neither")
+        if self.computed is not None:
+            one_of(f"{section}.computed", self.computed, among=computed.FUNCTIONS)
+        for row in self.compare if self.rows else ():
+            one_of(f"{section}.compare", row, among=self.rows)
+        for reached in self.why:
+            one_of(f"{section}.why", reached, among=VERDICTS)
+        one_of(f"{section}.expects", self.expects, among=(HIGHER, LOWER, WITHIN))
+        at_least(0, section=section, margin=self.margin)
+        integers(1, section=section, seeds=self.seeds)
+        if not all(epsilon > 0 for epsilon in self.epsilons):
+            raise ConfigError(f"{section}.epsilons", expected="numbers > 0", got=self.epsilons)
 
 
 def read_claims(folder: Path = FOLDER) -> list[Claim]:
@@ -92,12 +94,12 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
     Raises:
         ConfigError: A file is no such YAML, has another field than `Claim`, or repeats a name.
     """
-    shared = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
+    shared = YamlFile.load(ROWS).values
     claims: dict[str, Claim] = {}
     for path in sorted(folder.glob("*.yaml")):
         for claim in _of_file(path, shared):
             if claim.name in claims:
-                raise ConfigError(f"claim {claim.name}", expected="each name once", got="a second one", where=path)
+                raise ConfigError(f"claims.{claim.name}", expected="each name once", got="a second one", where=path)
             claims[claim.name] = claim
     return list(claims.values())
 
@@ -108,7 +110,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
     Raises:
         ConfigError: The file is no such YAML.
     """
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = YamlFile.load(path).values
     try:
         return [
             Claim(
@@ -153,30 +155,56 @@ def _key(override: str) -> str:
 
 
 def _of_file(path: Path, shared: Mapping[str, Sequence[str]]) -> list[Claim]:
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    try:
-        base, paper = tuple(content.get("base", ())), content["paper"]
-        return [_claim(name, paper, base, shared, dict(fields)) for name, fields in content["claims"].items()]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConfigError("file of claims", expected="the fields of Claim", got=error, where=path) from error
+    file = YamlFile.load(path)
+    with located(file.where):
+        content = known_keys("", file.values, among=("paper", "base", "claims"), required=("paper", "claims"))
+        of_type("paper", content["paper"], str)
+        base = content.get("base", [])
+        of_type("base", base, tuple[str, ...])
+        if not isinstance(content["claims"], Mapping):
+            raise ConfigError("claims", expected="claims by name", got=content["claims"])
+        return [_claim(str(name), content["paper"], base, shared, values) for name, values in content["claims"].items()]
 
 
-def _claim(
-    name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequence[str]], fields: dict[str, Any]
-) -> Claim:
-    expects = fields.pop("expects", HIGHER)
-    if isinstance(expects, dict):
-        fields["margin"] = float(expects[WITHIN])
-        expects = WITHIN
-    if expects not in {HIGHER, LOWER, WITHIN}:
-        raise ConfigError(f"claim {name}: expects", expected="higher, lower or {within: MARGIN}", got=expects)
-    rows = {
-        str(row): settled(base, shared[row] if overrides == "shared" else overrides)
-        for row, overrides in fields.pop("rows", {}).items()
-    }
-    favoured, other = map(str, fields.pop("compare"))
+def _claim(name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequence[str]], values: object) -> Claim:
+    section = f"claims.{name}"
+    fields = dict(known_keys(section, values, among=_KINDS, required=("claim", "where", "published", "compare")))
+    for key, value in fields.items():
+        of_type(f"{section}.{key}", value, _KINDS[key])
+    if not isinstance(fields.get("expects", HIGHER), str):
+        fields["margin"] = known_keys(f"{section}.expects", fields["expects"], among=(WITHIN,), required=(WITHIN,))[
+            WITHIN
+        ]
+        fields["expects"] = WITHIN
+    if len(fields["compare"]) != 2:
+        raise ConfigError(f"{section}.compare", expected="two of its rows", got=len(fields["compare"]))
+    rows = fields.pop("rows", {})
+    if not isinstance(rows, Mapping):
+        raise ConfigError(f"{section}.rows", expected="a list of overrides by row", got=rows)
+    rows = {str(row): shared.get(row) if overrides == "shared" else overrides for row, overrides in rows.items()}
+    for row, overrides in rows.items():
+        of_type(f"{section}.rows.{row}", overrides, tuple[str, ...])
     if "epsilons" in fields:
         fields["epsilons"] = tuple(map(float, fields["epsilons"] or ()))
-    if "data" in fields:
-        fields["data"] = tuple(fields["data"])
-    return Claim(name=name, paper=paper, rows=rows, compare=(favoured, other), expects=expects, **fields)
+    fields |= {key: tuple(fields[key]) for key in ("compare", "data") if key in fields}
+    return Claim(
+        name=name, paper=paper, rows={row: settled(base, overrides) for row, overrides in rows.items()}, **fields
+    )
+
+
+_KINDS: Mapping[str, Any] = {
+    "claim": str,
+    "where": str,
+    "published": str,
+    "rows": Mapping,
+    "computed": str,
+    "compare": tuple[str, ...],
+    "expects": Mapping,
+    "figure": str,
+    "epsilons": tuple[float, ...] | None,
+    "data": tuple[str, ...],
+    "seeds": int,
+    "small": bool,
+    "why": Mapping,
+}
+"""The fields of a claim in its file; mappings are checked in their own way."""

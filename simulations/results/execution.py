@@ -12,13 +12,18 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
+from common.errors import CaucusError, CheckpointError
+from common.models import catalogue
 from server.report.sweep import Run
 from simulations.results.cells import Cell, Preset
 from simulations.results.data_sets import data_folder
 from simulations.results.runs import Result
+
+log = logging.getLogger("caucus.results")
 
 PROCESSES = 2
 PER_POOL = 40
@@ -31,6 +36,17 @@ USUAL_SECONDS = 35.0
 def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
     """The cells without a result."""
     return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
+
+
+def check_models(chosen: Preset) -> None:
+    """Refuse to start without the models of every run.
+
+    Raises:
+        ConfigError: One of them has not been fetched.
+    """
+    for override in chosen.base:
+        if (name := override.partition("=")[2]) in catalogue.catalogue():
+            catalogue.folder(name)
 
 
 def forecast(cells: int, results: Sequence[Result]) -> str:
@@ -47,6 +63,9 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
         chosen: The preset.
         cells: In the order in which they start.
         work: Folder of run folders and caches.
+
+    Raises:
+        CaucusError: A process was killed.
     """
     os.environ["TQDM_DISABLE"] = "1"  # two bars on one terminal
     for start in range(0, len(cells), PER_POOL):
@@ -55,8 +74,16 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
             try:
                 for future in as_completed(futures):
                     yield future.result()
+            except BrokenProcessPool as error:
+                raise CaucusError(
+                    "a process of the runs", expected="to work until its end", got="killed, perhaps for want of memory",
+                    do="What was measured is kept, and the same command goes on",
+                ) from error  # fmt: skip
             except BaseException:
+                # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.
                 pool.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.kill()
                 raise
 
 
@@ -68,7 +95,10 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 
 
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
-    """One run, in this process: its result, or the reason why there is none."""
+    """One run, in this process: its result, or the reason why there is none.
+
+    A run that cannot go on, since the program has changed, begins anew: its replies are in the cache.
+    """
     from server.configuration import composed, reloaded  # noqa: PLC0415 torch, in the process of the run
     from server.failure import summary  # noqa: PLC0415
     from simulations.run import EXPECTED, simulate  # noqa: PLC0415
@@ -83,8 +113,16 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     started, worked = time.monotonic(), time.process_time()
     try:
         simulate(reloaded(folder, []) if goes_on else composed(list(overrides)), folder)
+    except CheckpointError as error:
+        if not goes_on:
+            return replace(blank, error=summary(error))
+        shutil.rmtree(folder)
+        return run_one(blank, overrides, folder)
     except EXPECTED as error:
         return replace(blank, error=summary(error))
+    except Exception as error:
+        log.exception("a bug, or a library's error")
+        return replace(blank, error=f"{type(error).__name__}: {summary(error)}; its traceback is in {folder}/run.log")
     run = read_run(folder, blank.key)
     if run.error is not None:
         return replace(blank, error=run.error)

@@ -108,7 +108,11 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
     failures = []
     for place, needed in cells.items():
         known = [(cell, results.get(chosen.key(cell))) for cell in needed]
-        failures += [one.error for _, one in known if one is not None and one.error is not None]
+        failures += [
+            one.error or f"claims.{claim.name}.figure; expected a figure of its runs; got {claim.figure}"
+            for _, one in known
+            if one is not None and (one.error is not None or claim.figure not in one.figures)
+        ]
         by_pair[place] = {
             (cell.data, cell.seed): one.figures[claim.figure]
             for cell, one in known

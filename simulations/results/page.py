@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.system.files import write_atomic
 from simulations.results.claims import VERDICTS, WITHIN
 from simulations.results.figure import FILE as PICTURE
 from simulations.results.figure import draw
@@ -49,10 +50,10 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
     """Write the numbers, the page and its picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / FINDINGS).write_text(text + "\n", encoding="utf-8")
-    (folder / PAGE).write_text(render(json.loads(text)), encoding="utf-8")
+    write_atomic(folder / FINDINGS, f"{text}\n".encode())
+    write_atomic(folder / PAGE, render(json.loads(text)).encode())
     if (picture := draw(json.loads(text)["figure"])) is not None:
-        (folder / PICTURE).write_text(picture, encoding="utf-8")
+        write_atomic(folder / PICTURE, picture.encode())
 
 
 def _runs(content: Mapping[str, Any]) -> str:

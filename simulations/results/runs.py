@@ -1,12 +1,14 @@
 """Results of the runs, one line of `runs.jsonl` for each."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from common.errors import DataError
+from common.system.files import write_atomic
 
 FILE = "runs.jsonl"
 
@@ -50,7 +52,13 @@ def read(path: Path) -> dict[str, Result]:
             values = json.loads(line)
             one = Result(**values | {"overrides": tuple(values["overrides"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise DataError("runs.jsonl", expected="a result", got=error, where=f"{path}:{number}") from error
+            raise DataError(
+                FILE,
+                expected="a run's result in each line",
+                got=f"another line ({error})",
+                where=f"{path}:{number}",
+                do="Delete this line: its run is done again",
+            ) from error
         results[one.key] = one
     return results
 
@@ -60,13 +68,15 @@ def append(path: Path, result: Result) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_plain(result), ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write(path: Path, results: Iterable[Result]) -> None:
-    """Replace the file."""
+    """Replace the file, wholly or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in results]
-    path.write_text("".join(lines), encoding="utf-8")
+    write_atomic(path, "".join(lines).encode())
 
 
 def _plain(result: Result) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import ConfigError
-from server.configuration import asked, check_files, composed, with_absolute_paths
+from server.configuration import asked, check_files, composed, reloaded, store, with_absolute_paths
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,14 @@ def test_a_setting_without_a_default_is_named():
         ConfigError, match=r"method\.vocabulary; expected a value; got none\. Add method\.vocabulary=VALUE"
     ):
         composed(["method=dp_kps"])
+
+
+def test_a_setting_newer_than_a_stored_run_has_its_default_and_its_choices_stay(tmp_path):
+    config = composed(["method=fusegen", "federation.parties=5", "evaluation.metrics=[privacy]"])
+    del config.federation.style_site
+    del config.reply_cache
+    store(config, tmp_path)
+    again = reloaded(tmp_path, [])
+    assert (again.federation.style_site, again.reply_cache) == (None, None)
+    assert (again.method, again.federation.parties) == (config.method, 5)
+    assert list(again.evaluation.metrics) == ["privacy"]

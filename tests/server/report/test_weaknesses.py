@@ -199,3 +199,11 @@ def test_a_foreign_file_has_no_weaknesses_and_still_a_page(tmp_path):
     (run / "metrics.json").write_text('{"synthetic": {"accuracy": "high"}, "majority_class": 1, "test_records": "x"}')
     assert "What is poor" not in write_report(run).read_text(encoding="utf-8")
     assert read_weaknesses(run) == []
+
+
+def test_warnings_of_an_earlier_version_stay(tmp_path):
+    run = write_run(tmp_path / "run")
+    ended = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(ended | {"warnings": ["votes will be noise; more records"]}))
+    write_report(run)
+    assert "votes will be noise; more records" in map(str, read_weaknesses(run))

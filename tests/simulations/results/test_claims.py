@@ -65,6 +65,16 @@ def test_a_shared_row_has_the_overrides_of_its_name(tmp_path):
         ("claim: Votes help.", "seeds: 0", "seeds"),
         ("[method=fusegen, method.rounds=1]", "shared", "none"),
         ("claims:", "others:", "claims"),
+        (
+            "none: [method=fusegen, method.rounds=1]",
+            "none: method=fusegen",
+            r"rows\.none; expected a list.*paper.yaml:11",
+        ),
+        ("compare: [votes, none]", "compare: [votes]", r"compare; expected two.*paper.yaml:12"),
+        ("compare: [votes, none]", "compare: [votes, none", "expected YAML"),
+        ("claim: Votes help.", "data: banking10", "data; expected a list"),
+        ("claim: Votes help.", "epsilons: [-1]", "epsilons; expected numbers > 0"),
+        ("claim: Votes help.", "expects: {around: 1}", "within"),
     ],
 )
 def test_a_wrong_file_is_named(tmp_path, instead_of, wrong, message):
@@ -128,6 +138,18 @@ def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
     monkeypatch.setenv(data_sets.DATA, str(tmp_path))
     data_sets.write_files(tmp_path)
     assert (tmp_path / data_sets.BANKING67).read_text().splitlines() == ["text,topic", "Where is it?,others are"]
+
+
+def test_a_data_set_that_no_preset_has_is_named(tmp_path):
+    (tmp_path / "paper.yaml").write_text(FILE + "    data: [banking]\n")
+    with pytest.raises(ConfigError, match=r"claims\.votes\.data; expected one of demo_notes, banking10"):
+        cells.in_order(cells.preset("full"), claims.read_claims(tmp_path))
+
+
+def test_models_that_were_not_fetched_are_named_before_the_first_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    with pytest.raises(ConfigError, match="make models"):
+        execution.check_models(cells.preset("small"))
 
 
 def test_an_override_of_the_base_that_a_method_lacks_is_taken_back():

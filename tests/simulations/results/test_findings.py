@@ -4,6 +4,7 @@ import math
 import pytest
 
 from common.errors import DataError
+from server.failure import lock_folder
 from simulations.results import __main__ as command
 from simulations.results import cells, claims, computed, execution, findings, page, runs
 
@@ -124,7 +125,7 @@ def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
     (read,) = runs.read(tmp_path / "deep" / "runs.jsonl").values()
     assert (read.error, read.overrides) == (None, ("a=1",))
     (tmp_path / "runs.jsonl").write_text('{"key": 1}\n')
-    with pytest.raises(DataError, match=r"runs\.jsonl:1"):
+    with pytest.raises(DataError, match=r"runs\.jsonl:1\. Delete this line"):
         runs.read(tmp_path / "runs.jsonl")
 
 
@@ -168,6 +169,40 @@ def test_without_its_data_set_the_small_preset_has_the_demos_notes(tmp_path, mon
     assert not ended.value.code
     assert "the demo's notes in place of banking10" in capsys.readouterr().out
     assert "demo_notes" in (tmp_path / "out" / page.PAGE).read_text("utf-8")
+
+
+def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_run", lambda *_, **__: None)
+    out, work = tmp_path / "out", tmp_path / "work"
+    arguments = ["--preset", "full", "--out", str(out), "--work", str(work)]
+    runs.append(out / runs.FILE, runs.Result(key="old", data="d", seed=0, overrides=(), seconds=9))
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            command.main(arguments)
+    assert not runs.read(out / runs.FILE)
+    assert list(runs.read(work / command.UNNEEDED)) == ["old"]
+    assert len((work / command.UNNEEDED).read_text().splitlines()) == 1
+
+
+def test_a_second_command_in_the_same_folder_is_refused(tmp_path, capsys):
+    with lock_folder(tmp_path), pytest.raises(SystemExit) as ended:
+        command.main(["--work", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "got another" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--page", "--preset", "full", "--out", str(tmp_path / "file")])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_figure_that_its_runs_lack_is_said():
+    made = claim(figure="utility_encoder.acuracy")
+    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
+    assert found.failures == ("claims.votes.figure; expected a figure of its runs; got utility_encoder.acuracy",)
 
 
 def test_the_projects_own_page_is_what_its_numbers_say():
