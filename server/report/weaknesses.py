@@ -84,10 +84,13 @@ def weaknesses(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[Js
 
 
 def read_weaknesses(run: Path) -> list[Weakness]:
-    """The weaknesses in the report of a run folder; none without a report."""
+    """The weaknesses in the report of a run folder; none without a report, or with one that is damaged."""
     path = run / "report.json"
-    facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return [Weakness(**weakness) for weakness in facts.get("weaknesses", ())]
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return [Weakness(**weakness) for weakness in facts.get("weaknesses", ())]
+    except (AttributeError, TypeError, ValueError):  # one such folder must not keep `status` from showing the others
+        return []
 
 
 def _accuracy(

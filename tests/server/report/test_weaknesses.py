@@ -207,3 +207,9 @@ def test_warnings_of_an_earlier_version_stay(tmp_path):
     (run / "run.json").write_text(json.dumps(ended | {"warnings": ["votes will be noise; more records"]}))
     write_report(run)
     assert "votes will be noise; more records" in map(str, read_weaknesses(run))
+
+
+def test_a_damaged_report_has_no_weaknesses(tmp_path):
+    for content in ("{", "[]", '{"weaknesses": [{"what": "x", "other": 1}]}'):
+        (tmp_path / "report.json").write_text(content)
+        assert read_weaknesses(tmp_path) == []
