@@ -2,7 +2,7 @@
 
 claims/*.yaml      what a paper claims, and the rows (settings) whose difference shows it
 rows.yaml          rows that claims of several papers compare with
-figure.yaml        lines of the README's figure
+picture.yaml       lines of the README's picture
 presets.yaml       what all runs have in common; data sets; which claims the small preset has
 claims.py          reads and checks claims and lines
 cells.py           the runs that claims need, each once
@@ -12,6 +12,6 @@ runs.py            what the runs measured: runs.jsonl
 computed.py        figures of claims that need no run
 findings.py        differences, intervals and verdicts: findings.json
 page.py            README.md: one row for each claim
-figure.py          the README's figure: accuracy.svg
+picture.py         the README's picture: accuracy.svg
 __main__.py        all of it
 """

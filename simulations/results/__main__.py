@@ -73,12 +73,12 @@ def results(options: argparse.Namespace) -> int:
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
-        "figure": [findings.finding(chosen, line, known).to_dict() for line in lines],
+        "picture": [findings.finding(chosen, line, known).to_dict() for line in lines],
         "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},
         "core_hours": round(sum(one.seconds for one in shown) / 3600, 1),
     }
     content["failures"] = sorted(
-        {failure for part in ("findings", "figure") for one in content[part] for failure in one["failures"]}
+        {failure for part in ("findings", "picture") for one in content[part] for failure in one["failures"]}
     )
     page.write(options.out, content)
     _say(f"{options.out / page.PAGE}")

@@ -18,7 +18,7 @@ from simulations.results import computed
 
 FOLDER = Path(__file__).parent / "claims"
 ROWS = Path(__file__).parent / "rows.yaml"
-LINES = Path(__file__).parent / "figure.yaml"
+LINES = Path(__file__).parent / "picture.yaml"
 RECORDS = ", M = "
 """In the name of a line: before the number of its records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
@@ -105,7 +105,7 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
 
 
 def read_lines(path: Path = LINES) -> list[Claim]:
-    """The lines of the README's figure, each as a claim with a single row, named after the line and its records.
+    """The lines of the README's picture, each as a claim with a single row, named after the line and its records.
 
     Raises:
         ConfigError: The file is no such YAML.
@@ -130,7 +130,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
             for records, overrides in by_records.items()
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConfigError("file of the figure", expected="its lines", got=error, where=path) from error
+        raise ConfigError("file of the picture", expected="its lines", got=error, where=path) from error
 
 
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:

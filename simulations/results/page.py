@@ -8,9 +8,9 @@ from typing import Any
 
 from common.system.files import write_atomic
 from simulations.results.claims import VERDICTS, WITHIN
-from simulations.results.figure import FILE as PICTURE
-from simulations.results.figure import draw
 from simulations.results.findings import NOT_RUN
+from simulations.results.picture import FILE as PICTURE
+from simulations.results.picture import draw
 
 FINDINGS = "findings.json"
 PAGE = "README.md"
@@ -33,7 +33,7 @@ def render(content: Mapping[str, Any]) -> str:
         f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         content["about"] + "\n",
     ]
-    if draw(content["figure"]) is not None:
+    if draw(content["picture"]) is not None:
         parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
     for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
         own = [finding for finding in findings if finding["claim"]["paper"] == paper]
@@ -52,7 +52,7 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
     write_atomic(folder / FINDINGS, f"{text}\n".encode())
     write_atomic(folder / PAGE, render(json.loads(text)).encode())
-    if (picture := draw(json.loads(text)["figure"])) is not None:
+    if (picture := draw(json.loads(text)["picture"])) is not None:
         write_atomic(folder / PICTURE, picture.encode())
 
 

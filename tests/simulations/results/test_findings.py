@@ -39,7 +39,7 @@ def results(made, values):
 def content(found, **changes):
     """What `findings.json` has of a single finding."""
     runs_in_all = {"planned": 9, "measured": 8}
-    plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "figure": [], "failures": []}
+    plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "picture": [], "failures": []}
     return plain | {"findings": [found.to_dict()]} | changes
 
 

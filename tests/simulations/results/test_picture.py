@@ -4,8 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from simulations.results import cells, claims, figure, page, runs
+from simulations.results import cells, claims, page, runs
 from simulations.results.findings import finding
+from simulations.results.picture import FILE, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 ACCURACY = {
@@ -27,7 +28,7 @@ def drawn(*, without=()):
         if method not in without:
             known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, overrides=(), figures=figures)
     found = json.loads(json.dumps([finding(chosen, line, known).to_dict() for line in lines]))
-    return found, figure.draw(found)
+    return found, draw(found)
 
 
 def texts(picture):
@@ -78,7 +79,7 @@ def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
     assert "WASP" in texts(picture)
     assert drawn(without=tuple(ACCURACY))[1] is None
     assert drawn(without=("method=wasp", "method=aug_pe", "method=census", "method=private_exemplars"))[1] is None
-    assert figure.draw([]) is None
+    assert draw([]) is None
 
 
 def test_the_picture_is_for_light_and_dark_pages_and_loads_nothing():
@@ -89,14 +90,14 @@ def test_the_picture_is_for_light_and_dark_pages_and_loads_nothing():
 
 def test_page_and_picture_are_written_together(tmp_path):
     found, picture = drawn()
-    content = {"preset": "full", "about": "", "findings": [], "figure": found, "failures": []}
+    content = {"preset": "full", "about": "", "findings": [], "picture": found, "failures": []}
     content |= {"runs": {"planned": 0, "measured": 0}, "core_hours": 0}
     page.write(tmp_path, content)
-    assert (tmp_path / figure.FILE).read_text("utf-8") == picture
-    assert f"]({figure.FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
-    page.write(tmp_path / "none", content | {"figure": []})
-    assert figure.FILE not in (tmp_path / "none" / page.PAGE).read_text("utf-8")
-    assert not (tmp_path / "none" / figure.FILE).exists()
+    assert (tmp_path / FILE).read_text("utf-8") == picture
+    assert f"]({FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
+    page.write(tmp_path / "none", content | {"picture": []})
+    assert FILE not in (tmp_path / "none" / page.PAGE).read_text("utf-8")
+    assert not (tmp_path / "none" / FILE).exists()
 
 
 def test_a_line_that_epsilon_does_not_change_runs_once_for_each_seed():
@@ -108,4 +109,4 @@ def test_a_line_that_epsilon_does_not_change_runs_once_for_each_seed():
 
 def test_the_projects_own_picture_is_what_its_numbers_say():
     content = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
-    assert figure.draw(content["figure"]) == (cells.HERE / figure.FILE).read_text("utf-8")
+    assert draw(content["picture"]) == (cells.HERE / FILE).read_text("utf-8")

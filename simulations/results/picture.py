@@ -1,4 +1,4 @@
-"""The README's figure as an SVG picture, for light and dark pages: accuracy against epsilon, by number of records.
+"""The README's picture, as SVG, for light and dark pages: accuracy against epsilon, by number of records.
 
 It is drawn from `findings.json`. Lines differ in colour and in mark, or in dashes where epsilon changes nothing; a bar
 or a band is one standard deviation over the seeds in either direction.
@@ -134,7 +134,7 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
     """The picture, as SVG; None if nothing that has private records was measured.
 
     Args:
-        findings: "figure" of `findings.json`.
+        findings: "picture" of `findings.json`.
     """
     lines = [line for line in map(_line, findings) if line.points]
     sizes = sorted({line.records for line in lines if line.records is not None})
@@ -195,7 +195,7 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _line(finding: Mapping[str, Any]) -> _Line:
-    """One line of `figure.yaml`, measured."""
+    """One line of `picture.yaml`, measured."""
     name, _, records = finding["claim"]["name"].partition(RECORDS)
     ((_, overrides),) = finding["claim"]["rows"].items()
     return _Line(
