@@ -15,6 +15,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,11 @@ def results(options: argparse.Namespace) -> int:
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]
     if not asked:
-        names = ", ".join(claim.name for claim in all_claims)
-        raise ConfigError("CLAIM", expected=f"one of preset {chosen.name}: {names}", got=options.claim)
+        names = [claim.name for claim in all_claims]
+        similar = get_close_matches(options.claim, names, 3) or names
+        raise ConfigError(
+            "CLAIM", expected=f"a claim of preset {chosen.name}, such as {', '.join(similar)}", got=options.claim
+        )
     unneeded = runs.read(options.work / UNNEEDED)
     known = unneeded | runs.read(options.out / runs.FILE)
     needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}

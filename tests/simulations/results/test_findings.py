@@ -153,7 +153,11 @@ def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--preset", "tiny"], "small, full"), (["--claim", "nothing"], "near_and_far")],
+    [
+        (["--preset", "tiny"], "small, full"),
+        (["--claim", "nothing"], "near_and_far"),
+        (["--claim", "contrst"], "as contrast; got"),
+    ],
 )
 def test_a_wrong_name_gets_one_line_and_exit_code_2(tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as ended:
