@@ -121,5 +121,9 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
     """The cells of all claims, each once: all first seeds before all second ones, so that each claim soon has some."""
-    needed = dict.fromkeys(cell for claim in claims for cells in chosen.cells(claim).values() for cell in cells)
-    return sorted(needed, key=lambda cell: cell.seed)
+    needed: dict[str, Cell] = {}
+    for claim in claims:
+        for cells in chosen.cells(claim).values():
+            for cell in cells:
+                needed.setdefault(chosen.key(cell), cell)  # two claims may write the same overrides in another order
+    return sorted(needed.values(), key=lambda cell: cell.seed)

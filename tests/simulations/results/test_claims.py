@@ -181,3 +181,18 @@ def test_a_public_vocabulary_and_a_recipients_part_are_written(tmp_path, monkeyp
     assert len(private) == 6
     assert target == {"message 0", "message 4"}
     assert not private & target
+
+
+def test_overrides_in_another_order_are_the_same_run():
+    preset = cells.preset("full")
+    settings = {
+        "paper": "",
+        "claim": "",
+        "where": "",
+        "published": "",
+        "compare": ("a", "b"),
+        "seeds": 1,
+        "epsilons": (),
+    }
+    rows = {"a": ("method=wasp", "federation.records=300"), "b": ("federation.records=300", "method=wasp")}
+    assert len(cells.in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
