@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from server.metrics.intervals import Interval, over_seeds
+from server.run_folder import for_json
 from simulations.results import computed
 from simulations.results.cells import Preset
 from simulations.results.claims import (
@@ -95,7 +96,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; an infinite epsilon is "inf"."""
-        values: dict[str, Any] = _finite(asdict(self))
+        values: dict[str, Any] = for_json(asdict(self))
         return values
 
 
@@ -202,12 +203,3 @@ def _computed(claim: Claim) -> Finding:
     return Finding(
         claim=claim, data=(), figures=figures, differences=(difference,), verdict=reached, why=claim.why.get(reached)
     )
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    """JSON has no infinity."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return "inf" if isinstance(value, float) and math.isinf(value) else value

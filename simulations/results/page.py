@@ -51,8 +51,9 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
     write_atomic(folder / FINDINGS, f"{text}\n".encode())
-    write_atomic(folder / PAGE, render(json.loads(text)).encode())
-    if (picture := draw(json.loads(text)["picture"])) is not None:
+    read_again = json.loads(text)
+    write_atomic(folder / PAGE, render(read_again).encode())
+    if (picture := draw(read_again["picture"])) is not None:
         write_atomic(folder / PICTURE, picture.encode())
 
 
