@@ -9,8 +9,6 @@ are still computed. Groups that look at private records outside a query are made
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scipy.stats import binomtest
-
 from common.domain import Record
 from common.errors import CaucusError
 from server.evaluation.figures import (
@@ -24,7 +22,7 @@ from server.evaluation.figures import (
     together,
 )
 from server.evaluation.small_model import Evaluation, by_encoder
-from server.metrics import diversity, personal_information
+from server.metrics import diversity, intervals, personal_information
 
 _PERSONAL = 300
 
@@ -100,13 +98,13 @@ def _personal(measured: Measured) -> Group:
         flags, kinds = personal_information.personal_information(texts)
     except CaucusError as error:
         return {"definition": personal_information.PERSONAL} | missing(["personal_information"], error, rows=0)
-    between = binomtest(int(flags.sum()), len(flags)).proportion_ci(method="wilson")
+    low, high = intervals.of_share(int(flags.sum()), len(flags))
     rates = {kind.lower(): {"value": 1000 * count / len(flags), "rows": len(flags)} for kind, count in kinds.items()}
     return {
         "definition": personal_information.PERSONAL,
         "personal_information": {
             "value": 1000 * float(flags.mean()),
-            "interval": (1000 * between.low, 1000 * between.high),
+            "interval": (1000 * low, 1000 * high),
             "rows": len(flags),
         },
         "of_a_kind": rates,

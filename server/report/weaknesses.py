@@ -21,8 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import binomtest
-
+from server.metrics.intervals import of_share
 from server.planning.signal import HOPELESS
 from server.planning.statement import show_epsilon
 from server.report.reading import JsonObject
@@ -100,7 +99,7 @@ def _accuracy(
         return
     accuracy, majority = metrics["synthetic"]["accuracy"], metrics["majority_class"]["accuracy"]
     tested = metrics["test_records"]
-    low = binomtest(round(accuracy * tested), tested).proportion_ci(method="wilson").low
+    low, _ = of_share(round(accuracy * tested), tested)
     if low > majority or majority == 1:
         return
     what, teach = ("below", "teach less") if accuracy < majority else ("not clearly above", "may teach no more")

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from common.domain import Record
 from common.errors import CaucusError, DataError
@@ -155,10 +154,9 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     except CaucusError as error:
         return {"definition": about} | missing(("extracted", "exposure"), error, rows=rows)
     extracted = sum(any(canary.code in text for text in measured.texts) for canary in inserted)
-    between = binomtest(extracted, rows).proportion_ci(method="wilson")
     return {
         "definition": about,
-        "extracted": {"value": extracted / rows, "interval": (between.low, between.high), "rows": rows},
+        "extracted": {"value": extracted / rows, "interval": intervals.of_share(extracted, rows), "rows": rows},
         "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": len(bits)},
     } | _canary_membership(measured)
 

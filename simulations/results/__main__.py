@@ -12,6 +12,7 @@ the runs, and counts again when a claim needs it.
 
 import argparse
 import contextlib
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ ABOUT = Path(__file__).parent / "about.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point; exit code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C."""
+    """Entry point; exit code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C, 143 after SIGTERM."""
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--preset", default="small", help="small or full")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--page", action="store_true", help="run nothing")
     options = parser.parse_args(arguments)
     options.out = options.out or WORK / options.preset
+    # As Ctrl-C does, so that the processes of the runs end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with contextlib.nullcontext() if options.page else _alone(options.work):
             failed = results(options)
