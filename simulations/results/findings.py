@@ -1,9 +1,9 @@
 """Findings: for each claim its rows' figures, paired differences with intervals, and a verdict; `findings.json`.
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
-pairs. One such interval in twenty misses the truth by chance, and the full preset has 110 of them: of differences that
-are none, one in forty "holds" and one in forty is "refuted", of each epsilon. Nothing is corrected for that: read the
-size of a difference, not only its verdict.
+pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: of
+differences that are none, one in forty "holds" and one in forty is "refuted", of each epsilon. Nothing is corrected for
+that: read the size of a difference, not only its verdict.
 """
 
 import itertools

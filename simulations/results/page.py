@@ -59,7 +59,7 @@ def write(folder: Path, content: Mapping[str, Any]) -> None:
 
 def _runs(content: Mapping[str, Any]) -> str:
     runs = content["runs"]
-    return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of a core"
+    return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of runs, two at a time"
 
 
 def _row(finding: Mapping[str, Any]) -> str:
