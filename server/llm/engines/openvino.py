@@ -104,7 +104,12 @@ def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
     scheduler.cache_size = _CACHE_GB
     scheduler.max_num_batched_tokens = _BATCHED_TOKENS
     scheduler.dynamic_split_fuse = False
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads()}
+    settings = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
+        # A thread pinned to a core stays there while others are idle: two runs side by side had one core between them.
+        "ENABLE_CPU_PINNING": False,
+    }
     try:
         return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
     except RuntimeError as error:
