@@ -144,7 +144,10 @@ def sources(
     }
     found = {kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
              for kind, of in texts.items()}  # fmt: skip
-    found["a vector of the query"] = [dealt(held.record.text, vector) for held, vector in _of_arrays(query, ordinary)]
+    # Texts of their own: a party's vector is a function of the text, and a subsample tells copies of a text by number.
+    found["a vector of the query"] = [
+        dealt(f"{held.record.text} {place}", vector) for place, (held, vector) in enumerate(_of_arrays(query, ordinary))
+    ]
     found["an ordinary record"] = list(ordinary)
     unknown = [_labelled(held, "no label of the plan") for held in ordinary]
     found["an unknown label"] = unknown
