@@ -53,6 +53,9 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 NUMBERS_OR_NULL = (*RAISED_LATER, "method.tau")
 """Settings whose null means something, whatever their default is."""
 
+SEARCH_PATH = "hydra.searchpath"
+"""Setting that lists folders of configurations beside ours; choices may come from them."""
+
 FILES = (
     "task.test",
     "task.public_text",
@@ -133,6 +136,7 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
         ConfigError: Naming the setting.
     """
     parsed, choices = _parsed(overrides)
+    choices = [each for each in parsed if each in choices or each.key_or_group == SEARCH_PATH]
     names = [each.key_or_group for each in parsed if each not in choices and not each.is_delete()]
     if not names:
         return
