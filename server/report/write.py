@@ -63,7 +63,7 @@ def write_report(run: Path) -> Path:
         "page",
         **facts,
         metric_tables=tables(facts["metrics"]),
-        round_plots=run_plots.of_rounds(facts["rounds"]),
+        round_plots=run_plots.of_rounds(facts["rounds"], facts["metrics"]),
         text_plots=run_plots.of_texts(gathered),
         vote_plots=run_plots.of_votes(facts["votes"]) if facts["votes"] else [],
         samples=_columns(gathered.texts),

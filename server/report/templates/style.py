@@ -68,7 +68,7 @@ input, select, button { font: inherit; padding: .45rem .6rem; border: 1px solid 
   background: var(--paper); color: var(--ink); max-width: 100%; }
 button:disabled { opacity: .5; }
 .shade { fill: var(--rule); opacity: .55; } .bar { fill: var(--c0); }
-.dots { fill: none; stroke: currentColor; stroke-linecap: round; } .dots.s0 { stroke-width: 4.5; } .dots.s1 { stroke-width: 1; opacity: .55; }
+.dots { fill: none; stroke: currentColor; stroke-linecap: round; } .dots.s0 { stroke-width: 4.5; } .dots.s1 { stroke-width: 1; opacity: .7; } .dots.solid { fill: currentColor; stroke: none; }
 .dots[hidden] { display: none; } .pick { display: inline-flex; gap: .5rem; align-items: center; font-size: .9rem; margin-bottom: .5rem; }
 .pick[hidden] { display: none; }
 td.text { white-space: normal; text-align: left; min-width: 16rem; max-width: 34rem; color: var(--soft); font-size: .9rem; }
