@@ -3,7 +3,8 @@
 import pytest
 
 from common.errors import ConfigError
-from server.configuration import asked, check_files, composed, reloaded, store, with_absolute_paths
+from server.configuration import asked, composed, reloaded, store, with_absolute_paths
+from server.setting_checks import check_files
 
 
 @pytest.mark.parametrize(
