@@ -26,6 +26,7 @@ from server.setting_checks import (
     PATHS,
     PATHS_OR_NAMES,
     RAISED_LATER,
+    SEARCH_PATH,
     check_kind,
     check_names,
     expected_records,
@@ -94,6 +95,7 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
         ConfigError: Naming the setting.
     """
     parsed, choices = _parsed(overrides)
+    choices = [each for each in parsed if each in choices or each.key_or_group == SEARCH_PATH]
     names = [each.key_or_group for each in parsed if each not in choices and not each.is_delete()]
     if not names:
         return
@@ -137,7 +139,8 @@ def overridden(config: DictConfig, overrides: Sequence[str], defaults: Sequence[
 
 def misprint(error: Exception, overrides: Sequence[str], config_name: str = "simulation") -> ConfigError:
     """The line for an error of Hydra's when these overrides were composed (`server/misprints.py`)."""
-    chosen = [text for text in overrides if is_group(text.lstrip("+").partition("=")[0])]
+    names_of = [text.lstrip("+").partition("=")[0] for text in overrides]
+    chosen = [text for text, name in zip(overrides, names_of, strict=True) if is_group(name) or name == SEARCH_PATH]
     for choices in (chosen, []):  # a choice may be what is wrong
         with contextlib.suppress(*NOT_COMPOSED):
             return explained(error, list(names(_composed(choices, config_name))))

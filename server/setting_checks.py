@@ -40,6 +40,9 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 NUMBERS_OR_NULL = (*RAISED_LATER, "method.tau")
 """Settings whose null means something, whatever their default is."""
 
+SEARCH_PATH = "hydra.searchpath"
+"""Setting that lists folders of configurations beside ours; choices may come from them."""
+
 FILES = (
     "task.test",
     "task.public_text",
@@ -90,7 +93,8 @@ def check_files(config: DictConfig) -> None:
 def check_file(name: str, path: str) -> None:
     """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
-        raise ConfigError(name, expected="a file that can be read", got="none", where=path)
+        got = "a folder" if Path(path).is_dir() else "none"
+        raise ConfigError(name, expected="a file that can be read", got=got, where=path)
 
 
 def expected_records(config: DictConfig) -> int | None:
