@@ -34,7 +34,7 @@ from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from server.configuration import asked, reloaded
 from server.deploy.plan import forwards
-from server.failure import WRONG_SETTINGS, summary
+from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.run_folder import for_json
 from simulations import run
 from simulations.result import Result, with_infinities
