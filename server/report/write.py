@@ -16,7 +16,7 @@ from server.evaluation.projection import evenly
 from server.planning.statement import show_delta, show_epsilon
 from server.report import run_plots
 from server.report.facts import as_json, gather
-from server.report.figure_tables import tables
+from server.report.figure_tables import better, tables
 from server.report.reading import JsonObject
 from server.report.templates.comparison import COMPARISON
 from server.report.templates.first import FIRST
@@ -101,6 +101,7 @@ def render(template: str, **view: object) -> str:
         "delta": show_delta,
         "number": show_number,
         "percent": _percent,
+        "better": better,
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
