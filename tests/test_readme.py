@@ -27,12 +27,13 @@ MORE = [
     ROOT / "configs" / "deployment" / "OPERATIONS.md",
     ROOT / "server" / "methods" / "CENSUS.md",
     ROOT / "server" / "methods" / "CENSUS_RESULTS.md",
+    ROOT / "server" / "methods" / "YOUR_OWN.md",
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, *MORE, *GITHUB]}
 # The change log is about names that are gone, too.
 PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}
 
-FENCE = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def fenced(page):
