@@ -207,7 +207,8 @@ def check_files(config: DictConfig) -> None:
 def check_file(name: str, path: str) -> None:
     """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
-        raise ConfigError(name, expected="a file that can be read", got="none", where=path)
+        got = "a folder" if Path(path).is_dir() else "none"
+        raise ConfigError(name, expected="a file that can be read", got=got, where=path)
 
 
 def store(config: DictConfig, folder: Path) -> None:
