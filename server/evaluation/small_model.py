@@ -108,7 +108,8 @@ class Evaluation:
     def __post_init__(self) -> None:
         for name in self.metrics:
             validate.one_of("evaluation.metrics", name, among=METRICS)
-        for name, metric in self.own.items():
+        configured: Mapping[str, object] = self.own
+        for name, metric in configured.items():
             if not callable(metric):
                 expected = "a function, as {_target_: module.function, _partial_: true}, or an object that is called"
                 raise ConfigError(f"evaluation.own.{name}", expected=expected, got=type(metric).__name__)
