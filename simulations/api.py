@@ -231,7 +231,7 @@ def _run(config: DictConfig, folder: Path) -> Result:
     with _logging_to(folder):
         try:
             run.simulate(config, folder)
-        except (KeyboardInterrupt, *run.EXPECTED) as stopped:
+        except (KeyboardInterrupt, CaucusError, *WRONG_SETTINGS) as stopped:
             if (folder / "run.json").exists():
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
                 cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
@@ -258,6 +258,8 @@ def _errors_of_ours() -> Iterator[None]:
         cause = error.__cause__
         ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
         raise ours from None
+    except CaucusError as error:
+        raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
 
 
 @contextlib.contextmanager

@@ -71,7 +71,7 @@ def test_the_method_is_planned_and_runs_from_python(outside, capsys):
     assert [(query["name"], query["times"]) for query in facts["queries"]] == [("votes", 1)]
     assert facts["expected_records"] == 900
     assert facts["queries"][0]["signal"]["ratio"] > 0
-    assert facts["forecast"]["calls"] > 0
+    assert facts["forecast"]["model_calls"] > 0
     result = simulate(method="nearest", config_dir="conf", overrides=SMALL, folder="run")
     assert len(result.texts) == 100
     assert result.texts.label.value_counts().tolist() == [25, 25, 25, 25]
