@@ -271,8 +271,8 @@ def test_a_folder_of_anything_else_is_no_result(tmp_path):
 
 
 PAGES = ("README.md", "simulations/README.md")
-PYTHON = [(page, block) for page in PAGES
-          for block in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)]  # fmt: skip
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = [(page, block) for page in PAGES for block in FENCE.findall((ROOT / page).read_text("utf-8"))]
 
 
 @pytest.mark.parametrize(("page", "block"), PYTHON, ids=[page for page, _ in PYTHON])
