@@ -62,8 +62,8 @@ def test_a_run_in_this_process_twice_returns_all_results_and_leaves_the_process_
     assert after == before
     assert not logging.getLogger("caucus").handlers
     assert not GlobalHydra.instance().is_initialized()
-    assert "done: " in (tmp_path / "first" / "run.log").read_text("utf-8")
-    assert "done: " in caplog.text  # whoever handles logs gets ours, too
+    assert "round 2 of 2" in (tmp_path / "first" / "run.log").read_text("utf-8")
+    assert "round 2 of 2" in caplog.text  # whoever handles logs gets ours, too
 
     assert result.folder == tmp_path / "first"
     assert (result.status, len(result.texts), set(result.texts.label)) == ("complete", 24, {"a", "b"})
