@@ -104,6 +104,7 @@ def run(setup: RunParts) -> State[Any]:
     if plan.queries:
         federation.close()
 
+    log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(parts.evaluation.metrics) or "accuracy")
     metrics = small_model.metrics(state.candidates, test, parts.evaluation, parts.encoder) | count
     metrics |= of_texts.of_texts(
         figures.Measured(
