@@ -43,5 +43,6 @@ def test_it_runs_as_it_is_from_data_to_report(notebook, tmp_path, monkeypatch):
     assert shown[-1]["text/html"].startswith('<iframe title="report" sandbox="allow-scripts"')
     (folder,) = (work / "runs").glob("*/*-wasp")
     result = Result.load(folder)
-    assert (result.status, len(result.texts)) == ("complete", 150)
+    assert result.status == "complete"
+    assert 130 < len(result.texts) <= 150  # under noise a text that is written twice may be lost
     assert result.privacy["spent"]["queries_asked"] == 2
