@@ -151,7 +151,8 @@ def _pool(source: Source, count: int) -> list[Record]:
             for note in demo_notes.private_notes(hospital, source.records_per_party, source.corpus_seed)
         ]
     if isinstance(source, LabelledFiles) and source.train:
-        pool = records.read(Path(source.train), list(source.task().labels))
+        task = source.task()
+        pool = records.read(Path(source.train), list(task.labels), structure=task.structure)
         repeated = duplicates(pool)
         if repeated:
             log.warning("%d rows of the training file repeat others; each votes", repeated)

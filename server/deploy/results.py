@@ -68,9 +68,11 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     evaluation: Evaluation = build(config.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
+    task, texts = build(config.task).task(), read_candidates(run)
     measured = figures.Measured(
-        candidates=read_candidates(run),
-        test=read_records(test),
+        candidates=task.read(texts),
+        test=task.read(read_records(test)),
+        released=[text.text for text in texts],
         evaluation=evaluation,
         encoder=build(config.embedding),
         experiment_seed=config.experiment_seed,

@@ -93,7 +93,7 @@ def _diversity(measured: Measured) -> Group:
 
 
 def _personal(measured: Measured) -> Group:
-    texts = measured.drawn(measured.texts, "personal", _PERSONAL)
+    texts = measured.drawn(measured.whole_texts, "personal", _PERSONAL)
     try:
         flags, kinds = personal_information.personal_information(texts)
     except CaucusError as error:
