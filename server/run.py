@@ -105,28 +105,22 @@ def run(setup: RunParts) -> State[Any]:
     if plan.queries:
         federation.close()
 
-    candidates, released = task.read(state.candidates), [candidate.text for candidate in state.candidates]
-    metrics = small_model.metrics(candidates, test, parts.evaluation, parts.encoder) | count
-    metrics |= of_texts.of_texts(
-        figures.Measured(
-            candidates=candidates,
-            test=test,
-            evaluation=parts.evaluation,
-            encoder=parts.encoder,
-            experiment_seed=options.experiment_seed,
-            embed=tools.embed,
-            released=released,
-        )
+    measured = figures.Measured(
+        candidates=task.read(state.candidates),
+        test=test,
+        evaluation=parts.evaluation,
+        encoder=parts.encoder,
+        experiment_seed=options.experiment_seed,
+        embed=tools.embed,
+        released=[candidate.text for candidate in state.candidates],
     )
-    if task.structure:
-        losses = fields.losses(report.cleaned for report in state.rounds)
-        metrics[fields.SYNTHETIC] = fields.shares(released, task.structure) | losses
+    metrics = small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder) | count
+    metrics |= of_texts.of_texts(measured) | fields.of_run(measured.whole_texts, task.structure, state.rounds)
     if payments := _payments(parts.spending):
         metrics["paid"] = payments
     write_json(folder / "metrics.json", metrics)
     track(options.tracking, folder, state.round + 1, metrics)
-    vectors = tools.embed([candidate.text for candidate in candidates])
-    write_json(folder / projection.SYNTHETIC, projection.synthetic_map(vectors))
+    write_json(folder / projection.SYNTHETIC, projection.synthetic_map(measured.vectors))
     save(status="complete")
     _report(folder, warnings)
     return state

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import ConfigError
-from common.labelled_files import read_records
+from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
 from server.configuration import load
 from server.draft import build
@@ -69,9 +69,11 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
     task, texts = build(config.task).task(), read_candidates(run)
+    with named_by("--test"):
+        held_out = read_records(test, show_names=True)
     measured = figures.Measured(
         candidates=task.read(texts),
-        test=task.read(read_records(test)),
+        test=task.read(held_out),
         released=[text.text for text in texts],
         evaluation=evaluation,
         encoder=build(config.embedding),

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from common.domain import Record
 from common.errors import ConfigError
-from common.labelled_files import read_records, read_texts, read_topics
+from common.labelled_files import named_by, read_records, read_texts, read_topics
 from common.structure import Structure, check_records
 from server.domain import Example, Task
 from server.tasks import demo_notes
@@ -140,26 +140,33 @@ class LabelledFiles:
                 got="none",
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )
-        return [self._reading(text) for text in read_texts(self.public_text)]
+        with named_by("task.public_text"):
+            return [self._reading(text) for text in read_texts(self.public_text)]
 
     def public_examples(self) -> list[Example]:
         """See Source; none if `public_text` is not set."""
+        with named_by("task.public_text"):
+            topics = read_topics(self.public_text) if self.public_text else ()
         return [
-            Example(text=self._reading(text), topic=topic and topic.strip().replace("_", " "))
-            for text, topic in (read_topics(self.public_text) if self.public_text else ())
+            Example(text=self._reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics
         ]
 
     def held_out(self) -> list[Record]:
-        """See Source.
+        """See Source."""
+        if not self.test:
+            return []
+        with named_by("task.test"):
+            return self.checked(read_records(self.test, list(self.task().labels), show_names=True), self.test)
+
+    def checked(self, records: list[Record], path: str) -> list[Record]:
+        """The records of a file of this task.
 
         Raises:
-            DataError: Texts are not of the task's structure.
+            DataError: Their texts are not of its structure.
         """
-        task = self.task()
-        held_out = read_records(self.test, list(task.labels)) if self.test else []
-        if task.structure and self.test:
-            check_records(held_out, task.structure, self.test)
-        return held_out
+        if structure := self.task().structure:
+            check_records(records, structure, path)
+        return records
 
     def _reading(self, text: str) -> str:
         """A public text; of an object of the structure its text field."""
