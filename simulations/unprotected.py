@@ -25,17 +25,16 @@ from simulations import parties
 
 
 def records_of(config: DictConfig) -> tuple[Source, list[Record], list[Record]]:
-    """The task, the private records of all parties together, and the held-out ones, as a classifier reads them.
+    """The task, the private records of all parties together, and the held-out ones.
 
     Raises:
         ConfigError: There are no held-out texts to measure on.
     """
     source: Source = instantiate(config.task, _convert_="all")
-    task = source.task()
-    held_out = task.read(source.held_out())
+    held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")
-    return source, task.read(record for records in parties.deal(config) for record in records), held_out
+    return source, [record for records in parties.deal(config) for record in records], held_out
 
 
 def write(

@@ -80,9 +80,10 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
         "sites": ("sites", _sites),
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
+    made = {name: make(measured) for name, make in chosen}
     if measured.structure:
-        chosen.append((fields.RECORDS, lambda _: fields.shares(measured.whole_records, measured.structure)))
-    return {name: make(measured) | {"simulation_only": True} for name, make in chosen}
+        made[fields.RECORDS] = fields.shares(measured.whole_records, measured.structure)
+    return {name: group | {"simulation_only": True} for name, group in made.items()}
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
