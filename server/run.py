@@ -105,6 +105,7 @@ def run(setup: RunParts) -> State[Any]:
     if plan.queries:
         federation.close()
 
+    log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(parts.evaluation.metrics) or "accuracy")
     measured = figures.Measured(
         candidates=task.read(state.candidates),
         test=test,
@@ -113,9 +114,14 @@ def run(setup: RunParts) -> State[Any]:
         experiment_seed=options.experiment_seed,
         embed=tools.embed,
         released=[candidate.text for candidate in state.candidates],
+        public=lambda: [example.text for example in parts.source.public_examples()],
     )
-    metrics = small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder) | count
-    metrics |= of_texts.of_texts(measured) | fields.of_run(measured.whole_texts, task.structure, state.rounds)
+    metrics = (
+        small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder)
+        | count
+        | of_texts.of_texts(measured)
+        | fields.of_run(measured.whole_texts, task.structure, state.rounds)
+    )
     if payments := _payments(parts.spending):
         metrics["paid"] = payments
     write_json(folder / "metrics.json", metrics)

@@ -30,6 +30,7 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
         evaluation=instantiate(config.evaluation, _convert_="all"),
         encoder=instantiate(config.embedding, _convert_="all"),
         experiment_seed=config.experiment_seed,
+        public=lambda: [example.text for example in source.public_examples()],
         private=task.read(whole),
         structure=task.structure,
         whole_records=[record.text for record in whole],
