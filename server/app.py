@@ -102,6 +102,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     source: Source = build(config.task)
     encoder: Encoder = build(config.embedding)
     method = method_of(config)
+    _check_structure(method, source.task())
     evaluation: Evaluation = build(config.evaluation)
     plan = plan_of(config, method, source.task(), encoder=encoder.digest, roster=roster)
     _check_directions(plan, encoder)
@@ -126,7 +127,6 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         cache=replies and Path(replies),
     )
     refuse_declined(method, models)
-    _check_structure(method, source.task())
     earlier = method.earlier() if isinstance(method, Reusing) else None
     if earlier:
         _check_earlier(earlier, encoder, plan)

@@ -120,4 +120,4 @@ def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):
 def test_structured_texts_are_refused_where_the_parties_models_write(method):
     structure = "task.structure={text_field: note, schema: {properties: {note: {type: string}}}}"
     with pytest.raises(ConfigError, match=rf"task\.structure; expected null, .* with method {method}"):
-        build_parts(composed([f"method={method}", "task=csv", "task.labels=[a, b]", structure, "llm=anthropic"]))
+        build_parts(composed([f"method={method}", "task=csv", "task.labels=[a, b]", structure]))
