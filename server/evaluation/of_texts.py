@@ -6,6 +6,7 @@ are still computed. Groups that look at private records outside a query are made
 `simulations/private_evaluation/of_records.py`, in a simulation alone, and marked "simulation_only".
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,10 +23,13 @@ from server.evaluation.figures import (
     real_against_real,
     together,
 )
-from server.evaluation.small_model import Evaluation, by_encoder
+from server.evaluation.small_model import Evaluation, Metric, by_encoder
 from server.metrics import diversity, intervals, personal_information
 
+log = logging.getLogger("caucus.measures")
+
 _PERSONAL = 300
+_OWN = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
@@ -40,10 +44,12 @@ def of_texts(measured: Measured) -> dict[str, Group]:
     }
     alone = ("diversity", "privacy")  # need no real texts
     names = [name for name in groups if name in measured.evaluation.metrics and (measured.test or name in alone)]
+    if not measured.candidates:
+        return {}
     made: dict[str, Group] = {}
-    for name in names if measured.candidates else ():
+    for name in names:
         made |= groups[name](measured)
-    return made
+    return made | ({"own": _own(measured)} if measured.evaluation.own else {})
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
@@ -144,3 +150,19 @@ def _with_all_kinds(groups: Sequence[Group]) -> None:
     for group in groups:
         rows = group["personal_information"]["rows"]
         group["of_a_kind"] = {kind: group["of_a_kind"].get(kind, {"value": 0.0, "rows": rows}) for kind in kinds}
+
+
+def _own(measured: Measured) -> Group:
+    labels = [candidate.label for candidate in measured.candidates]
+    own = measured.evaluation.own
+    return {"definition": _OWN} | {name: _own_figure(name, own[name], measured.texts, labels) for name in own}
+
+
+def _own_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
+    """The metric's number; epsilon is spent when it is computed, so whatever it raises must not end the run."""
+    try:
+        number = float(metric(list(texts), list(labels)))
+    except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text
+        log.warning("evaluation.own.%s failed (%s): the run goes on without it", name, type(error).__name__)
+        return {"value": None, "reason": f"it failed ({type(error).__name__})", "rows": len(texts)}
+    return figure(lambda: number, rows=len(texts))

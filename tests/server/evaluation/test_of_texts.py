@@ -176,3 +176,32 @@ def test_outside_a_simulation_groups_of_records_are_named_with_the_reason():
 def test_settings_out_of_range_are_refused(settings, says):
     with pytest.raises(ConfigError, match=says):
         Evaluation(**settings)
+
+
+def test_a_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_without_its_words(caplog):
+    def repeated(texts, labels):
+        texts.clear()  # it has lists of its own
+        return float(len(labels))
+
+    def failing(texts, labels):
+        raise RuntimeError(texts[0])
+
+    own = {
+        "repeated": repeated,
+        "failing": failing,
+        "wordy": lambda texts, labels: "many",
+        "undefined": lambda texts, labels: float("nan"),
+        "counted": lambda texts, labels: len(texts),
+    }
+    made = of_texts(measured(settings={"metrics": [], "own": own}, test=[]))["own"]
+    count = len(candidates())
+    assert {name: made[name]["value"] for name in own} == {
+        "repeated": count, "failing": None, "wordy": None, "undefined": None, "counted": count,
+    }  # fmt: skip
+    assert made["failing"]["reason"] == "it failed (RuntimeError)"
+    assert made["wordy"]["reason"] == "it failed (ValueError)"
+    assert "not a number" in made["undefined"]["reason"]
+    assert "evaluation.own.failing failed (RuntimeError): the run goes on without it" in caplog.text
+    assert candidates()[0].text not in caplog.text
+    with pytest.raises(ConfigError, match=r"evaluation\.own\.words; expected a function, as .*; got int"):
+        Evaluation(own={"words": 5})
