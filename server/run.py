@@ -104,6 +104,7 @@ def run(setup: RunParts) -> State[Any]:
     if plan.queries:
         federation.close()
 
+    log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(parts.evaluation.metrics) or "accuracy")
     metrics = small_model.metrics(state.candidates, test, parts.evaluation, parts.encoder) | count
     metrics |= of_texts.of_texts(
         figures.Measured(
@@ -113,6 +114,7 @@ def run(setup: RunParts) -> State[Any]:
             encoder=parts.encoder,
             experiment_seed=options.experiment_seed,
             embed=tools.embed,
+            public=lambda: [example.text for example in parts.source.public_examples()],
         )
     )
     if payments := _payments(parts.spending):

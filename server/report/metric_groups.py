@@ -36,6 +36,16 @@ def by_name(metrics: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
+def private_names(metrics: Mapping[str, Any]) -> set[str]:
+    """Names, as in `by_name`, of the figures that were computed from private records."""
+    return {
+        f"{group['title']}: {figure['name']}"
+        for group in groups(metrics)
+        for figure in group["figures"]
+        if figure["private"]
+    }
+
+
 def _as_group(title: str, content: Mapping[str, Any]) -> dict[str, Any]:
     simulation_only = _simulation_only(content)
     return {
@@ -93,24 +103,3 @@ def _is_group(value: Any) -> bool:  # noqa: ANN401
 
 def _simulation_only(content: Mapping[str, Any]) -> bool:
     return bool(content.get("simulation_only"))
-
-
-def side_by_side(figure_groups: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Groups by table: a group of private records shares the table of a group with the same figures."""
-    tables: list[list[dict[str, Any]]] = []
-    for group in figure_groups:
-        names = [figure["name"] for figure in group["figures"]]
-        matches = (
-            table
-            for table in tables
-            if len(table) == 1
-            and group["private"]
-            and not table[0]["private"]
-            and names == [figure["name"] for figure in table[0]["figures"]]
-        )
-        table = next(matches, None)
-        if table is None:
-            tables.append([group])
-        else:
-            table.append(group)
-    return tables

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
-from server.report import metric_groups, plots, write_report
+from server.report import figure_tables, metric_groups, plots, write_report
 from server.report.facts import gather
+from server.report.run_plots import of_rounds
 from server.report.votes import distributions, histogram
 from server.run_folder import for_json
 from tests.server.report.test_report import report, write_run
@@ -53,10 +54,26 @@ def test_figures_of_any_kind_are_grouped():
 
 
 def test_the_same_figures_of_private_records_stand_beside():
-    tables = [
-        [group["title"] for group in table] for table in metric_groups.side_by_side(metric_groups.groups(METRICS))
-    ]
-    assert tables == [["in general"], ["utility", "utility real"], ["membership"]]
+    made = {table["title"]: table for table in figure_tables.tables(metric_groups.groups(METRICS))}
+    assert list(made) == ["In general", "Utility", "Membership"]
+    assert made["Utility"]["columns"] == ["synthetic texts", "real against real"]
+    assert made["Utility"]["marked"] == ["real against real"]
+    assert [[cell["value"] for cell in row["cells"]] for row in made["Utility"]["rows"]] == [[math.inf, 3], [2, 0]]
+    assert [row["better"] for row in made["Utility"]["rows"]] == ["lower", "lower"]
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [
+        ("fid", "lower"),
+        ("mauve", "higher"),
+        ("fidelity: mauve", "higher"),
+        ("privacy: of a kind: email", "lower"),
+        ("stated epsilon", None),
+    ],
+)
+def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):
+    assert figure_tables.better(name) == direction
 
 
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
@@ -64,8 +81,8 @@ def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     page = report(run)
     for said in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
         assert said in page.text
-    # The private column of the shared table, and the table of its own.
-    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 2
+    # The row in the table of utility, the private column of the shared table, and the table of its own.
+    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3
 
 
 def test_the_twin_has_the_same_facts_and_is_strict_json(run):
@@ -173,8 +190,8 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
         (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
         (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
         page = report(run)
-        crosses = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
-        assert len(crosses) == simulation
+        private = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
+        assert len(private) == simulation
         assert ("map_private.json was not read" in page.text) != simulation
         assert (gather(run).simulated == {}) != simulation
 
@@ -262,6 +279,30 @@ def test_both_axes_of_a_map_have_one_scale():
     assert plots.dots("k", "T", "", {"a": {}}) is None
 
 
+def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(run):
+    places = {f"label {at}": [[at, at % 3]] for at in range(9)}
+    plot = plots.dots("map", "T", "", {"synthetic": places, "private": places})
+    looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
+    assert len(looks) == 18
+    assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
+    (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+    page = report(run)
+    marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
+    # Choosing a label hides what has another one: the legend has none.
+    assert sorted(attrs.get("data-label", "") for attrs in marks) == ["", "", "0", "1"]
+
+
+def test_fid_has_the_distance_of_real_texts_beside(run):
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    real = {"fid": {"value": 0.5, "rows": 7}}
+    marked = metric_groups.groups({"fidelity": real, "fidelity_real": real | {"simulation_only": True}})
+    (plot,) = [plot for plot in of_rounds(lines, marked) if plot.key == "round-fid"]
+    assert [line.name for line in plot.series] == ["fid", "real against real (simulation only)"]
+    assert plot.series[1].values == (0.5, 0.5, 0.5)
+    (alone,) = [plot for plot in of_rounds(lines, metric_groups.groups({"fidelity": real})) if plot.key == "round-fid"]
+    assert len(alone.series) == 1
+
+
 def test_money_is_shown_where_it_is_known(run):
     lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
     for line in lines:
@@ -284,5 +325,5 @@ def test_an_unproven_query_comes_first(tmp_path):
 def test_where_nothing_was_asked_nothing_is_promised_and_nothing_warned_of(tmp_path):
     run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon=0.0, queries=[], against_colluders=[])
     page = report(run)
-    assert "No query about private records" in page.text
+    assert "ε = 0: no query about private records" in page.text
     assert not page.first.startswith("No privacy")
