@@ -242,7 +242,7 @@ def _fid(rows: Sequence[TableRow]) -> plots.Lines | None:
         "Distance to real texts (FID)",
         note="Mean over the runs of a row, by round. Lower is nearer.",
         x_name="round",
-        places=range(rounds),
+        places=range(1, rounds + 1),
         values={name: [*curve, *[None] * (rounds - len(curve))] for name, curve in curves.items()},
     )
 

@@ -128,7 +128,7 @@ def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObjec
     best = min(earlier, key=lambda entry: float(entry["fid"]))
     if last["fid"] - best["fid"] <= RISE * math.hypot(last["fid_error"], best["fid_error"]):
         return
-    steps = [f"stop there (method.rounds={best['round'] + 1}, now {len(rounds)})"] if best["round"] else []
+    steps = [f"stop there (method.rounds={best['round']}, now {len(rounds)})"] if best["round"] > 1 else []
     if privacy and privacy["queries"] and not math.isinf(float(privacy["planned_epsilon"])):
         steps += _more_signal(run, privacy)
     yield Weakness(

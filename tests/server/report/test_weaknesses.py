@@ -16,7 +16,14 @@ TEXTS = [{"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2]} for at in r
 
 def line(number, **changes):
     """A round, as `rounds.jsonl` has it."""
-    plain = {"round": number, "requested": {"m": 20}, "lost": {"m": 0}, "candidates": 40, "fid": 1.0, "fid_error": 0.02}
+    plain = {
+        "round": number + 1,
+        "requested": {"m": 20},
+        "lost": {"m": 0},
+        "candidates": 40,
+        "fid": 1.0,
+        "fid_error": 0.02,
+    }
     return plain | changes
 
 
@@ -71,7 +78,7 @@ def test_fid_that_rises_by_more_than_its_error():
     rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
     (said,) = found(rounds=rounds)
     assert said == (
-        "FID rises: 0.86 after round 2, 0.8 after round 1, and lower is nearer to real texts; stop there "
+        "FID rises: 0.86 after round 3, 0.8 after round 2, and lower is nearer to real texts; stop there "
         "(method.rounds=2, now 3), more records, a larger epsilon (now 4) or method=census"
     )
     (said,) = found(rounds=rounds, planned_epsilon="inf")
