@@ -114,6 +114,7 @@ def run(setup: RunParts) -> State[Any]:
             encoder=parts.encoder,
             experiment_seed=options.experiment_seed,
             embed=tools.embed,
+            public=lambda: [example.text for example in parts.source.public_examples()],
         )
     )
     if payments := _payments(parts.spending):

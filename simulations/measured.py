@@ -28,6 +28,7 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
         evaluation=instantiate(config.evaluation, _convert_="all"),
         encoder=instantiate(config.embedding, _convert_="all"),
         experiment_seed=config.experiment_seed,
+        public=lambda: [example.text for example in source.public_examples()],
         private=[record for records in dealt for record in records],
         sites=[party for party, records in enumerate(dealt) for _ in records],
         canaries=canaries.canaries(config.federation.canaries, list(source.task().labels), config.experiment_seed),

@@ -19,7 +19,7 @@ from tests.support.runs import command, labelled, read, tiny
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "tests")
-MOST_LINES = {"README.md": 120}  # of any other page 200
+MOST_LINES = {"README.md": 120, ".github/CHANGELOG.md": 400}  # of any other page 200; a list of changes grows
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
 READMES = [ROOT / "README.md", *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("README.md")))]
@@ -27,12 +27,13 @@ MORE = [
     ROOT / "configs" / "deployment" / "OPERATIONS.md",
     ROOT / "server" / "methods" / "CENSUS.md",
     ROOT / "server" / "methods" / "CENSUS_RESULTS.md",
+    ROOT / "server" / "methods" / "YOUR_OWN.md",
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, *MORE, *GITHUB]}
 # The change log is about names that are gone, too.
 PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}
 
-FENCE = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def fenced(page):

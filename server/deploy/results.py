@@ -76,6 +76,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
         evaluation=evaluation,
         encoder=build(config.embedding),
         experiment_seed=config.experiment_seed,
+        public=lambda: [example.text for example in build(config.task).public_examples()],
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)

@@ -18,6 +18,7 @@ from server.evaluation.figures import (
     fidelity,
     language_modelling,
     missing,
+    real_against_real,
     together,
 )
 from server.metrics import intervals
@@ -67,6 +68,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
+        "fidelity": ("fidelity_real", _fidelity_real),
         "privacy": ("nearest", _nearest),
         "fidelity_private": ("fidelity_private", _fidelity_private),
         "membership": ("membership", _membership),
@@ -90,6 +92,13 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
 def _language_real(measured: MeasuredWithRecords) -> Group:
     most = min(len(measured.candidates), measured.evaluation.texts)
     return language_modelling(measured, [record.text for record in measured.drawn(measured.private, "real", most)])
+
+
+def _fidelity_real(measured: MeasuredWithRecords) -> Group:
+    """As many private records as there are texts, so that their number biases the figures by as much."""
+    records = measured.drawn(measured.private, "real", len(measured.candidates))
+    about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
+    return real_against_real(measured, records, measured.test, about)
 
 
 def _fidelity_private(measured: MeasuredWithRecords) -> Group:
