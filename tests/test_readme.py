@@ -237,7 +237,8 @@ def test_every_file_that_a_readme_names_exists(page):
         assert (ROOT / name).exists(), name
 
 
-def test_the_citation_is_of_this_version():
+def test_the_citation_is_of_this_version_and_the_changes_have_its_date():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert f"\n## {citation['version']} - {citation['date-released']}\n" in TEXTS[".github/CHANGELOG.md"]
     assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)

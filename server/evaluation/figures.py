@@ -38,6 +38,7 @@ class Measured:
         encoder: The agreed encoder.
         experiment_seed: Seed of all sampling.
         embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
+        released: The synthetic texts as they are released, where figures read one field of each; None: the same.
         public: Reads the public texts, if the task has any: only figures that are compared with theirs do.
     """
 
@@ -47,7 +48,13 @@ class Measured:
     encoder: Encoder
     experiment_seed: int = 0
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
+    released: Sequence[str] | None = None
     public: Callable[[], Sequence[str]] = tuple
+
+    @property
+    def whole_texts(self) -> Sequence[str]:
+        """Texts of the candidates with all of their fields."""
+        return self.texts if self.released is None else self.released
 
     @cached_property
     def texts(self) -> list[str]:

@@ -112,7 +112,7 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 def _personal(measured: Measured) -> dict[str, Group]:
     """In the synthetic texts; and in public ones, which show what the patterns find where nobody's secret is."""
-    groups = {"privacy": _found(measured.drawn(measured.texts, "personal", _PERSONAL))}
+    groups = {"privacy": _found(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
     try:
         public = measured.public()
     except CaucusError as error:  # the file of public texts may be another machine's

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from common.domain import Record
 from common.errors import CaucusError, DataError
+from common.structure import Structure
+from server.evaluation import fields
 from server.evaluation.figures import (
     Figure,
     Group,
@@ -43,6 +45,8 @@ class MeasuredWithRecords(Measured):
         style_site: Number of the party whose records have a planted style; None without one.
         epsilon: What the run promises; infinite if it promises nothing.
         delta: Of the promise.
+        structure: The fields of structured texts; None for plain texts.
+        whole_records: Texts of the records with all of their fields.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -51,6 +55,8 @@ class MeasuredWithRecords(Measured):
     style_site: int | None = None
     epsilon: float = math.inf
     delta: float = 0.0
+    structure: Structure | None = None
+    whole_records: Sequence[str] = field(default=(), repr=False)
 
     @cached_property
     def private_vectors(self) -> NDArray[np.float32]:
@@ -76,7 +82,10 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
         "sites": ("sites", _sites),
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
-    return {name: make(measured) | {"simulation_only": True} for name, make in chosen}
+    made = {name: make(measured) for name, make in chosen}
+    if measured.structure:
+        made[fields.RECORDS] = fields.shares(measured.whole_records, measured.structure)
+    return {name: group | {"simulation_only": True} for name, group in made.items()}
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
@@ -162,7 +171,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
         bits = [attacks.exposure(model, canary.record.text, canary.alternatives(seed)) for canary in exposed]
     except CaucusError as error:
         return {"definition": about} | missing(("extracted", "exposure"), error, rows=rows)
-    extracted = sum(any(canary.code in text for text in measured.texts) for canary in inserted)
+    extracted = sum(any(canary.code in text for text in measured.whole_texts) for canary in inserted)
     return {
         "definition": about,
         "extracted": {"value": extracted / rows, "interval": intervals.of_share(extracted, rows), "rows": rows},
