@@ -3,6 +3,8 @@
 This module imports Hydra and nothing heavy, so that a misspelt setting is named in less than a second.
 """
 
+import contextlib
+import math
 import os
 import uuid
 from collections.abc import Iterator, Sequence
@@ -269,15 +271,16 @@ def expected_records(config: DictConfig) -> int | None:
 
 
 def number(name: str, value: object) -> float:
-    """A number, or inf in any spelling.
+    """A number, or inf in any spelling; not nan, of which no comparison is true.
 
     Raises:
         ConfigError: Naming the setting.
     """
-    try:
-        return float(str(value).replace(".inf", "inf"))
-    except ValueError:
-        raise ConfigError(name, expected="a number, or inf", got=_shown(value)) from None
+    with contextlib.suppress(ValueError):
+        read = float(str(value).replace(".inf", "inf"))
+        if not math.isnan(read):
+            return read
+    raise ConfigError(name, expected="a number, or inf", got=_shown(value))
 
 
 def number_or_null(name: str, value: object) -> float | None:

@@ -81,11 +81,11 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
     ("setting", "kind", "said"),
     [
         ("privacy.epsilon=0", ConfigError, "epsilon; expected a finite number > 0"),
-        ("privacy.epsilon=nan", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=nan", ConfigError, "privacy.epsilon; expected a number, or inf; got nan"),
         ("privacy.epsilon=-1", ConfigError, "epsilon; expected a finite number > 0"),
         ("privacy.epsilon=-.inf", ConfigError, "epsilon; expected a finite number > 0"),
         ("privacy.delta=0", ConfigError, "delta; expected a number strictly between 0 and 1"),
-        ("privacy.delta=nan", ConfigError, "delta; expected a number strictly between 0 and 1"),
+        ("privacy.delta=nan", ConfigError, "privacy.delta; expected a number, or inf; got nan"),
         ("privacy.calibration=guess", ConfigError, "calibration; expected one of tight, paper; got 'guess'"),
         ("privacy.unit=patient", ConfigError, "unit; expected one of sample, user; got 'patient'"),
         ("privacy.max_records=2", PlanError, "expected 1 at sample level; got 2"),
