@@ -5,7 +5,11 @@
 `simulations/api.py` has these functions; they are imported when they are first used, since they need torch.
 """
 
+import runpy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+runpy.run_path(str(Path(__file__).parents[1] / "common" / "system" / "packages.py"))["refuse_strangers"]()
 
 if TYPE_CHECKING:
     from simulations.api import plan, resume, simulate
