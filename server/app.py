@@ -19,7 +19,7 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
-from server import configuration
+from server import configuration, setting_checks
 from server.domain import Earlier
 from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
@@ -55,7 +55,7 @@ def main(grid: Grid, context: Context) -> None:
     names = [hospital.name for hospital in hospitals]
     network = FlowerNetwork(
         grid,
-        timeout=configuration.number("federation.timeout", config.federation.timeout),
+        timeout=setting_checks.number("federation.timeout", config.federation.timeout),
         enrolled={hospital.node: number for number, hospital in enumerate(hospitals)},
     )
     alone = "engine" in config and "overrides" in context.run_config
@@ -75,7 +75,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
         simulation="engine" in config,
         labels_from_records=bool(config.get("labels_from_records")),
         retries=config.federation.retries,
-        expected_records=configuration.expected_records(config),
+        expected_records=setting_checks.expected_records(config),
         tracking=config.get("tracking"),
     )
     parts = build_parts(config, folder=folder / "state")
@@ -90,9 +90,9 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
     """
     config = without_auto(config)
-    configuration.check_names(config)
+    setting_checks.check_names(config)
     validate.integers(0, section="federation", retries=config.federation.retries)
-    timeout = configuration.number("federation.timeout", config.federation.timeout)
+    timeout = setting_checks.number("federation.timeout", config.federation.timeout)
     validate.at_least(0, section="federation", timeout=timeout)
     tensorboard.check(config.get("tracking"))
     roster = roster_of(config)

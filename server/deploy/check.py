@@ -17,7 +17,7 @@ from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import build_parts
-from server.configuration import FILES, asked, check_file, expected_records, given_paths
+from server.configuration import asked
 from server.deploy.plan import large_delta
 from server.draft import build, without_auto
 from server.failure import WRONG_SETTINGS, summary
@@ -25,6 +25,7 @@ from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
 from server.planning.signal import hopeless, signals
+from server.setting_checks import FILES, check_file, expected_records, given_paths
 from server.tasks.sources import Source
 
 Look = Callable[[], tuple[str, str]]

@@ -13,9 +13,10 @@ from typing import Any
 
 from common.errors import ConfigError
 from common.system.commands import add_command
-from server.configuration import asked, expected_records
+from server.configuration import asked
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
+from server.setting_checks import expected_records
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

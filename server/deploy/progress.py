@@ -128,13 +128,15 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
         at: Bytes of the log that are not printed.
 
     Raises:
-        CaucusError: It has ended and is not complete; or the operator pressed Ctrl-C.
+        CaucusError: It has ended and is not complete.
+        KeyboardInterrupt: The operator pressed Ctrl-C: with what to say.
     """
     try:
         yield from _followed(settings, folder, at)
     except KeyboardInterrupt:
         follow, cancel = (command(settings, verb, folder.name) for verb in ("follow", "cancel"))
-        raise CaucusError(f"{folder.name} goes on by itself", do=f"{follow} shows its log, {cancel} stops it") from None
+        goes_on = f"{folder.name} goes on by itself. {follow} shows its log, {cancel} stops it"
+        raise KeyboardInterrupt(goes_on) from None
 
 
 def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[str]:

@@ -287,7 +287,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["privacy.epsilon=0"], "caucus-simulate: epsilon; expected a finite number > 0; got 0.0"),
+        (["privacy.epsilon=0"], "caucus-simulate: privacy.epsilon; expected a finite number > 0; got 0.0"),
         (
             ["task=csv", "task.train=/no/such.csv"],
             "caucus-simulate: task.train: the file cannot be read; got No such file",
@@ -296,8 +296,20 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
         (["embedding=pretrained"], "embedding.name_or_path"),
         (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"),
-        (["method.samples=many"], "caucus-simulate: samples; expected a finite number >= 1; got 'many'"),
-        (["no_such_setting=1"], "no_such_setting"),
+        (["method.samples=many"], "caucus-simulate: method.samples; expected a whole number; got 'many'"),
+        (
+            ["no_such_setting=1"],
+            "caucus-simulate: no_such_setting; expected a setting that there is; got none of",
+        ),
+        (
+            ["privacy.epsilo=1"],
+            "got none of this name. Did you mean privacy.epsilon?",
+        ),
+        (["method=waps"], "rupta, wasp; got 'waps'. Did you mean wasp?"),
+        (["engine=flowr"], "caucus-simulate: engine; expected one of local, flower; got 'flowr'. Did you mean flower?"),
+        (["privacy.unit=smaple"], "caucus-simulate: privacy.unit; expected one of sample, user; got 'smaple'. Did you"),
+        (["method.samples=0"], "caucus-simulate: method.samples; expected a finite number >= 1; got 0"),
+        (["--multirun", "privacy.epsilon=1", "method=wasp,waps"], "Did you mean wasp?"),
         (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),

@@ -5,7 +5,8 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.configuration import composed
-from simulations.sweep import as_markdown, as_text, failed, in_row, read_table, write_table
+from simulations.combinations import failed, in_row
+from simulations.sweep import as_markdown, as_text, read_table, write_table
 from tests.support.runs import command, read
 
 EXPERIMENT = {
