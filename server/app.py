@@ -9,6 +9,7 @@ import logging
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -20,14 +21,15 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
 from server import configuration, setting_checks
-from server.domain import Earlier
+from server.domain import Earlier, Task
 from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.spending import Spending
-from server.method import Reusing
+from server.method import Method, Reusing
+from server.operators.party_texts import PartyTexts
 from server.parts import Options, Parts, RunParts
 from server.planning.guarantee_facts import describe
 from server.planning.modes import refuse_declined
@@ -100,6 +102,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     source: Source = build(config.task)
     encoder: Encoder = build(config.embedding)
     method = method_of(config)
+    _check_structure(method, source.task())
     evaluation: Evaluation = build(config.evaluation)
     plan = plan_of(config, method, source.task(), encoder=encoder.digest, roster=roster)
     _check_directions(plan, encoder)
@@ -139,6 +142,21 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         evaluation=evaluation,
         earlier=earlier,
     )
+
+
+def _check_structure(method: Method[Any], task: Task) -> None:
+    """Refuse structured texts where parties' own models write the texts, which read no schema.
+
+    Raises:
+        ConfigError: Naming the method.
+    """
+    if task.structure and isinstance(method, PartyTexts):
+        raise ConfigError(
+            "task.structure",
+            expected="null, as the parties' own models write the texts and know no schema",
+            got=f"a schema, with method {method.name}",
+            do="Choose another method, or set task.structure=null",
+        )
 
 
 def _check_directions(plan: Plan, encoder: Encoder) -> None:

@@ -258,6 +258,8 @@ def _errors_of_ours() -> Iterator[None]:
         cause = error.__cause__
         ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
         raise ours from None
+    except CaucusError as error:
+        raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
 
 
 @contextlib.contextmanager

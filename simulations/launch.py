@@ -72,9 +72,11 @@ def _by_hydra(arguments: Sequence[str]) -> None:
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
 def _composed(config: DictConfig) -> None:
     hydra_config = HydraConfig.get()
-    folder, overrides = Path(hydra_config.runtime.output_dir), list(hydra_config.overrides.task)
+    folder, overrides = _near(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
     if hydra_config.mode != RunMode.MULTIRUN:
         _or_exit(folder, lambda: checked(config, overrides))
+        others = [each for each in overrides if not each.startswith(("privacy.epsilon=", "experiment_seed="))]
+        _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", "privacy.epsilon=1,4,16", *others]))
         return
     if multiprocessing.parent_process():
         # Ctrl-C reaches the workers of a parallel sweep too; the process that started them ends them.
@@ -106,11 +108,13 @@ def _resume(arguments: Sequence[str]) -> None:
     except CaucusError as error:
         _exit(error)
     logging.basicConfig(
-        level=logging.INFO,
+        level=logging.WARNING,  # as configs/simulation.yaml has it
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
     )
+    logging.getLogger("caucus").setLevel(logging.INFO)
     _or_exit(folder, lambda: config)
+    _say_ending(folder, shlex.join(["caucus-coordinator", "evaluate", str(folder), "--test", "FILE"]))
 
 
 def _or_exit(folder: Path, settings: Callable[[], DictConfig]) -> None:
@@ -134,6 +138,17 @@ def _simulated(config: DictConfig, folder: Path) -> None:
     from simulations.run import simulate  # noqa: PLC0415 torch
 
     simulate(config, folder)
+
+
+def _near(folder: Path) -> Path:
+    """The folder as one would type it here."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _say_ending(folder: Path, following: str) -> None:
+    from server.report.ending import ending  # noqa: PLC0415 the report's plots
+
+    sys.stdout.write("".join(f"{line}\n" for line in ending(folder, following)))
 
 
 def _stopped(folder: Path) -> str:

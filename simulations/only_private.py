@@ -38,12 +38,13 @@ def only_private(config: DictConfig, folder: Path) -> None:
     """
     started = time.monotonic()
     source, private, held_out = unprotected.records_of(config)
+    task = source.task()
     unprotected.write(
         config,
         folder,
-        source.task(),
+        task,
         state=State(memory=NoMemory()),
-        metrics=measured(config, private, held_out),
+        metrics=measured(config, task.read(private), task.read(held_out)),
         statement=STATEMENT,
         not_covered=NOT_COVERED,
         started=started,

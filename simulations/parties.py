@@ -147,7 +147,7 @@ def _pool(source: Source, count: int) -> list[Record]:
         ]
     if isinstance(source, LabelledFiles) and source.train:
         with named_by("task.train"):
-            return read_records(source.train, list(source.task().labels), show_names=True)
+            return source.checked(read_records(source.train, list(source.task().labels), show_names=True), source.train)
     raise ConfigError("task", expected="private records to deal out", got="none", do="Set task.train=PATH")
 
 

@@ -64,6 +64,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
     else:
         (_in_process if config.engine == "local" else _on_ray)(config, folder)
         _compare(config, folder)
+    log.info("done: %s", folder / "report.html")
 
 
 def _in_process(config: DictConfig, folder: Path) -> None:

@@ -17,6 +17,7 @@ seed, with its 95 % interval. Data, private records and first texts are the same
 """
 
 import json
+import math
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -110,7 +111,7 @@ def _cells(table: Table) -> list[list[str]]:
     for row in table.rows:
         traffic = row.traffic or (None, None)
         lines.append(
-            [row.row, _runs(row), _accuracy(row), ", ".join(f"{value:g}" for value in row.epsilons) or "–"]
+            [row.row, _runs(row), _accuracy(row), ", ".join(map(_epsilon, row.epsilons)) or "–"]
             + [_figure(row, name) for name in table.columns]
             + [_difference(row.against.get(other, ())) for other in against]
             + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
@@ -208,6 +209,10 @@ def _accuracy(row: TableRow) -> str:
         return "failed" if row.failed else "–"
     spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
     return f"{100 * row.mean:.1f}{spread}"
+
+
+def _epsilon(value: float) -> str:
+    return "∞: no guarantee" if math.isinf(value) else f"{value:g}"
 
 
 def _column(name: str) -> str:

@@ -24,6 +24,7 @@ from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
 from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
 from server.report import read_weaknesses
+from server.report.ending import ending
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
@@ -152,7 +153,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
         yield from lines
         match found.status:
             case Status.COMPLETE:
-                yield f"done: {folder / 'report.html'}"
+                yield from ending(folder, shlex.join(["caucus-coordinator", "evaluate", str(folder), "--test", "FILE"]))
                 return
             case Status.AWAITING:
                 do = f"They decide with caucus-party approve; after that {resume}"

@@ -127,7 +127,7 @@ def test_only_private_counts_by_its_private_records(tmp_path):
     path = run(tmp_path, 0, ["a=1"], epsilon="inf")
     (path / "metrics.json").write_text(json.dumps({"synthetic": None, "real_private": {"accuracy": 0.25}}))
     write_table(tmp_path)
-    assert "| all runs | 1 | 25.0 | inf |" in (tmp_path / "table.md").read_text("utf-8")
+    assert "| all runs | 1 | 25.0 | ∞: no guarantee |" in (tmp_path / "table.md").read_text("utf-8")
     assert json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]["epsilons"] == ["inf"]
 
 
