@@ -96,6 +96,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
             parts.providers,
             parts.spending.prices,
             dimensions=parts.encoder.dimensions,
+            records=expected_records(config),
         ),
     }
 
