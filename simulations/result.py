@@ -64,12 +64,14 @@ class Result:
         if not (path / "run.json").is_file():
             raise CheckpointError("run folder", expected="one with a run.json", got="none", where=path)
         texts = pd.DataFrame(_lines(path / "synthetic.jsonl"), columns=_TEXTS)
-        rounds = pd.json_normalize(_lines(path / "rounds.jsonl"), max_level=1)
+        done = _lines(path / "rounds.jsonl")
+        before = 1 - done[0]["round"] if done else 0  # 1 where a version counted rounds from 0
+        rounds = pd.json_normalize(done, max_level=1)
         rounds.index = pd.RangeIndex(1, len(rounds) + 1, name="round")
         return cls(
             folder=path,
             status=_json(path / "run.json")["status"],
-            texts=texts.assign(round=texts["round"] + 1),  # the files count from 0
+            texts=texts.assign(round=texts["round"] + before),
             metrics=_json(path / "metrics.json"),
             privacy=_json(path / "privacy.json"),
             rounds=rounds.drop(columns="round", errors="ignore"),

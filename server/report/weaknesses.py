@@ -211,7 +211,8 @@ def _lost(rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
         for counts in entry.get("losses", {}).values():
             kinds.update(counts)
         for counts in entry.get("cleaned", {}).values():
-            kinds.update({kind: count for kind, count in counts.items() if kind in _DROPPED})
+            dropped = (kind for kind in counts if kind in _DROPPED or kind.startswith("no structure"))
+            kinds.update({kind: counts[kind] for kind in dropped})
     reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(_NAMED))})" if kinds else ""
     yield Weakness(
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",

@@ -3,7 +3,7 @@
 STYLE = r"""
 :root { color-scheme: light dark; --paper: #fff; --card: #f5f6f8; --ink: #1b1f24; --soft: #545c66; --rule: #d5d9de;
   --link: #0b57a4; --red: #b3161b; --on-red: #fff; --amber: #fff3d1; --on-amber: #573e00;
-  --c0: #3609ff; --c1: #d27319; --c2: #089c5f; --c3: #7d154a; --c4: #7986ac; --c5: #5b3a00; --c6: #b25eff; --c7: #33147e; }
+  --c0: #33147e; --c1: #d27319; --c2: #089c5f; --c3: #7d154a; --c4: #7986ac; --c5: #5b3a00; --c6: #b25eff; --c7: #3609ff; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171b; --card: #1e2329; --ink: #e8eaed; --soft: #a9b1bb;
   --rule: #39414a; --link: #82bbff; --red: #a3181d; --on-red: #fff; --amber: #3d3110; --on-amber: #ffdf91;
   --c0: #c3e8ff; --c1: #e44110; --c2: #00ff93; --c3: #ec81ff; --c4: #ddd202; --c5: #877355; --c6: #9113ff; --c7: #267991; } }
