@@ -32,7 +32,7 @@ from server.planning.modes import simplified
 from server.planning.signal import hopeless, signals
 from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
-from server.run_folder import write_json, write_run
+from server.run_folder import line_of, write_json, write_run
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
@@ -60,7 +60,7 @@ def run(setup: RunParts) -> State[Any]:
     )
     tools = RunTools(parts, federation, experiment_seed=options.experiment_seed)
     test_vectors = tools.encoder.encode([record.text for record in test])
-    if not test:
+    if not test and not options.simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
     notes = simplified(method, parts.providers)
     warnings = hopeless(signals(plan, method.compared(task), options.expected_records))
@@ -98,7 +98,7 @@ def run(setup: RunParts) -> State[Any]:
         )
         state = replace(state, rounds=(*earlier, report))
         save(status="partial")
-        track(options.tracking, folder, state.round, report.to_dict())
+        track(options.tracking, folder, state.round, line_of(report))
         said = "" if report.fid is None else f", FID {report.fid}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), said)
     count = _federated_count(setup, federation, tools, state)

@@ -1,5 +1,7 @@
 """Checks of single settings, before anything is built: their names, kinds, numbers and files."""
 
+import contextlib
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -110,15 +112,16 @@ def expected_records(config: DictConfig) -> int | None:
 
 
 def number(name: str, value: object) -> float:
-    """A number, or inf in any spelling.
+    """A number, or inf in any spelling; not nan, which no limit holds.
 
     Raises:
         ConfigError: Naming the setting.
     """
-    try:
-        return float(str(value).replace(".inf", "inf"))
-    except ValueError:
-        raise ConfigError(name, expected="a number, or inf", got=_shown(value)) from None
+    with contextlib.suppress(ValueError):
+        read = float(str(value).replace(".inf", "inf"))
+        if not math.isnan(read):
+            return read
+    raise ConfigError(name, expected="a number, or inf", got=_shown(value))
 
 
 def number_or_null(name: str, value: object) -> float | None:
