@@ -139,6 +139,9 @@ def overridden(config: DictConfig, overrides: Sequence[str], defaults: Sequence[
 
 def misprint(error: Exception, overrides: Sequence[str], config_name: str = "simulation") -> ConfigError:
     """The line for an error of Hydra's when these overrides were composed (`server/misprints.py`)."""
+    for name, _, value in (text.partition("=") for text in overrides):
+        if is_group(name) and value == "null":  # Hydra's error does not name it
+            return ConfigError(name, expected="one of its choices, listed in configs/README.md", got="null")
     names_of = [text.lstrip("+").partition("=")[0] for text in overrides]
     chosen = [text for text, name in zip(overrides, names_of, strict=True) if is_group(name) or name == SEARCH_PATH]
     for choices in (chosen, []):  # a choice may be what is wrong

@@ -15,6 +15,7 @@ import os
 import shlex
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -26,7 +27,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from common.errors import CaucusError, CheckpointError
+from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
 from common.system.files import text_of
 from server.configuration import checked, misprint, reloaded
@@ -58,11 +59,20 @@ def launched(arguments: Sequence[str]) -> None:
 
 def _by_hydra(arguments: Sequence[str]) -> None:
     sys.argv[1:] = arguments
+    overrides = [argument for argument in arguments if not argument.startswith("-")]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
     except (HydraException, OmegaConfBaseException) as error:
-        _exit(misprint(error, [argument for argument in arguments if not argument.startswith("-")]))
+        _exit(misprint(error, overrides))
+    except (OSError, ValueError) as error:
+        inside = any(frame.name == "_composed" for frame in traceback.extract_tb(error.__traceback__))
+        if inside or error.__cause__:  # of the run itself, here or in a worker: a bug
+            raise
+        if isinstance(error, ValueError):
+            _exit(misprint(error, overrides))
+        name = "hydra.sweep.dir" if {"--multirun", "-m"} & set(arguments) else "hydra.run.dir"
+        _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
         # The runs of a parallel sweep are in other processes, which are ended without a word.
         if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:

@@ -28,7 +28,7 @@ NONE = "expected a setting that there is; got none of this name"
             "privacy.epsilon=${no.such}",
             "privacy.epsilon; expected settings that can be composed; got Interpol",
         ),
-        ("method=null", "settings; expected settings that can be composed; got Config group override must be"),
+        ("method=null", "method; expected one of its choices, listed in configs/README.md; got null"),
     ],
 )
 def test_it_is_said_what_was_perhaps_meant(override, said, capsys):

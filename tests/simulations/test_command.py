@@ -62,3 +62,22 @@ except SystemExit as ended:
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert said.stdout == "2 []\n"
     assert said.stderr.splitlines()[-1].endswith("Did you mean method.samples?")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (["method=null"], "method; expected one of its choices"),
+        (["hydra.run.dir=file/x"], "hydra.run.dir; expected a folder that can be made; got Not a directory; at file/x"),
+        (["hydra.run.dir=file"], "hydra.run.dir; expected a folder that can be made; got File exists; at file"),
+        (["--multirun", "hydra.sweep.dir=file/x", "privacy.epsilon=1,4"], "hydra.sweep.dir; expected a folder that"),
+    ],
+)
+def test_what_hydra_ends_with_a_traceback_is_one_line(wrong, named, tmp_path):
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, "-m", "simulations.command", *wrong]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert said.returncode == 2
+    first, last = said.stderr.splitlines()
+    assert first == "caucus-simulate: reading the settings"
+    assert last.startswith(f"caucus-simulate: {named}")
