@@ -40,7 +40,7 @@ class Result:
     Attributes:
         folder: The run folder.
         status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
-        texts: The synthetic texts: columns text, label, model, round (from 1; 0 where a text is before all), weight.
+        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight.
         metrics: `metrics.json`: accuracy and all other figures; empty in a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.

@@ -34,6 +34,6 @@ def test_a_round_0_before_all_stays_and_a_lost_first_line_shifts_nothing():
     earlier = [{"round": 0}, {"round": 1}]
     assert from_round_1(earlier, [{"round": 0}, {"round": 2}]) == (
         [{"round": 1}, {"round": 2}],
-        earlier[:1] + [{"round": 2}],
+        [*earlier[:1], {"round": 2}],
     )
     assert from_round_1([{"round": 2}], [{"round": 1}]) == ([{"round": 2}], [{"round": 1}])
