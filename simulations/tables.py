@@ -6,7 +6,6 @@ columns only those that look like names are told: where a file without a header 
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,6 +15,7 @@ import pandas as pd
 
 from common.domain import Record
 from common.errors import DataError
+from common.file_diagnosis import is_column_name
 from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
@@ -28,7 +28,6 @@ Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 LABELLED, PUBLIC = ("text", "label"), ("text",)
 """Columns that each kind of table must have."""
 _OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
-_NAME = re.compile(r"[A-Za-z_][\w .-]{0,29}")
 
 
 def as_file(name: str, table: Any, columns: tuple[str, ...], folder: Path) -> Path:  # noqa: ANN401 checked here
@@ -123,5 +122,5 @@ def _shown(names: Sequence[object]) -> str:
     """Names of columns as far as they look like names."""
     if not names:
         return "no column"
-    seen = [name if isinstance(name, str) and _NAME.fullmatch(name) else "(another, not shown)" for name in names]
+    seen = [name if isinstance(name, str) and is_column_name(name) else "(another, not shown)" for name in names]
     return "the columns " + ", ".join(dict.fromkeys(seen))
