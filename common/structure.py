@@ -226,11 +226,11 @@ def _object(text: str, *, lenient: bool) -> tuple[Object | None, tuple[str, ...]
     return (found, around) if isinstance(found, dict) else (None, ("not an object",))
 
 
-class _Flat(yaml.SafeLoader):
+class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
     """YAML of an object of untagged scalars: aliases and merges make large values of a short text, tags any error."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401 as the library has it
-        event = self.peek_event()  # type: ignore[no-untyped-call]
+        event = self.peek_event()
         inner = parent is not None and isinstance(event, yaml.CollectionStartEvent)
         if inner or isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
             raise yaml.YAMLError
