@@ -108,22 +108,22 @@ class Structure:
 
     def reason(self, text: str) -> str | None:
         """Why a text is no object of the schema as it stands, in words that hold nothing of it; None if it is one."""
-        found, _ = _object(text, lenient=False)
-        return "not an object" if found is None else self._reason(found)
+        fields = _object(text)
+        return "not an object" if fields is None else self._reason(fields)
 
     def fields(self, text: str) -> Object | None:
         """The fields of a text that is an object of the schema as it stands; None for any other text."""
-        found, _ = _object(text, lenient=False)
-        return None if found is None or self._reason(found) else found
+        fields = _object(text)
+        return None if fields is None or self._reason(fields) else fields
 
     def reading(self, text: str) -> str:
         """What a classifier reads of a text: its text field, or all of it if it is not of this structure."""
-        found = self.fields(text)
-        return text if found is None else _unicode(found[self.text_field])
+        fields = self.fields(text)
+        return text if fields is None else _unicode(fields[self.text_field])
 
-    def canonical(self, found: Mapping[str, Any]) -> str:
+    def canonical(self, fields: Mapping[str, Any]) -> str:
         """The one-line JSON of an object's fields, in the schema's order."""
-        return _unicode(json.dumps({key: found[key] for key in self.properties if key in found}, ensure_ascii=False))
+        return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
         """Read what a model or a hospital wrote.
@@ -134,11 +134,11 @@ class Structure:
         Returns:
             The canonical text and the kinds of repair; or None and the one reason why it is no object of the schema.
         """
-        found, repairs = _object(text, lenient=True)
-        if found is None:
-            return None, repairs
-        known = {key: value for key, value in found.items() if key in self.properties}
-        repairs += ("unknown field left out",) * (len(known) < len(found))
+        fields, repairs = _mended(text)
+        if fields is None:
+            return None, ("not an object",)
+        known = {key: value for key, value in fields.items() if key in self.properties}
+        repairs += ("unknown field left out",) * (len(known) < len(fields))
         given = {key: value for key, value in known.items() if value is not None or key in self.required}
         repairs += ("empty field left out",) * (len(given) < len(known))
         fitted = {key: _fitted(value, self.properties[key]) for key, value in given.items()}
@@ -147,14 +147,14 @@ class Structure:
             return None, (reason,)
         return self.canonical(fitted), repairs
 
-    def _reason(self, found: Object) -> str | None:
+    def _reason(self, fields: Object) -> str | None:
         """Why an object is not of the schema; never its content."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
-        if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in found.values()):
+        if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
-        for error in _validator(self.schema).iter_errors(found):
+        for error in _validator(self.schema).iter_errors(fields):
             return _REASONS.get(str(error.validator), "out of range")
-        return None if found[self.text_field].strip() else "empty text"
+        return None if fields[self.text_field].strip() else "empty text"
 
 
 def check_records(records: Sequence[Record], structure: Structure, path: str | Path) -> None:
@@ -213,17 +213,24 @@ def _validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(_parsed(schema))
 
 
-def _object(text: str, *, lenient: bool) -> tuple[Object | None, tuple[str, ...]]:
-    """The object in a text; with `lenient` also among other words, and in the looser notation that YAML shares."""
+def _object(text: str, *, strict: bool = True) -> Object | None:
+    """The JSON object that a text is; None for any other text. Unless strict, strings may have line breaks."""
+    try:
+        value = json.loads(text, strict=strict)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
+    """The object in a text, also among other words and in the looser notation that YAML shares, and what was mended."""
     body = text.strip()
     start, end = body.find("{"), body.rfind("}") + 1
-    inner = body[start:end] if lenient and start >= 0 else body
+    inner = body[start:end] if start >= 0 else body
     around = ("words around the object",) * (inner != body)
-    try:
-        found = json.loads(inner, strict=not lenient)
-    except (ValueError, RecursionError):
-        found, around = _loose(inner) if lenient else None, (*around, "notation")
-    return (found, around) if isinstance(found, dict) else (None, ("not an object",))
+    if (fields := _object(inner, strict=False)) is not None:
+        return fields, around
+    return _loose(inner), (*around, "notation")
 
 
 class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
@@ -237,15 +244,15 @@ class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
         return super().compose_node(parent, index)
 
 
-def _loose(text: str) -> object:
+def _loose(text: str) -> Object | None:
     """An object of scalars in single quotes or with a trailing comma: what YAML reads beyond JSON."""
     if len(text) > LONGEST_LOOSE:
         return None
     try:
-        found = yaml.load(text, _Flat)  # noqa: S506 it is a SafeLoader
+        value = yaml.load(text, _Flat)  # noqa: S506 it is a SafeLoader
     except (yaml.YAMLError, ValueError, OverflowError):  # the last two of dates and numbers that there are not
         return None
-    return found if isinstance(found, dict) and all(isinstance(key, str) for key in found) else None
+    return value if isinstance(value, dict) and all(isinstance(key, str) for key in value) else None
 
 
 def _unicode(text: str) -> str:

@@ -223,7 +223,7 @@ def _config(
 
 def _quoted(text: str) -> str:
     """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
-    return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), text) + "'"
+    return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
 def _run(config: DictConfig, folder: Path) -> Result:

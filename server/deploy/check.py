@@ -86,8 +86,8 @@ def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
     parts = build_parts(config)
     records = expected_records(config)
     warnings = hopeless(signals(parts.plan, parts.method.compared(parts.source.task()), records)).values()
-    told = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records, EXPECTED_RECORDS)]
-    return parts.plan.digest().hex(), "; ".join(told)
+    facts = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records, EXPECTED_RECORDS)]
+    return parts.plan.digest().hex(), "; ".join(facts)
 
 
 def _why(look: Callable[[], None]) -> str | None:
