@@ -15,11 +15,12 @@ import resource
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
     identities = {party: Identity(secure_bytes(32)) for party in range(parties)} if mode == "malicious" else {}
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     with tempfile.TemporaryDirectory() as folder:
         services = {
             party: PartyService(
@@ -146,8 +147,9 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) -> Plan:
     """A plan of WASP with one query."""
+    method: Any = Wasp(rounds=2)
     return make_plan(
-        Wasp(rounds=2),
+        method,
         task=Task(name="benchmark", kind="note", labels=dict.fromkeys(_LABELS, "")),
         encoder=encoder.digest,
         target=PrivacyTarget(epsilon=4.0),
@@ -159,7 +161,7 @@ def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) ->
 class _Timed:
     """A party whose CPU time is counted, by the kind of its reply."""
 
-    def __init__(self, service: PartyService, seconds: Counter[str]) -> None:
+    def __init__(self, service: PartyService, seconds: dict[str, float]) -> None:
         self._service, self._seconds = service, seconds
 
     def handle(self, parcel: Parcel) -> Parcel:

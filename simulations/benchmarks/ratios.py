@@ -29,6 +29,11 @@ class Ratio:
     value: float
     goal: float | None = None
 
+    def __str__(self) -> str:
+        """One line, with the goal."""
+        verdict = "" if self.goal is None else f"{'hit' if self.value <= self.goal else 'MISSED'} of {self.goal:g}"
+        return f"{self.value:8.3f} {verdict:16} {self.name}, to {self.to}"
+
 
 def benchmark(main: Callable[[Sequence[str]], Sequence[Ratio]]) -> None:
     """Run a benchmark from the command line."""

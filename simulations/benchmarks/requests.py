@@ -29,7 +29,13 @@ _ANSWER = {
     "object": "chat.completion",
     "created": 0,
     "model": "fixed",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "[\"Fever for three days.\"]"}, "finish_reason": "stop"}],
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": '["Fever for three days."]'},
+            "finish_reason": "stop",
+        }
+    ],
     "usage": {"prompt_tokens": 100, "completion_tokens": 3, "total_tokens": 103},
 }
 _SERVE = "import sys; from simulations.benchmarks.requests import serve; serve(float(sys.argv[1]))"
