@@ -32,6 +32,7 @@ export OMP_NUM_THREADS ?= 2
 export OMP_WAIT_POLICY ?= passive
 export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
+export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
 .PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-votes bench-requests bench-parties bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(INSTALLED)

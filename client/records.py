@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
-from common.labelled_files import read_records
+from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
 from common.validate import in_range
 
@@ -144,7 +144,7 @@ class PartyRecords:
         )
 
 
-def read(path: Path, labels: Sequence[str] | None = None, *, may_be_empty: bool = False) -> list[Record]:
+def read(path: Path, *, may_be_empty: bool = False) -> list[Record]:
     """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where it says whose each is, `user`).
 
     A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else.
@@ -152,7 +152,8 @@ def read(path: Path, labels: Sequence[str] | None = None, *, may_be_empty: bool 
     Raises:
         DataError: With path and line, and never a word of the text.
     """
-    return read_records(path, labels, may_be_empty=may_be_empty)
+    with named_by("records"):
+        return read_records(path, may_be_empty=may_be_empty)
 
 
 def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:

@@ -1,26 +1,38 @@
 """Reads records and public texts from CSV, JSON Lines and text files.
 
-The one rule: a message names file and line and never quotes the file, neither text nor label nor header, since all of
-it may be private. For the same reason no error is raised inside an `except` block of a decoder: the decoder's error
-carries the file and would become its context.
+The one rule: a message names file and line and never quotes the file, neither text nor label, since all of it may be
+private; what is told of a header is decided in `file_diagnosis.py`. For the same reason no error is raised inside an
+`except` block of a decoder: the decoder's error carries the file and would become its context.
 """
 
 import codecs
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from common import file_diagnosis
 from common.domain import Record
 from common.errors import DataError
 
 _Row = tuple[int, dict[str, str]]
 """Number of a row's first line, from 1, and the requested columns."""
 
+_LONGEST_FIELD = 2**31 - 1
+"""Characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
+_TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 
-def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_be_empty: bool = False) -> list[Record]:
+
+def read_records(
+    path: str | Path,
+    labels: Sequence[str] | None = None,
+    *,
+    may_be_empty: bool = False,
+    show_names: bool = False,
+) -> list[Record]:
     """Reads labelled records; only a party, or a simulation that plays one, reads private files with it.
 
     Repeated rows are kept: each is a record and votes.
@@ -30,6 +42,8 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_b
             `user`, in all rows or in none. Further columns are ignored.
         labels: The labels allowed; None allows any that is not empty.
         may_be_empty: Accept a file without rows; a CSV needs its header.
+        show_names: A message may show names of columns (`file_diagnosis.missing_columns`): in simulations, and for
+            files that are no party's.
 
     Returns:
         The records in the file's order; at least one unless it may be empty.
@@ -39,7 +53,8 @@ def read_records(path: str | Path, labels: Sequence[str] | None = None, *, may_b
     """
     file = Path(path)
     records = []
-    for line, row in _rows(file, ("text", "label"), optional=("user",), may_be_empty=may_be_empty):
+    columns, optional = ("text", "label"), ("user",)
+    for line, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
         if labels is not None and row["label"] not in labels:
             expected = f"one of {', '.join(labels)}"
             raise DataError("unknown label", expected=expected, got="another (not shown)", where=f"{file}:{line}")
@@ -62,7 +77,7 @@ def read_texts(path: str | Path) -> list[str]:
         DataError: With path and line of the first error.
     """
     file = Path(path)
-    return _lines(file) if file.suffix.lower() == ".txt" else [row["text"] for _, row in _rows(file, ("text",))]
+    return [row["text"] for _, row in _public_rows(file, optional=())]
 
 
 def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
@@ -77,11 +92,17 @@ def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
     Raises:
         DataError: With path and line of the first error.
     """
-    file = Path(path)
-    if file.suffix.lower() == ".txt":
-        return [(text, None) for text in _lines(file)]
-    rows = _rows(file, ("text",), optional=("topic", "label"))
+    rows = _public_rows(Path(path), optional=("topic", "label"))
     return [(row["text"], row.get("topic", row.get("label"))) for _, row in rows]
+
+
+@contextmanager
+def named_by(setting: str) -> Iterator[None]:
+    """Say in an error about a file which setting named it, such as `task.train`."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{setting}: {error.problem}", do=error.do) from None
 
 
 def duplicates(records: Sequence[Record]) -> int:
@@ -89,23 +110,30 @@ def duplicates(records: Sequence[Record]) -> int:
     return len(records) - len(set(records))
 
 
-def _lines(file: Path) -> list[str]:
-    texts = [line.strip() for line in _decoded(file).split("\n") if line.strip()]
-    if not texts:
+def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
+    if file.suffix.lower() != ".txt":
+        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", ".csv", ".jsonl"))
+    texts = [line.strip() for line in _decoded(file).split("\n")]
+    if not any(texts):
         raise _empty(file)
-    return texts
+    return ((line, {"text": text}) for line, text in enumerate(texts, start=1) if text)
 
 
 def _rows(
-    file: Path, columns: tuple[str, ...], optional: tuple[str, ...] = (), *, may_be_empty: bool = False
+    file: Path,
+    columns: tuple[str, ...],
+    optional: tuple[str, ...],
+    *,
+    may_be_empty: bool = False,
+    show_names: bool = False,
+    endings: tuple[str, ...] = (".csv", ".jsonl"),
 ) -> Iterator[_Row]:
-    parsers: dict[str, Callable[[Path, tuple[str, ...], tuple[str, ...]], Iterator[_Row]]]
-    parsers = {".csv": _csv, ".jsonl": _json_lines}
-    parse = parsers.get(file.suffix.lower())
+    parse = {".csv": _csv, ".jsonl": _json_lines}.get(file.suffix.lower())
     if parse is None:
-        raise DataError("unknown kind of file", expected="a name that ends in .csv or .jsonl", where=file)
+        raise file_diagnosis.unknown_kind(file, endings=endings)
+    content = _decoded(file)
     empty = True
-    for line, row in parse(file, columns, optional):
+    for line, row in parse(file, content, columns, optional, show_names):
         for name, value in row.items():
             if not value.strip():
                 raise DataError(f"empty {name}", where=f"{file}:{line}", do="Fill it in or remove the row.")
@@ -113,13 +141,16 @@ def _rows(
                 raise DataError(f"broken {name}", expected="valid Unicode", where=f"{file}:{line}")
         yield line, row
         empty = False
-    if empty and not (may_be_empty and (parse is _json_lines or _decoded(file).strip())):
+    if empty and not (may_be_empty and (parse is _json_lines or content.strip())):
         raise _empty(file)
 
 
-def _csv(file: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[_Row]:
+def _csv(
+    file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
+) -> Iterator[_Row]:
+    csv.field_size_limit(_LONGEST_FIELD)
     # strict: a stray or unterminated quote is an error, not a text that swallows the rows behind it.
-    reader = csv.reader(io.StringIO(_decoded(file), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
     header: list[str] | None = None
     while True:
         line = reader.line_num + 1
@@ -127,16 +158,17 @@ def _csv(file: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Ite
             fields = next(reader)
         except StopIteration:
             return
-        except csv.Error:
-            expected = f"quotes that are closed and doubled inside, fields below {csv.field_size_limit():,} characters"
-            raise DataError("broken CSV row", expected=expected, where=f"{file}:{line}") from None
+        except csv.Error as error:
+            raise file_diagnosis.broken_row(str(error), where=f"{file}:{line}") from None
         if not fields:
             continue
         if header is None:
             header = [name.strip() for name in fields]
             if any(header.count(column) != 1 for column in columns):
-                expected = f"a header with {' and '.join(columns)}, each once"
-                raise DataError("missing column", expected=expected, where=f"{file}:{line}")
+                first = content.split("\n")[line - 1]
+                raise file_diagnosis.missing_columns(
+                    header, columns, where=f"{file}:{line}", header=first, show_names=show_names
+                )
             columns += tuple(column for column in optional if column in header)
         elif len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
@@ -145,18 +177,24 @@ def _csv(file: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Ite
             yield line, {column: fields[header.index(column)] for column in columns}
 
 
-def _json_lines(file: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[_Row]:
+def _json_lines(
+    file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
+) -> Iterator[_Row]:
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
-    for line, content in enumerate(_decoded(file).split("\n"), start=1):
-        if not content.strip():
+    for line, each in enumerate(content.split("\n"), start=1):
+        if not each.strip():
             continue
-        row = _object(content)
+        row, where = _object(each), f"{file}:{line}"
         if row is None:
-            raise DataError("malformed JSON", expected="one JSON object a line", where=f"{file}:{line}")
+            got = "a list" if each.lstrip().startswith("[") else "something else"
+            raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
         names = (*columns, *(column for column in optional if column in row))
-        if not all(isinstance(row.get(column), str) for column in names):
-            expected = f"an object with the strings {' and '.join(columns)}"
-            raise DataError("missing column", expected=expected, where=f"{file}:{line}")
+        if not row.keys() >= set(columns):
+            raise file_diagnosis.missing_columns(list(row), columns, where=where, header=None, show_names=show_names)
+        for name in names:
+            if not isinstance(row[name], str):
+                got = _TYPES.get(type(row[name]), "an object")
+                raise DataError(f"wrong {name}", expected="a text, in quotes", got=got, where=where)
         yield line, {column: row[column] for column in names}
 
 
@@ -172,13 +210,21 @@ def _decoded(file: Path) -> str:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise DataError("the file cannot be read", got=error.strerror, where=file) from None
+        raise file_diagnosis.unreadable(file, error.strerror) from None
+    if other := file_diagnosis.other_format(file, content):
+        raise other
     content = content.removeprefix(codecs.BOM_UTF8)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-    raise DataError("not UTF-8", expected="text in UTF-8", where=f"{file}:{line}", do="Convert the file.")
+    raise DataError(
+        "not UTF-8",
+        expected="text in UTF-8",
+        got="another encoding, such as Latin-1 or Windows-1252",
+        where=f"{file}:{line}",
+        do="Save it as UTF-8.",
+    )
 
 
 def _is_unicode(value: str) -> bool:

@@ -1,11 +1,13 @@
 """Flower's ServerApp: compose the configuration, build the parts, call `server/run.py`.
 
 A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
-run configuration; `flwr run` alone gives Hydra overrides instead, and a new folder is created.
+run configuration; `flwr run` alone may give Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
+import logging
 import shlex
+import sys
 from pathlib import Path
 
 from flwr.app import Context
@@ -34,6 +36,8 @@ from server.run import run
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
 
+log = logging.getLogger("caucus")
+
 app = ServerApp()
 
 
@@ -54,8 +58,14 @@ def main(grid: Grid, context: Context) -> None:
         timeout=configuration.number("federation.timeout", config.federation.timeout),
         enrolled={hospital.node: number for number, hospital in enumerate(hospitals)},
     )
+    alone = "engine" in config and "overrides" in context.run_config
+    if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
+        log.addHandler(logging.StreamHandler(sys.stdout))
+        log.setLevel(logging.INFO)
     with contextlib.nullcontext() if "engine" in config else logging_to(Path(str(folder)), names):
         coordinate(config, network, Path(str(folder)))
+    if alone:
+        log.info("done: %s", (Path(str(folder)) / "report.html").resolve())
 
 
 def coordinate(config: DictConfig, network: Network, folder: Path) -> None:

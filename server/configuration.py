@@ -53,6 +53,9 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 NUMBERS_OR_NULL = (*RAISED_LATER, "method.tau")
 """Settings whose null means something, whatever their default is."""
 
+SEARCH_PATH = "hydra.searchpath"
+"""Setting that lists folders of configurations beside ours; choices may come from them."""
+
 FILES = (
     "task.test",
     "task.public_text",
@@ -133,6 +136,7 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
         ConfigError: Naming the setting.
     """
     parsed, choices = _parsed(overrides)
+    choices = [each for each in parsed if each in choices or each.key_or_group == SEARCH_PATH]
     names = [each.key_or_group for each in parsed if each not in choices and not each.is_delete()]
     if not names:
         return
@@ -203,7 +207,8 @@ def check_files(config: DictConfig) -> None:
 def check_file(name: str, path: str) -> None:
     """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
-        raise ConfigError(name, expected="a file that can be read", got="none", where=path)
+        got = "a folder" if Path(path).is_dir() else "none"
+        raise ConfigError(name, expected="a file that can be read", got=got, where=path)
 
 
 def store(config: DictConfig, folder: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common import validate
+from common.structure import Structure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,7 @@ class Task:
         labels: Label to public description, in a fixed order: a label's position is its number on the wire.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
+        structure: The fields of each text, if it is a JSON object; None for plain texts.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Task:
     labels: dict[str, str]
     attributes: tuple[str, ...] = ()
     wording: Wording = field(default_factory=Wording)
+    structure: Structure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,7 @@
 python -m simulations.host RUN_FOLDER SOCKET [OVERRIDE ...]
 
 With overrides it first stores the configuration of the run in the folder. `engine=flower` starts this by itself; for
-`flwr run` start it by hand, then, from the project's root:
-
-CAUCUS_PARTY_SOCKET=unix:SOCKET flwr run . :local-in-memory: --run-config 'run-folder="RUN_FOLDER"'
+`flwr run` start it by hand, as simulations/README.md has it.
 """
 
 import logging

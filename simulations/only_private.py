@@ -4,6 +4,7 @@ It is an upper bound for synthetic texts. It needs all records in one place, so 
 (`simulations/unprotected.py`).
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from server.evaluation.small_model import Evaluation, by_encoder
 from server.method import NoMemory, State
 from simulations import unprotected
 from simulations.private_evaluation.compare import real_private
+
+log = logging.getLogger("caucus.simulation")
 
 NAME = "only_private"
 
@@ -48,7 +51,7 @@ def only_private(config: DictConfig, folder: Path) -> None:
 
 
 def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """Content of `metrics.json` if private records are the training texts.
+    """Content of `metrics.json` if private records are the training texts: how many, how good, how many seconds.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.
@@ -70,4 +73,8 @@ def _score(
     config: DictConfig, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
 ) -> dict[str, Any]:
     encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None
-    return real_private(private, held_out, evaluation, encoder)
+    started = time.monotonic()
+    scores = real_private(private, held_out, evaluation, encoder)
+    seconds = round(time.monotonic() - started, 3)
+    log.info("%s: %d private records, %d held-out texts, %.1f s", NAME, len(private), len(held_out), seconds)
+    return scores | {"seconds": seconds}

@@ -14,8 +14,8 @@ from client.service import PartyService
 from client.settings import PartySettings
 from common import rng, validate
 from common.domain import Record
-from common.errors import ConfigError
-from common.labelled_files import duplicates, read_records
+from common.errors import ConfigError, DataError
+from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
@@ -30,7 +30,10 @@ log = logging.getLogger("caucus.simulation")
 def with_labels(config: DictConfig) -> DictConfig:
     """Take missing labels from the training file. Simulations only: elsewhere, labels are public knowledge."""
     if config.task.get("train") and not config.task.labels:
-        labels = sorted({record.label for record in read_records(Path(config.task.train), None)})
+        with named_by("task.train"):
+            labels = sorted({record.label for record in read_records(config.task.train, show_names=True)})
+        if len(labels) < 2:
+            raise DataError("task.train: labels", expected="at least two", got=len(labels), where=config.task.train)
         config.task.labels = dict.fromkeys(labels)
         log.warning("%d labels taken from the private training file: simulation only", len(labels))
         OmegaConf.update(config, "labels_from_records", value=True, force_add=True)
@@ -122,15 +125,7 @@ def _dealt(config: DictConfig, source: Source) -> list[list[Record]]:
     else:
         shares = dirichlet([record.label for record in pool], count, federation.alpha, generator)
     dealt = [[pool[i] for i in share] for share in shares]
-    if config.privacy.unit == "user":
-        dealt = _whole_users(dealt)
-    absent = len(source.task().labels) - len({record.label for record in pool})
-    if absent:
-        log.warning("%d of %d labels have no record: their votes are noise alone", absent, len(source.task().labels))
-    empty = sum(not share for share in dealt)
-    if empty:
-        log.warning("%d of %d parties have no record: they contribute noise alone", empty, count)
-    return dealt
+    return _whole_users(dealt) if config.privacy.unit == "user" else dealt
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
@@ -151,11 +146,8 @@ def _pool(source: Source, count: int) -> list[Record]:
             for note in demo_notes.private_notes(hospital, source.records_per_party, source.corpus_seed)
         ]
     if isinstance(source, LabelledFiles) and source.train:
-        pool = records.read(Path(source.train), list(source.task().labels))
-        repeated = duplicates(pool)
-        if repeated:
-            log.warning("%d rows of the training file repeat others; each votes", repeated)
-        return pool
+        with named_by("task.train"):
+            return read_records(source.train, list(source.task().labels), show_names=True)
     raise ConfigError("task", expected="private records to deal out", got="none", do="Set task.train=PATH")
 
 

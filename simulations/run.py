@@ -40,7 +40,7 @@ from server.configuration import identified, reloaded, store, with_absolute_path
 from server.draft import without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
-from simulations import only_private, parties, private_exemplars, sweep
+from simulations import inputs, only_private, parties, private_exemplars, sweep
 from simulations.local_grid import LocalGrid
 from simulations.measured import promised, with_records
 from simulations.private_evaluation.compare import compare
@@ -133,6 +133,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
     store(config, folder)
+    inputs.check(config)
     if baseline := WITHOUT_PRIVACY.get(config.method.name):
         baseline(config, folder)
     else:

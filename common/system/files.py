@@ -62,7 +62,8 @@ def check_records(path: Path) -> None:
         DataError: Naming the file.
     """
     if not path.is_file():
-        raise DataError("file of records", expected="an existing file", got="none", where=path)
+        got = "a folder" if path.is_dir() else "none"
+        raise DataError("file of records", expected="an existing file", got=got, where=path)
     _closed(path, DataError, "file of records")
 
 

@@ -47,7 +47,7 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
 
     from server.run_folder import for_json  # noqa: PLC0415 takes seconds: a wrong setting is named first
 
-    facts = _forwards(config) if target is None else _backwards(config, target, for_epsilon=chosen.epsilon is None)
+    facts = forwards(config) if target is None else _backwards(config, target, for_epsilon=chosen.epsilon is None)
     yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)
 
 
@@ -67,7 +67,8 @@ def _target(chosen: argparse.Namespace) -> float:
     return target
 
 
-def _forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
+def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
+    """Queries, noise, signal, guarantee and forecast of a configuration: what `plan` prints without `--signal`."""
     from server.app import build_parts  # noqa: PLC0415
     from server.draft import without_auto  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import ConfigError
-from common.labelled_files import read_records
+from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
 from server.configuration import load
 from server.draft import build
@@ -68,9 +68,11 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     evaluation: Evaluation = build(config.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
+    with named_by("--test"):
+        held_out = read_records(test, show_names=True)
     measured = figures.Measured(
         candidates=read_candidates(run),
-        test=read_records(test),
+        test=held_out,
         evaluation=evaluation,
         encoder=build(config.embedding),
         experiment_seed=config.experiment_seed,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from common import validate
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
-from common.labelled_files import read_texts
+from common.labelled_files import named_by, read_texts
 from common.models import checkpoints
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
@@ -224,7 +224,8 @@ def predictions(
     settings = evaluation or Evaluation()
     target = _target(settings, test)
     if settings.vocabulary:
-        terms = read_texts(settings.vocabulary)
+        with named_by("evaluation.vocabulary"):
+            terms = read_texts(settings.vocabulary)
         extractor = Extractor(terms)
         train, test, target = (
             [_as_terms(record, terms, extractor) for record in records] for records in (train, test, target)
@@ -272,7 +273,8 @@ def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
     """The unlabelled texts to adapt to; empty without adaptation."""
     if settings.domain_adaptation == "none":
         return []
-    texts = read_texts(settings.target or "")
+    with named_by("evaluation.target"):
+        texts = read_texts(settings.target or "")
     if {" ".join(text.split()) for text in texts} & {" ".join(record.text.split()) for record in test}:
         raise DataError(
             "unlabelled target texts",

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
 from common.errors import ConfigError, InternalError
+from common.structure import Structure
 from common.validate import at_least, in_range, not_empty
 from server.domain import Wording
 
@@ -57,6 +58,7 @@ class Request:
         temperature: Spread of the sampling, for models that have such a setting.
         seed: Distinguishes this request from equal ones, and seeds models that take a seed; 64 bits.
         wording: Terms for the texts in a chat model's prompt.
+        structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
     """
 
     task_kind: str
@@ -76,6 +78,7 @@ class Request:
     temperature: float = 1.0
     seed: int = 0
     wording: Wording = field(default_factory=Wording)
+    structure: Structure | None = None
 
     def __post_init__(self) -> None:
         """Refuse an ambiguous combination of fields."""
@@ -140,7 +143,10 @@ class Request:
 
     def canonical(self) -> str:
         """The one JSON form of this request: sorted keys, no spaces, ASCII."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        fields = asdict(self)
+        if self.structure is None:
+            del fields["structure"]  # the form from before there were structures: caches keep their replies
+        return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
         """SHA-256 in hexadecimal of a provider's identity and this request: the name of the reply in the cache."""

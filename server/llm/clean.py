@@ -1,6 +1,8 @@
 """Removes what models add around a text or write in place of it; each rule is separate and counts its changes.
 
-Rules change only the form of a text. A text of which nothing remains is lost and requested again.
+Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
+read by its structure instead of the first rules, whether these are on or off; each kind of repair is counted as
+"structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
 """
 
 import re
@@ -10,6 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
+from common.structure import Structure
 from server.llm.base import Request
 from server.llm.render import normal, render
 
@@ -88,10 +91,10 @@ class Cleaner:
         stripped = [text.encode(errors="replace").decode().strip() for text in texts]
         if request.phrases:
             return [text for text in stripped if text], changed
-        shown = {normal(text) for text in request.shown} if self._rules.copies else set()
+        shown = {_form(text, request) for text in request.shown} if self._rules.copies else set()
         texts_left: list[str] = []
         for text in stripped:
-            bare = self._bare(text, changed)
+            bare = _structured(text, request.structure, changed) if request.structure else self._bare(text, changed)
             rule = self._violation(bare, request, shown)
             if rule is None and self._rules.duplicates and (bare in held or bare in texts_left):
                 rule = "duplicates"
@@ -117,7 +120,7 @@ class Cleaner:
 
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
         """The rule that drops this text, if any."""
-        form = normal(text)
+        form = _form(text, request)
         if self._rules.copies and form in shown:
             return "copies"
         if self._rules.echoes and len(form.split()) >= _ECHOED_WORDS and form in _prompt(request):
@@ -132,6 +135,18 @@ class Cleaner:
         if not self._scripts or letters < _FEW_LETTERS:
             return False
         return sum(count for script, count in scripts.items() if script not in self._scripts) > _FOREIGN_SHARE * letters
+
+
+def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
+    """The canonical text; empty if it is not of the structure."""
+    bare, said = structure.read(text)
+    changed.update(f"{'structure' if bare else 'no structure'}: {kind}" for kind in said)
+    return bare or ""
+
+
+def _form(text: str, request: Request) -> str:
+    """Normal form of what a text says: of a structured one, of its text field."""
+    return normal(request.structure.reading(text) if request.structure else text)
 
 
 def _take(rule: str, before: str, after: str, changed: Counter[str]) -> str:

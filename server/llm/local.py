@@ -26,11 +26,13 @@ from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
 from server.llm.engines.transformers import Transformers
+from server.llm.plain import plain, structured
 from server.llm.render import WORDING, parse, render
 
 log = logging.getLogger("caucus.llm")
 
 _LIST = '["'
+_OBJECTS = '[{"'
 _TOKENS_PER_WORD = 1.4
 _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _CHARACTERS_PER_TOKEN = 4.0
@@ -153,7 +155,9 @@ class Local:
     def estimate(self, request: Request) -> tuple[int, int]:
         """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
         prompt = (
-            render(request) if self._completion is None else [self._completion.beginning(request, self._public).prompt]
+            render(request)
+            if self._completion is None
+            else [self._completion.beginning(plain(request), self._public).prompt]
         )
         read = sum(map(len, prompt)) / _CHARACTERS_PER_TOKEN
         shown = request.good or request.source
@@ -182,7 +186,7 @@ class Local:
                 temperature=request.temperature,
                 top_p=self._top_p,
             )
-        beginning = self._completion.beginning(request, self._public)
+        beginning = self._completion.beginning(plain(request), self._public)
         return Job(
             ids=tuple(self._tokenizer(beginning.prompt, verbose=False)["input_ids"]),
             seed=seed,
@@ -202,28 +206,31 @@ class Local:
         outputs = [self._tokenizer.decode(ids, skip_special_tokens=True) for ids in written]
         cut = [len(ids) >= job.max_new_tokens for ids in written]
         if self._completion is None:
-            texts = parse(self._begun + outputs[0], request.n, phrases=request.phrases)
+            objects = request.structure is not None
+            texts = parse(self._begun(request) + outputs[0], request.n, phrases=request.phrases, objects=objects)
         else:
             read = [
-                self._completion.read(output, request, whole=self._completion.stop in output or not broken)
+                self._completion.read(output, plain(request), whole=self._completion.stop in output or not broken)
                 for output, broken in zip(outputs, cut, strict=True)
             ]
-            texts = tuple(text for text in read if text is not None)
+            texts = structured([text for text in read if text is not None], request, self.name)
         loss = "truncated" if any(cut) and len(texts) < request.n else None if texts else "empty"
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
-    @property
-    def _begun(self) -> str:
+    def _begun(self, request: Request) -> str:
         """Fixed beginning of the model's answer."""
-        return "" if self._tokenizer.chat_template or self._config.is_encoder_decoder else _LIST
+        if self._tokenizer.chat_template or self._config.is_encoder_decoder:
+            return ""
+        return _OBJECTS if request.structure else _LIST
 
     def _ids(self, request: Request) -> list[int]:
         system, user = render(request)
         if not self._tokenizer.chat_template:
-            whole = "\n\n".join(part for part in (system, user, self._begun) if part)
+            begun = self._begun(request)
+            whole = "\n\n".join(part for part in (system, user, begun) if part)
             ids = list(self._tokenizer(whole, verbose=False)["input_ids"])
             # Some tokenizers end every text; an answer must go on.
-            return ids[:-1] if self._begun and ids[-1] == self._tokenizer.eos_token_id else ids
+            return ids[:-1] if begun and ids[-1] == self._tokenizer.eos_token_id else ids
         prompt_text = chat.prompt(self._tokenizer, system, user)
         if prompt_text is None:
             raise ProviderError(

@@ -77,7 +77,8 @@ def abstracts(
     words: int | None = None,
 ) -> Request:
     """Short abstracts of possible texts, RPSG's public pool. Each names one of the task's attributes."""
-    return replace(by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words), abstract=True)
+    plain = by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words)
+    return replace(plain, abstract=True, structure=None)
 
 
 def from_abstract(
@@ -186,7 +187,8 @@ def subtopics(
     task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
 ) -> Request:
     """A list of short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
-    return replace(_plain(task, label, phrases, rng, temperature=temperature, words=None), phrases=True)
+    plain = _plain(task, label, phrases, rng, temperature=temperature, words=None)
+    return replace(plain, phrases=True, structure=None)
 
 
 def _plain(
@@ -202,4 +204,5 @@ def _plain(
         words=words,
         seed=int(rng.integers(2**63)),
         wording=task.wording,
+        structure=task.structure,
     )

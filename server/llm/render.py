@@ -5,6 +5,8 @@ The contrastive prompt has the steps of WASP's (section 4.6 and table 7), in tha
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from server.llm.base import Request
 
@@ -36,18 +38,21 @@ def render(request: Request) -> tuple[str, str]:
     if request.phrases:
         parts = [_subtopics(request), _format(request.n, "phrase")]
     else:
-        parts = [*_exemplars(request), *_instruction(request), _format(request.n, "text")]
+        answer = _objects_format(request.n) if request.structure else _format(request.n, "text")
+        parts = [*_exemplars(request), *_instruction(request), answer]
     return "\n\n".join([_SYSTEM, _task(request)]), "\n\n".join(parts)
 
 
-def parse(completion: str, n: int, *, phrases: bool = False) -> tuple[str, ...]:
-    """Extract at most `n` texts, or phrases, from a completion.
+def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
+    """Extract at most `n` texts, phrases, or objects (each still as text, good or bad) from a completion.
 
     Accepted are a JSON list (of a truncated one the complete items), or else a numbered or bulleted list; for phrases
     also a list inside an object, and bare lines. Dropped are blank items, prose that is not a list, and repeated
     phrases; all other defects of a text are up to `clean`.
     """
     bare = _FENCE.sub("", completion).strip()
+    if objects:
+        return tuple(_objects(bare))[:n]
     items = _json_items(bare, nested=phrases)
     if items is None:
         items = _listed_items(bare) or (_lines(bare) if phrases else [])
@@ -68,6 +73,11 @@ def _task(request: Request) -> str:
     if request.label is not None:
         labels = "; ".join(_label_text(*label) for label in request.labels)
         lines.append(f"{_capitalised(wording.label)} of each is one of: {labels}.")
+    if structure := request.structure:
+        lines.append(f"Each is one JSON object that follows this JSON Schema: {structure.schema}")
+        lines.append(
+            f"Its field {json.dumps(structure.text_field)} has the text itself; the other fields agree with it."
+        )
     return "\n".join(lines)
 
 
@@ -183,13 +193,25 @@ def _format(n: int, item: str) -> str:
     return f"Answer with a JSON list of {count}, one {item} in each, and nothing before or after it."
 
 
+def _objects_format(n: int) -> str:
+    count = "one object" if n == 1 else f"{n} objects"
+    return f"Answer with a JSON list of {count} that follow the JSON Schema, and nothing before or after it."
+
+
 def _numbered(title: str, texts: tuple[str, ...]) -> str:
     return "\n\n".join(f"{title} {number}:\n{text}" for number, text in enumerate(texts, 1))
 
 
 def _masked(request: Request) -> str:
-    """The source with a share of its words blanked, evenly spread and shifted by the seed, so rendering is pure."""
-    words = request.source[0].split(" ")
+    """The source with a share of its words blanked, evenly spread and shifted by the seed, so rendering is pure.
+
+    Of a structured text only the text field is blanked.
+    """
+    source, structure = request.source[0], request.structure
+    if structure and (fields := structure.fields(source)):
+        text = structure.text_field
+        return structure.canonical(fields | {text: _masked(replace(request, source=(fields[text],), structure=None))})
+    words = source.split(" ")
     shift = request.seed % 997 / 997
     masked = [
         int((place + shift + 1) * request.blanks) > int((place + shift) * request.blanks) for place in range(len(words))
@@ -219,6 +241,22 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
         else:
             items.append(item)
     return items
+
+
+def _objects(text: str) -> Iterator[str]:
+    """Each object in the text, or in a list inside one, as JSON; one that is no JSON up to its brace, as it stands."""
+    decoder, place = json.JSONDecoder(strict=False), text.find("{")
+    while place >= 0:
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = text.find("}", place) + 1 or len(text)
+            yield text[place:end]
+        else:
+            inner = [each for value in found.values() if isinstance(value, list) for each in value]
+            objects = [each for each in inner if isinstance(each, dict)] or [found]
+            yield from (json.dumps(each, ensure_ascii=False) for each in objects)
+        place = text.find("{", end)
 
 
 def _listed_items(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from common import rng, validate
 from common.errors import ConfigError, DataError
-from common.labelled_files import read_texts
+from common.labelled_files import named_by, read_texts
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import VocabularySpec
@@ -292,7 +292,8 @@ class DpKps:
         if self.few_shot is None:
             return []
         extractor = Extractor(terms)
-        texts = read_texts(self.few_shot)
+        with named_by("method.few_shot"):
+            texts = read_texts(self.few_shot)
         examples = [(text, tuple(terms[i] for i in extractor.first(text, self.length))) for text in texts]
         if not all(phrases for _, phrases in examples):
             raise DataError(

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
-from common.labelled_files import read_texts
+from common.labelled_files import named_by, read_texts
 from common.queries.sketch import SketchSpec
 from common.queries.terms import words
 
@@ -44,7 +44,9 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
         ConfigError: No line holds a word, or there are fewer terms than `at_least`.
     """
     first: dict[tuple[str, ...], str] = {}
-    for term in read_texts(path):
+    with named_by("method.vocabulary"):
+        terms = read_texts(path)
+    for term in terms:
         if spelled := tuple(words(term)):
             first.setdefault(spelled, term)
     if not first:

@@ -6,9 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from common.errors import ConfigError
+from common.structure import Structure
 from server.domain import Task, Wording
 
-_KEYS = ("name", "kind", "labels", "attributes", "wording")
+_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure")
 _WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -18,15 +19,16 @@ def task_from(settings: Mapping[str, Any]) -> Task:
 
     Args:
         settings: `name`, which must be valid in a file name; `kind`, what one text is; `labels`, a mapping of at
-            least two labels to public descriptions, or a list of labels; optionally `attributes`, a list, and
-            `wording`, a mapping with the fields of `Wording`. The default description of a label is its name,
-            with spaces for underscores.
+            least two labels to public descriptions, or a list of labels; optionally `attributes`, a list,
+            `wording`, a mapping with the fields of `Wording`, and `structure`, one for `Structure.of`. The default
+            description of a label is its name, with spaces for underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.
     """
     for unknown in settings.keys() - set(_KEYS):
         raise ConfigError("task", expected=f"the keys {', '.join(_KEYS)}", got=repr(unknown))
+    structure = settings.get("structure")
     name = _text(settings.get("name"), "task.name")
     if not _NAME.fullmatch(name):
         raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
@@ -36,6 +38,7 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         labels=_labels(settings.get("labels")),
         attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
         wording=_wording(settings.get("wording")),
+        structure=None if structure is None else Structure.of(structure, "task.structure"),
     )
 
 

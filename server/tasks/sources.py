@@ -11,7 +11,7 @@ from typing import Protocol
 
 from common.domain import Record
 from common.errors import ConfigError
-from common.labelled_files import read_records, read_texts, read_topics
+from common.labelled_files import named_by, read_records, read_texts, read_topics
 from server.domain import Example, Task
 from server.tasks import demo_notes
 from server.tasks.settings import task_from
@@ -136,15 +136,16 @@ class LabelledFiles:
                 got="none",
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )
-        return read_texts(self.public_text)
+        with named_by("task.public_text"):
+            return read_texts(self.public_text)
 
     def public_examples(self) -> list[Example]:
         """See Source; none if `public_text` is not set."""
-        return [
-            Example(text=text, topic=topic and topic.strip().replace("_", " "))
-            for text, topic in (read_topics(self.public_text) if self.public_text else ())
-        ]
+        with named_by("task.public_text"):
+            topics = read_topics(self.public_text) if self.public_text else ()
+        return [Example(text=text, topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
 
     def held_out(self) -> list[Record]:
         """See Source."""
-        return read_records(self.test, list(self.task().labels)) if self.test else []
+        with named_by("task.test"):
+            return read_records(self.test, list(self.task().labels), show_names=True) if self.test else []

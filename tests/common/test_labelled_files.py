@@ -66,7 +66,8 @@ BAD = {
     "JSON list": ("a.jsonl", f'["{SECRET}", "asthma"]', 1, "malformed JSON"),
     "deep JSON": ("a.jsonl", "[" * 100_000, 1, "malformed JSON"),
     "no label": ("a.jsonl", f'{{"text": "{SECRET}"}}', 1, "missing column"),
-    "text is a number": ("a.jsonl", '{"text": 7, "label": "asthma"}', 1, "missing column"),
+    "text is a number": ("a.jsonl", '{"text": 7, "label": "asthma"}', 1, "wrong text; .*got a number"),
+    "JSON array": ("a.jsonl", f'[{{"text": "{SECRET}", "label": "asthma"}}]', 1, "malformed JSON; .*got a list"),
     "lone surrogate": ("a.jsonl", f'{{"text": "{SECRET}\\ud800", "label": "asthma"}}', 1, "broken text"),
     "Latin-1": ("a.csv", f"text,label\nx,asthma\n{SECRET} caf\u00e9,asthma\n".encode("latin-1"), 3, "not UTF-8"),
     "UTF-16": ("a.csv", "text,label\nx,asthma\n".encode("utf-16"), 1, "not UTF-8"),
@@ -95,8 +96,12 @@ def test_files_that_cannot_be_read(tmp_path, write, reader):
     with pytest.raises(DataError, match=r"cannot be read.*missing\.csv"):
         reader(tmp_path / "missing.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataError, match="cannot be read"):
-        reader(tmp_path / "folder.csv")
+    (tmp_path / "folder").mkdir()
+    for folder in ("folder.csv", "folder"):
+        with pytest.raises(DataError, match="cannot be read; expected a file; got a folder"):
+            reader(tmp_path / folder)
+    with pytest.raises(DataError, match="cannot be read; got No such file"):
+        reader(tmp_path / "missing")
     with pytest.raises(DataError, match="unknown kind of file"):
         reader(write("a.xlsx", "x"))
 
@@ -126,7 +131,7 @@ def test_topics_of_public_texts(write, name, content, topics):
     ("name", "content", "what"),
     [
         ("a.csv", "text,topic\none,x\ntwo, \n", "empty topic; at .*:3"),
-        ("a.jsonl", '{"text": "one", "label": 3}', "missing column"),
+        ("a.jsonl", '{"text": "one", "label": 3}', "wrong label"),
     ],
 )
 def test_a_topic_that_cannot_be_read_is_refused_where_topics_are_asked_for(write, name, content, what):
@@ -171,3 +176,8 @@ def test_users_are_named_in_all_rows_or_in_none(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(DataError):
         read_records(tmp_path / name)
+
+
+def test_a_long_document_is_no_broken_row(write):
+    text = "word " * 40_000
+    assert read_records(write("a.csv", f"text,label\n{text},asthma\n")) == [Record(text, "asthma")]

@@ -32,13 +32,13 @@ A, B = ("zq one", "a"), ("zq two", "b")
 @pytest.mark.parametrize(
     ("file", "rows", "said"),
     [
-        ("train", [A, B, ("zq three", "c")], r"unknown label; LABEL DIR/train.csv:4"),
-        ("test", [A, ("zq three", "c")], r"unknown label; LABEL DIR/test.csv:3"),
-        ("train", [A, ("", "b")], "empty text; at DIR/train.csv:3. Fill it in or remove the row."),
-        ("train", [A, (" \t", "b"), B], "empty text; at DIR/train.csv:3. Fill it in or remove the row."),
-        ("train", [A, ("zq two", "")], "empty label; at DIR/train.csv:3. Fill it in or remove the row."),
-        ("train", [A, B, ("zq", "a", "b")], "broken CSV row; FIELDS got 3; at DIR/train.csv:4"),
-        ("train", [A, ("zq",)], "broken CSV row; FIELDS got 1; at DIR/train.csv:3"),
+        ("train", [A, B, ("zq three", "c")], "task.train: unknown label; LABEL DIR/train.csv:4"),
+        ("test", [A, ("zq three", "c")], "task.test: unknown label; LABEL DIR/test.csv:3"),
+        ("train", [A, ("", "b")], "task.train: empty text; at DIR/train.csv:3. Fill it in or remove the row."),
+        ("train", [A, (" \t", "b"), B], "task.train: empty text; at DIR/train.csv:3. Fill it in or remove the row."),
+        ("train", [A, ("zq two", "")], "task.train: empty label; at DIR/train.csv:3. Fill it in or remove the row."),
+        ("train", [A, B, ("zq", "a", "b")], "task.train: broken CSV row; FIELDS got 3; at DIR/train.csv:4"),
+        ("train", [A, ("zq",)], "task.train: broken CSV row; FIELDS got 1; at DIR/train.csv:3"),
     ],
     ids=["label", "test label", "empty", "blank", "no label", "three fields", "one field"],
 )  # fmt: skip
@@ -54,15 +54,15 @@ def test_an_open_quote_is_named_by_its_line(tmp_path):
     with (tmp_path / "data" / "train.csv").open("a") as file:
         file.write('"zq never closed,a\n')
     said = refused(DataError, tmp_path, *task)
-    assert said.startswith("broken CSV row; expected quotes that are closed")
-    assert said.endswith("train.csv:42")
+    assert said.startswith("task.train: broken CSV row; expected quotes that are closed and doubled inside")
+    assert said.endswith("got a quote that is never closed; at " + str(tmp_path / "data" / "train.csv:42"))
 
 
 @pytest.mark.parametrize("setting", ["train", "test", "public_text"])
 def test_a_file_that_is_not_there_is_named(setting, tmp_path):
     task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
     said = refused(DataError, tmp_path, *task)
-    assert said == "the file cannot be read; got No such file or directory; at /no/such/file.csv"
+    assert said == f"task.{setting}: the file cannot be read; got No such file or directory; at /no/such/file.csv"
 
 
 def test_no_private_file_at_all_is_said(tmp_path):
@@ -237,7 +237,10 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
     ("arguments", "said"),
     [
         (["privacy.epsilon=0"], "caucus-simulate: epsilon; expected a finite number > 0; got 0.0"),
-        (["task=csv", "task.train=/no/such.csv"], "caucus-simulate: the file cannot be read; got No such file"),
+        (
+            ["task=csv", "task.train=/no/such.csv"],
+            "caucus-simulate: task.train: the file cannot be read; got No such file",
+        ),
         (["task=csv"], "caucus-simulate: task; expected private records to deal out; got none. Set task.train=PATH"),
         (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
         (["embedding=pretrained"], "embedding.name_or_path"),

@@ -1,10 +1,12 @@
 """The engines agree: with noise off, one experiment seed gives one data set in process, on Ray and under `flwr run`."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -84,35 +86,43 @@ def test_ray_gives_the_same_texts_as_one_process(environment, tmp_path):
     assert len(list(there.glob("parties/*.db"))) == 3
 
 
-def test_flwr_run_gives_the_same_texts_as_one_process(environment, tmp_path):
+def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_process(environment, tmp_path):
     here = tiny(tmp_path / "local", *EXACT)
-    there, socket = tmp_path / "flwr-run", tmp_path / "s"
-    bundle = tmp_path / "project"
+    project = tmp_path / "project"
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         if not name.startswith("tests/"):
-            (bundle / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, bundle / name)
-    command = [sys.executable, "-m", "simulations.host", there, socket, *EXACT]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=ROOT) as host:
-        try:
-            assert host.stdout.readline() == "ready\n"
-            ended = subprocess.run(
-                [BIN / "flwr", "run", bundle, "local", "--stream", "--run-config", f'run-folder="{there}"'],
-                env=environment | {"CAUCUS_PARTY_SOCKET": f"unix:{socket}"},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=300,
-            )
-        finally:
-            host.terminate()
-            host.wait(30)
-            for process in descendants(tmp_path):  # Flower leaves its SuperLink and its executor running
-                os.kill(process, signal.SIGTERM)
-    assert (there / "run.json").exists(), ended.stdout + ended.stderr
-    assert read(there, "run.json")["status"] == "complete", ended.stdout
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, project / name)
+    (project / ".venv").mkdir()
+    for part in BIN.parent.iterdir():
+        (project / ".venv" / part.name).symlink_to(part)
+    page = (ROOT / "simulations" / "README.md").read_text("utf-8").split("## Flower's engine")[1]
+    written = page.split("```\n")[1]
+    assert "privacy.epsilon=4 &" in written
+    with (
+        tempfile.TemporaryDirectory() as short,  # a Unix socket's path may have 107 characters
+        (tmp_path / "out").open("w") as out,  # no pipes: what runs on would keep them open
+        (tmp_path / "err").open("w") as err,
+    ):
+        subprocess.run(
+            ["bash", "-c", written.replace("privacy.epsilon=4", shlex.join(EXACT))],
+            cwd=project,
+            env={name: value for name, value in environment.items() if not name.startswith(("FLWR", "PYTHONPATH"))}
+            | {"TMPDIR": short},
+            stdout=out,
+            stderr=err,
+            check=False,
+            timeout=400,
+        )
+    said = (tmp_path / "out").read_text("utf-8")
+    there = project / "runs" / "mine"
+    assert (there / "run.json").exists(), said + (tmp_path / "err").read_text("utf-8")
+    assert read(there, "run.json")["status"] == "complete", said
     assert texts(there) == texts(here)
+    assert said.rstrip().endswith(f"\ndone: {there}/report.html")
+    assert [line for line in said.splitlines() if line.startswith("round ")][-1].startswith("round 3 of 3: ")
+    assert "Installing application dependencies" not in said
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,14 @@ def test_a_coordinator_refuses_it_before_anything_else(capsys):
     assert "caucus-simulate" in capsys.readouterr().err
 
 
-def test_it_trains_on_the_private_records_and_says_so_first(tmp_path):
+def test_it_trains_on_the_private_records_and_says_so_first(tmp_path, caplog):
+    caplog.set_level("INFO")
     folder = small(tmp_path / "run")
     metrics, privacy = read(folder, "metrics.json"), read(folder, "privacy.json")
     assert metrics["synthetic"] is None
     assert metrics["real_private"]["records"] == 48
+    assert metrics["real_private"]["seconds"] > 0
+    assert "only_private: 48 private records, 24 held-out texts, " in caplog.text
     assert metrics["real_private"]["accuracy"] > 0.5
     assert next(iter(privacy)) == "statement"
     assert privacy["statement"].startswith("OnlyPrivate: no privacy")

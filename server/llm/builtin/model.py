@@ -22,6 +22,7 @@ from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences, tokenise
+from server.llm.plain import plain, structured
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
@@ -94,6 +95,7 @@ class BuiltinModel:
         """See `Provider.generate`. Each reply is a function of this model and its request alone."""
         if not requests:
             return []
+        asked, requests = requests, [plain(request) for request in requests]
         vectors = self._vectors(requests)
         replies: list[Reply] = []
         for start in range(0, len(requests), _BLOCK):
@@ -104,6 +106,7 @@ class BuiltinModel:
                 texts = self._listed(request, near) if request.phrases else self._write(request, near, vectors)
                 written = sum(len(text.split()) for text in texts)
                 read = self.estimate(request)[0]
+                texts = structured(texts, asked[len(replies)], self.name)
                 reply = Reply(texts=texts, input_tokens=read, output_tokens=round(written * _TOKENS_PER_WORD))
                 replies.append(reply)
                 if arrived is not None:

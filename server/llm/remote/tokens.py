@@ -16,7 +16,8 @@ _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 def read(completion: Completion, request: Request) -> Reply:
     """Parse a completion into texts."""
     refused = completion.loss in ("refused", "filtered")
-    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases)
+    objects = request.structure is not None
+    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects)
     use = completion.usage
     return Reply(
         texts=texts,

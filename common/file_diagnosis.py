@@ -1,0 +1,118 @@
+"""What a data file seems to be if it cannot be read as a table of the columns wanted, told without quoting it.
+
+A file without a header has a record in its place: its first line is private. So a message says of a header how many
+columns it has and which of the wanted names are there. Only where the reader allows it, for files that are public and
+in simulations, are other names shown, and only if all of them look like names of columns: short identifiers, which a
+text is not. Separator, encoding and format are facts about the file and are always told.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.errors import DataError
+
+LONGEST_NAME = 30
+"""Characters of a column's name that may be shown."""
+
+_SEPARATORS = {"semicolons": ";", "tabs": "\t", "vertical bars": "|"}
+_UNPACK = "Unpack it first."
+_SHEET = "Export the sheet as CSV in UTF-8, with commas."
+_TABLE = "Export it as CSV in UTF-8, with the columns wanted."
+_ENDINGS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), _UNPACK),
+    **dict.fromkeys((".parquet", ".feather", ".arrow", ".pkl"), _TABLE),
+    ".tsv": "Save it with commas, as .csv.",
+    ".json": "Write one JSON object a line, as .jsonl.",
+    ".txt": "A .txt holds texts alone: records need a label each.",
+}
+"""Advice for names of files by their ending."""
+_BEGINNINGS = {
+    b"PK\x03\x04": ("an Excel file or another ZIP archive", _SHEET),
+    b"\xd0\xcf\x11\xe0": ("an old Excel file", _SHEET),
+    b"\x1f\x8b": ("a gzip archive", _UNPACK),
+    b"PAR1": ("a Parquet file", _TABLE),
+    b"\xff\xfe": ("UTF-16", "Save it as UTF-8."),
+    b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
+}
+"""Formats by the first bytes of a file, and what to do."""
+_SAMPLE = 200
+"""Bytes at the beginning in which no text in UTF-8 has a NUL."""
+
+
+def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
+    """The error about a path whose ending says no format that we read, if it is a file at all."""
+    if file.is_dir() or not file.exists():
+        return unreadable(file, os.strerror(errno.ENOENT))
+    expected = f"a name that ends in {' or '.join(endings)}"
+    got = file.suffix or "no ending"
+    return DataError("unknown kind of file", expected=expected, got=got, where=file, do=_ENDINGS.get(got.lower()))
+
+
+def unreadable(file: Path, reason: str | None) -> DataError:
+    """The error about a file that cannot be opened, for this reason or because it is a folder."""
+    if file.is_dir():
+        return DataError("the file cannot be read", expected="a file", got="a folder", where=file)
+    return DataError("the file cannot be read", got=reason, where=file)
+
+
+def broken_row(reason: str, *, where: str) -> DataError:
+    """The error about a row of a CSV file, for this reason of the module `csv`."""
+    open_ended = reason.startswith("unexpected end")
+    got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
+    return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)
+
+
+def other_format(file: Path, content: bytes) -> DataError | None:
+    """The error about content in a known format other than text in UTF-8; None if nothing speaks for one."""
+    for beginning, (format_, advice) in _BEGINNINGS.items():
+        if content.startswith(beginning):
+            return DataError("not UTF-8", expected="text in UTF-8", got=format_, where=f"{file}:1", do=advice)
+    if b"\0" in content[:_SAMPLE]:
+        got = "UTF-16, or no text at all"
+        return DataError("not UTF-8", expected="text in UTF-8", got=got, where=f"{file}:1", do="Save it as UTF-8.")
+    return None
+
+
+def missing_columns(
+    names: Sequence[str], wanted: Sequence[str], *, where: str, header: str | None, show_names: bool
+) -> DataError:
+    """The error about a table without some wanted columns, or with one of them twice.
+
+    Args:
+        names: Of the columns that there are, without spaces around them.
+        wanted: Names of those that must be there once.
+        where: File and line.
+        header: The header as it stands in a CSV file, from which the separator is guessed; None in JSON Lines. It is
+            never shown.
+        show_names: Show also names that are not wanted, if all look like names of columns.
+    """
+    columns = ("column" if header is not None else "field") + "s" * (len(names) != 1)
+    shown = show_names and names and all(_is_a_name(name) for name in names)
+    facts = [f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"]
+    counts = {name: list(names).count(name) for name in wanted}
+    facts += [f"without {name}" for name, count in counts.items() if count == 0]
+    facts += [f"with {name} {count} times" for name, count in counts.items() if count > 1]
+    return DataError(
+        "missing column",
+        expected=f"{'a header' if header is not None else 'an object'} with {' and '.join(wanted)}, each once",
+        got=", ".join(facts),
+        where=where,
+        do=_advice(names, wanted, header),
+    )
+
+
+def _advice(names: Sequence[str], wanted: Sequence[str], header: str | None) -> str:
+    for name, separator in _SEPARATORS.items():
+        if header is not None and header.count(separator) > header.count(","):
+            return f"The fields seem to be separated by {name}: save the file with commas."
+    if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
+        return f"Write {' and '.join(wanted)} in lower case."
+    where = "The first line has to name the columns" if header is not None else "Each line needs these fields"
+    return f"{where}, among them {' and '.join(wanted)}."
+
+
+def _is_a_name(name: str) -> bool:
+    return len(name) <= LONGEST_NAME and name.replace("-", "_").replace(".", "_").isidentifier()

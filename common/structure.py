@@ -1,0 +1,246 @@
+"""Structured texts: one JSON object a text, under a schema that the task declares, of which one field is the text.
+
+An object goes wherever a text goes; a model's as one line of JSON with its fields in the schema's order. Both sides
+embed texts whole, so that votes compare all fields, nothing more has to be agreed on, and no party is asked for a
+field. A schema may come from somebody else's file, so it is of a closed subset of JSON Schema that can neither reach
+out nor take long: an object of named strings, numbers and truth values, without references, patterns or nesting, and of
+bounded size.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from common.domain import Record
+from common.errors import ConfigError, DataError
+from common.validate import at_least, known_keys, one_of
+
+TYPES = ("string", "integer", "number", "boolean")
+MOST_FIELDS = 50
+MOST_VALUES = 200
+"""Values of one enumeration."""
+LONGEST_NAME = 100
+"""Characters of a field's name, and of a value of an enumeration."""
+LONGEST_DESCRIPTION = 500
+
+_OF_SCHEMA = ("type", "properties", "required", "additionalProperties", "description")
+_OF_FIELD = ("type", "enum", "description", "minimum", "maximum")
+_REASONS = {
+    "type": "wrong type",
+    "enum": "unknown value",
+    "required": "missing field",
+    "additionalProperties": "unknown field",
+}
+_SHOWN = 10
+
+Object = dict[str, Any]
+"""The fields of one text, in the schema's order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """The declaration of a task's structured texts.
+
+    Attributes:
+        text_field: Name of the field with the text itself, a string that every object has.
+        schema: JSON Schema of the closed subset, as JSON. Its order of fields is that of canonical texts.
+    """
+
+    text_field: str
+    schema: str
+
+    @classmethod
+    def of(cls, settings: object, name: str = "structure") -> Self:
+        """Check settings: `text_field`, and `schema` with `properties` and perhaps `required`.
+
+        Args:
+            settings: Plain values, as from YAML.
+            name: Of these settings in messages.
+
+        Raises:
+            ConfigError: Something is missing, unknown, too large or of the wrong type.
+        """
+        given = known_keys(name, settings, among=("text_field", "schema"), required=("text_field", "schema"))
+        schema = f"{name}.schema"
+        content = known_keys(schema, given["schema"], among=_OF_SCHEMA, required=("properties",))
+        one_of(f"{schema}.type", content.get("type", "object"), among=("object",))
+        if content.get("additionalProperties", False) is not False:
+            raise ConfigError(f"{schema}.additionalProperties", expected="false, as it always is", got="another")
+        properties, required = content["properties"], content.get("required", [])
+        if not isinstance(properties, Mapping) or not 1 <= len(properties) <= MOST_FIELDS:
+            raise ConfigError(f"{schema}.properties", expected=f"1 to {MOST_FIELDS} fields by name", got="others")
+        fields = {_named(f"{schema}.properties", key): _field(schema, key, value) for key, value in properties.items()}
+        text_field = given["text_field"]
+        if fields.get(str(text_field), {}).keys() - {"description"} != {"type"}:
+            raise ConfigError(
+                f"{name}.text_field", expected="one of the schema's strings, without enumeration", got=repr(text_field)
+            )
+        one_of(f"{name}.text_field, its type", fields[text_field]["type"], among=("string",))
+        if not isinstance(required, Sequence) or any(str(field) not in fields for field in required):
+            raise ConfigError(f"{schema}.required", expected=f"a list of {', '.join(fields)}", got=repr(required))
+        whole = {
+            "type": "object",
+            "properties": fields,
+            "required": [field for field in fields if field in required or field == text_field],
+            "additionalProperties": False,
+        }
+        return cls(text_field=text_field, schema=json.dumps(whole, ensure_ascii=False))
+
+    @property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """Name to schema of each field, in order."""
+        return _parsed(self.schema)["properties"]  # type: ignore[no-any-return]
+
+    @property
+    def required(self) -> frozenset[str]:
+        """Names of the fields that every object has."""
+        return frozenset(_parsed(self.schema)["required"])
+
+    def reason(self, text: str) -> str | None:
+        """Why a text is no object of the schema as it stands, in words that hold nothing of it; None if it is one."""
+        found, _ = _object(text, lenient=False)
+        return "not an object" if found is None else self._reason(found)
+
+    def fields(self, text: str) -> Object | None:
+        """The fields of a text that is an object of the schema as it stands; None for any other text."""
+        found, _ = _object(text, lenient=False)
+        return None if found is None or self._reason(found) else found
+
+    def reading(self, text: str) -> str:
+        """What a classifier reads of a text: its text field, or all of it if it is not of this structure."""
+        found = self.fields(text)
+        return text if found is None else str(found[self.text_field])
+
+    def canonical(self, found: Mapping[str, Any]) -> str:
+        """The one-line JSON of an object's fields, in the schema's order."""
+        line = json.dumps({key: found[key] for key in self.properties if key in found}, ensure_ascii=False)
+        return line.encode(errors="replace").decode()  # an escape can stand for half a surrogate pair
+
+    def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
+        """Read what a model or a hospital wrote.
+
+        Repaired are fences and words around the object, single quotes and trailing commas, fields that the schema does
+        not have, optional fields that are null, numbers in quotes, and values in another case than their enumeration's.
+
+        Returns:
+            The canonical text and the kinds of repair; or None and the one reason why it is no object of the schema.
+        """
+        found, repairs = _object(text, lenient=True)
+        if found is None:
+            return None, repairs
+        known = {key: value for key, value in found.items() if key in self.properties}
+        repairs += ("unknown field left out",) * (len(known) < len(found))
+        given = {key: value for key, value in known.items() if value is not None or key in self.required}
+        repairs += ("empty field left out",) * (len(given) < len(known))
+        fitted = {key: _fitted(value, self.properties[key]) for key, value in given.items()}
+        repairs += ("value as in the schema",) * (fitted != given)
+        if reason := self._reason(fitted):
+            return None, (reason,)
+        return self.canonical(fitted), repairs
+
+    def _reason(self, found: Object) -> str | None:
+        """Why an object is not of the schema; never its content."""
+        for error in _validator(self.schema).iter_errors(found):
+            return _REASONS.get(str(error.validator), "out of range")
+        if any(isinstance(value, float) and not math.isfinite(value) for value in found.values()):
+            return "out of range"
+        return None if found[self.text_field].strip() else "empty text"
+
+
+def check_records(records: Sequence[Record], structure: Structure, path: str | Path) -> None:
+    """Refuse records whose texts are not of the structure as they stand: nothing is repaired in real records.
+
+    Raises:
+        DataError: With the numbers of such records in their file, from 1, and the reasons; nothing of them.
+    """
+    reasons = {number: reason for number, record in enumerate(records, 1) if (reason := structure.reason(record.text))}
+    if not reasons:
+        return
+    numbers = ", ".join(map(str, list(reasons)[:_SHOWN])) + ", ..." * (len(reasons) > _SHOWN)
+    raise DataError(
+        "texts that are not of the task's structure",
+        expected="a JSON object of its schema in each `text`",
+        got=", ".join(sorted(set(reasons.values()))),
+        where=f"{path}, records {numbers}",
+        do="Mend these records, or the schema",
+    )
+
+
+def _named(where: str, key: object) -> str:
+    if not isinstance(key, str) or not key.strip() or not key.isprintable() or len(key) > LONGEST_NAME:
+        raise ConfigError(where, expected=f"names of 1 to {LONGEST_NAME} printable characters", got=repr(key)[:80])
+    return key
+
+
+def _field(schema: str, key: object, given: object) -> dict[str, Any]:
+    """The schema of one field."""
+    where = f"{schema}.properties.{str(key)[:LONGEST_NAME]}"
+    field = dict(known_keys(where, given, among=_OF_FIELD, required=("type",)))
+    one_of(f"{where}.type", field["type"], among=TYPES)
+    kind, values, description = field["type"], field.get("enum", [""]), field.get("description", "")
+    if not isinstance(description, str) or len(description) > LONGEST_DESCRIPTION or not description.isprintable():
+        expected = f"a line of at most {LONGEST_DESCRIPTION} characters"
+        raise ConfigError(f"{where}.description", expected=expected, got="another")
+    if "enum" in field:
+        one_of(f"{where}.type", kind, among=("string",))  # YAML does not read an unquoted yes, no or 1 as text
+        if not isinstance(values, Sequence) or isinstance(values, str) or not 1 <= len(values) <= MOST_VALUES:
+            raise ConfigError(f"{where}.enum", expected=f"a list of 1 to {MOST_VALUES} texts", got="another")
+        if len({_named(f"{where}.enum", value).casefold() for value in values}) < len(values):
+            raise ConfigError(f"{where}.enum", expected="values that differ, not by case alone", got="equal ones")
+    for bound in {"minimum", "maximum"} & field.keys():
+        one_of(f"{where}.type", kind, among=("integer", "number"))
+        at_least(-1e12, **{f"{where}.{bound}": field[bound]})
+    return field
+
+
+@lru_cache(maxsize=16)
+def _parsed(schema: str) -> dict[str, Any]:
+    return json.loads(schema)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=16)
+def _validator(schema: str) -> Draft202012Validator:
+    return Draft202012Validator(_parsed(schema))
+
+
+def _object(text: str, *, lenient: bool) -> tuple[Object | None, tuple[str, ...]]:
+    """The object in a text; with `lenient` also among other words, and in the looser notation that YAML shares."""
+    body = text.strip()
+    start, end = body.find("{"), body.rfind("}") + 1
+    inner = body[start:end] if lenient and start >= 0 else body
+    around = ("words around the object",) * (inner != body)
+    try:
+        found = json.loads(inner, strict=not lenient)
+    except (ValueError, RecursionError):
+        found, around = _loose(inner) if lenient else None, (*around, "notation")
+    return (found, around) if isinstance(found, dict) else (None, ("not an object",))
+
+
+def _loose(text: str) -> object:
+    """An object in single quotes or with a trailing comma: what YAML reads beyond JSON, without aliases."""
+    try:
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    # An object of scalars alone: aliases could stand for objects that are larger than the text.
+    flat = isinstance(found, dict) and all(isinstance(key, str) for key in found)
+    return found if flat and not any(isinstance(value, dict | list) for value in found.values()) else None
+
+
+def _fitted(value: object, field: Mapping[str, Any]) -> object:
+    """A value as its field has it, if it differs in case or in the notation of a number alone."""
+    if "enum" in field and isinstance(value, str):
+        return next((known for known in field["enum"] if known.casefold() == value.strip().casefold()), value)
+    if field["type"] in ("integer", "number") and isinstance(value, str):
+        try:
+            return int(value) if field["type"] == "integer" else float(value)
+        except ValueError:
+            return value
+    return value

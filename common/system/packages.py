@@ -1,0 +1,49 @@
+"""Whether our top-level packages are of one installation: their names are common words, which other projects use too.
+
+`server`, `client` and `simulations` run this file when they are imported. They run it by its path, since the stranger
+may be `common` itself; so it imports the standard library alone. A package may be reached by links, through an editable
+installation or by PYTHONPATH, as long as it is the one beside this file.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+NAMES = ("client", "common", "configs", "protos", "server", "simulations")
+FILE = Path(__file__)
+ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
+"""Folders that our packages may lie in: `common` may itself be a link."""
+
+
+def strangers() -> dict[str, str]:
+    """Names of ours under which Python would import something else, and where that is."""
+    places = {name: _places(name) for name in NAMES}
+    return {name: found[0] for name, found in places.items() if found and not any(_ours(name, at) for at in found)}
+
+
+def refuse_strangers() -> None:
+    """End one of our commands with one line and code 2, and fail any other import, if a name is taken.
+
+    Raises:
+        ImportError: Naming one package and where it is.
+    """
+    for name, place in strangers().items():
+        message = (
+            f"package {name}; expected {ROOTS[0] / name}; got another project's; at {place}. "
+            "Install Caucus into a virtual environment of its own, and keep folders with packages of these names "
+            f"({', '.join(NAMES)}) out of PYTHONPATH and of where Python is started"
+        )
+        program = Path(sys.argv[0] if sys.argv else "").name
+        if not program.startswith("caucus-"):
+            raise ImportError(message)
+        sys.stderr.write(f"{program}: {message}\n")
+        sys.exit(2)
+
+
+def _places(name: str) -> list[str]:
+    module = find_spec(name)
+    return [*(module.submodule_search_locations or [str(module.origin)])] if module else []
+
+
+def _ours(name: str, place: str) -> bool:
+    return Path(place).is_dir() and any((root / name).is_dir() and (root / name).samefile(place) for root in ROOTS)

@@ -1,0 +1,77 @@
+"""Structured texts from models that write plain text alone: the n-gram models, and completions of a list of examples.
+
+Such a model is shown text fields and writes one. The other fields are not its work: they are those of a text that the
+request shows, drawn at random, so that votes steer them from round to round; without any, values of an enumeration, a
+truth value or a number between two bounds are drawn evenly, and other optional fields are left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from common import rng
+from common.errors import ProviderError
+from common.structure import Object, Structure
+from server.llm.base import Request
+
+
+def plain(request: Request) -> Request:
+    """The request as such a model reads it: text fields in place of structured texts."""
+    if request.structure is None:
+        return request
+    good, bad, source = (
+        tuple(map(request.structure.reading, texts)) for texts in (request.good, request.bad, request.source)
+    )
+    return replace(request, good=good, bad=bad, source=source, structure=None)
+
+
+def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str, ...]:
+    """Texts of such a model with the other fields around each, if the request is for structured texts.
+
+    Raises:
+        ProviderError: A required field cannot be drawn.
+    """
+    structure = request.structure
+    if structure is None:
+        return tuple(texts)
+    free = [name for name in structure.required - {structure.text_field} if not _drawable(structure, name)]
+    if free:
+        raise ProviderError(
+            f"{model} writes plain texts alone",
+            expected=f"a task without required fields beside {structure.text_field} that cannot be drawn",
+            got=", ".join(sorted(free)),
+            where="task.structure.schema",
+            do="Make them optional, or enumerations, or numbers with minimum and maximum; or choose a chat model (llm)",
+        )
+    stream = rng.experiment(request.seed, "fields")
+    shown = [fields for text in request.good or request.source if (fields := structure.fields(text))]
+    return tuple(
+        structure.canonical(_others(structure, shown, stream) | {structure.text_field: text}) for text in texts
+    )
+
+
+def _others(structure: Structure, shown: Sequence[Object], stream: np.random.Generator) -> Object:
+    """Fields for one text."""
+    if shown:
+        return shown[int(stream.integers(len(shown)))]
+    return dict(_drawn(structure, stream))
+
+
+def _drawn(structure: Structure, stream: np.random.Generator) -> Iterable[tuple[str, object]]:
+    for name, field in structure.properties.items():
+        if not _drawable(structure, name):
+            continue
+        if field["type"] == "string":
+            yield name, field["enum"][stream.integers(len(field["enum"]))]
+        elif field["type"] == "boolean":
+            yield name, bool(stream.integers(2))
+        elif field["type"] == "integer":
+            yield name, int(stream.integers(field["minimum"], field["maximum"], endpoint=True))
+        else:
+            yield name, round(float(stream.uniform(field["minimum"], field["maximum"])), 3)
+
+
+def _drawable(structure: Structure, name: str) -> bool:
+    field = structure.properties[name]
+    return field["type"] == "boolean" or "enum" in field or {"minimum", "maximum"} <= field.keys()

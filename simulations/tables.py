@@ -1,0 +1,127 @@
+"""Texts in memory as the files that a run reads: a data frame, a list of records or the path of a file.
+
+A wrong row is named by its place in the table, counted from 0 as Python counts, and never quoted. Of the names of
+columns only those that look like names are told: where a file without a header was read, they are a record.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from common.domain import Record
+from common.errors import DataError
+from common.system.files import SECRET
+
+Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
+"""Labelled texts: a frame with the columns `text` and `label`, perhaps `user`; rows as mappings with these names, as
+pairs (text, label) or as `Record`; or the path of a CSV or JSON Lines file."""
+
+Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
+"""Public texts: a frame with the column `text`, perhaps `topic` or `label`; rows as mappings or as texts; or a path."""
+
+LABELLED, PUBLIC = ("text", "label"), ("text",)
+"""Columns that each kind of table must have."""
+_OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
+_NAME = re.compile(r"[A-Za-z_][\w .-]{0,29}")
+
+
+def as_file(name: str, table: Any, columns: tuple[str, ...], folder: Path) -> Path:  # noqa: ANN401 checked here
+    """The file of a table: its own, or a new one in `folder` that no other account can read.
+
+    Args:
+        name: Of the table, for errors and the new file.
+        table: A `Table` or `Texts`.
+        columns: `LABELLED` or `PUBLIC`.
+        folder: Exists, and is closed to other accounts.
+
+    Raises:
+        DataError: With the place of the first wrong row.
+    """
+    if is_path(table):
+        return Path(table).resolve()
+    path = folder / f"{name}.jsonl"
+    with open(path, "x", encoding="ascii", opener=lambda new, flags: os.open(new, flags, SECRET)) as file:
+        file.writelines(json.dumps(row) + "\n" for row in _checked(name, table, columns))
+    return path
+
+
+def is_path(table: object) -> bool:
+    """Whether the table is in a file already."""
+    return isinstance(table, str | PathLike)
+
+
+def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
+    """The rows of a table, each with texts alone."""
+    empty = True
+    rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
+    for where, row in rows:
+        for column, value in row.items():
+            _check(column, value, where)
+        yield row
+        empty = False
+    if empty:
+        raise DataError(name, expected="at least one row", got="none")
+
+
+def _of_frame(name: str, frame: Any, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401
+    there = list(frame.columns)
+    for column in columns:
+        if there.count(column) != 1:
+            expected = f"a column {column!r}, once"
+            raise DataError(name, expected=expected, got=_shown(there), do=f"Rename it: {name}.rename(columns=...)")
+    wanted = [*columns, *(column for column in _OPTIONAL[columns] if column in there)]
+    for number, values in enumerate(frame[wanted].itertuples(index=False, name=None)):
+        yield f"{name}.iloc[{number}]", dict(zip(wanted, values, strict=True))
+
+
+def _of_rows(name: str, table: object, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not isinstance(table, Iterable) or isinstance(table, Mapping | bytes):
+        expected = "a data frame, a list of rows or a path"
+        raise DataError(name, expected=expected, got=type(table).__name__)
+    for number, row in enumerate(table):
+        yield f"{name}[{number}]", _row(f"{name}[{number}]", row, columns)
+
+
+def _row(where: str, row: object, columns: tuple[str, ...]) -> dict[str, Any]:
+    match row:
+        case Record():
+            values: dict[str, Any] = {"text": row.text, "label": row.label}
+            values |= {"user": row.user} if row.user is not None else {}
+        case Mapping():
+            values = {column: row[column] for column in (*columns, *_OPTIONAL[columns]) if column in row}
+        case tuple() | list():
+            values = dict(zip(columns, row, strict=True)) if len(row) == len(columns) else {}
+        case str() if columns == PUBLIC:
+            values = {"text": row}
+        case _:
+            values = {}
+    for column in columns:
+        if column not in values:
+            got = _shown(list(row)) if isinstance(row, Mapping) else type(row).__name__
+            raise DataError("row", expected=f"{' and '.join(columns)}", got=got, where=where)
+    return values
+
+
+def _check(column: str, value: object, where: str) -> None:
+    if isinstance(value, str):
+        if not value.strip():
+            raise DataError(f"empty {column}", where=where, do="Fill it in or remove the row.")
+        return
+    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 NaN differs from itself
+        raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
+    do = f"Make them text: table[{column!r}].astype(str)" if column == "label" else None
+    raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)
+
+
+def _shown(names: Sequence[object]) -> str:
+    """Names of columns as far as they look like names."""
+    if not names:
+        return "no column"
+    seen = [name if isinstance(name, str) and _NAME.fullmatch(name) else "(another, not shown)" for name in names]
+    return "the columns " + ", ".join(dict.fromkeys(seen))
