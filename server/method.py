@@ -253,3 +253,11 @@ class Reusing(Protocol):
 
     def earlier(self) -> Earlier | None:
         """Where they come from; None if the method asks by itself."""
+
+
+@runtime_checkable
+class Resizable(Protocol):
+    """A method that says how it is rehearsed at a share of its size; of any other, `samples` alone is scaled."""
+
+    def resized(self, share: float, task: Task) -> Self:
+        """The method with this share of the texts of every kind, and nothing that takes long and asks no model."""

@@ -30,7 +30,7 @@ from common.errors import CheckpointError, ConfigError
 from server.configuration import composed, load, store
 from server.metrics.intervals import over_seeds
 from server.report import metric_groups, read_weaknesses
-from server.report.facts import unprotected
+from server.report.guarantee import effective_epsilon, unprotected
 from server.report.reading import read_lines
 from server.report.sweep import Run, Table, TableRow, paired, write_comparison
 from server.run_folder import for_json
@@ -202,7 +202,7 @@ def read_run(folder: Path, row: str, seed: int | None = None) -> Run:
         method=ended.get("method", ""),
         parties=ended.get("parties"),
         accuracy=scores["accuracy"] if scores else None,
-        epsilon=float(privacy["epsilon"]),
+        epsilon=effective_epsilon(privacy),
         unprotected=unprotected(privacy),
         traffic=(bytes_["bytes_to_parties"] / answers, bytes_["bytes_from_parties"] / answers) if answers else None,
         fid=tuple(entry.get("fid") for entry in rounds),

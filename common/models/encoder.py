@@ -3,7 +3,7 @@
 Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
 digests before the first query. It always runs where it is built, so a private text stays there; what sends texts to an
 endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). torch takes seconds to import, so it is imported when
-an encoder is built and not before.
+an encoder is built and not before; the hashed n-gram encoder is built with its first text.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
-from common.models import catalogue
+from common.models import catalogue, ngram_table
 from common.models.batches import by_tokens
 from common.models.checkpoints import configuration, explained, found, with_tokenizer
 from common.validate import at_least, in_range, integers, one_of
@@ -60,9 +60,9 @@ class Encoder:
         by_default = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
         self._prompt = (by_default if prompt is None else prompt) or ""
 
-    @classmethod
-    def hashed_ngrams(cls, *, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> Self:
-        """An encoder without weights (`common.models.hashed_ngrams`): offline, at once, the same on every machine.
+    @staticmethod
+    def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
+        """An encoder without weights (`common.models.ngram_table`): offline, at once, the same on every machine.
 
         Args:
             dimensions: Width of a vector, at least 32.
@@ -74,11 +74,7 @@ class Encoder:
         """
         at_least(32, dimensions=dimensions)
         in_range(8, 22, bits=bits)
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
-
-        from common.models.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
-
-        return cls(SentenceTransformer(modules=[HashedNgrams(dimensions, bits, public_seed)], device="cpu"))
+        return _HashedNgrams(dimensions, bits, public_seed)
 
     @classmethod
     def pretrained(
@@ -89,7 +85,7 @@ class Encoder:
         prompt: str | None = None,
         device: str = "cpu",
         local_files_only: bool = True,
-    ) -> Self:
+    ) -> "Encoder":
         """A sentence-transformers model with all its modules: a folder, or the name of one in the local cache.
 
         Code that comes with a model is never run.
@@ -246,6 +242,31 @@ class Encoder:
     def _beside(self) -> dict[str, object]:
         """Settings that affect a vector beside the modules."""
         return {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
+
+
+class _HashedNgrams(Encoder):
+    """The encoder without weights: its width and its digest are known before torch is imported."""
+
+    def __init__(self, dimensions: int, bits: int, public_seed: int) -> None:
+        self._numbers, self._prompt = (dimensions, bits, public_seed), ""
+
+    @cached_property
+    def _model(self) -> "SentenceTransformer":  # type: ignore[override]
+        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
+
+        from common.models.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
+
+        return SentenceTransformer(modules=[HashedNgrams(*self._numbers)], device="cpu")
+
+    @property
+    def dimensions(self) -> int:
+        """Width of a vector."""
+        return self._numbers[0]
+
+    @cached_property
+    def digest(self) -> str:
+        """See `Encoder.digest`."""
+        return ngram_table.digest(*self._numbers)
 
 
 def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:

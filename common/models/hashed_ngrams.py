@@ -1,34 +1,19 @@
-"""A sentence encoder that needs no weights: hashed n-grams and a random table made from a public seed.
+"""The hashed n-gram encoder as a module of sentence-transformers: rows of a table of random signs, added up.
 
-A text is cut into words, word pairs and the runs of 3 to 5 characters inside each word; each of these n-grams is
-hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2009; signs as a projection: Achlioptas
-2003), and the text's vector is the sum of its rows. Nothing is fitted and nothing is downloaded, so all parties that
-agree on three integers have the same encoder.
+Which rows belong to a text, and what is in them, is `common.models.ngram_table`. Every entry is +1 or -1, so every sum
+is a whole number far below 2^24 and exact in float32. So the result is the same on every machine, with any number of
+threads, and in any batch.
 
-Every entry is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32. The result is therefore the
-same on every machine, with any number of threads, and in any batch.
-
-This module imports torch; `common.models.encoder` imports it only when an encoder is built.
+This module imports torch; `common.models.encoder` imports it only when a text is encoded.
 """
 
-import hashlib
-import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers.sentence_transformer.modules import InputModule
 
-CHARACTER_RUNS = (3, 4, 5)
-"""Lengths of the character n-grams. Each word is framed by one space on either side, so that " a " is a run."""
-
-_WORDS = re.compile(r"\w+")
-_SPACE = 32
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_WORD, _PAIR = 1, 2
+from common.models import ngram_table
 
 
 class HashedNgrams(InputModule):
@@ -45,7 +30,7 @@ class HashedNgrams(InputModule):
     def __init__(self, dimensions: int, bits: int, public_seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.dimensions, self.bits, self.public_seed = dimensions, bits, public_seed
-        signs = torch.from_numpy(_signs(dimensions, bits, public_seed))
+        signs = torch.from_numpy(ngram_table.signs(dimensions, bits, public_seed))
         self.table = torch.nn.EmbeddingBag.from_pretrained(signs, freeze=True, mode="sum")
 
     def preprocess(  # type: ignore[override]
@@ -56,7 +41,7 @@ class HashedNgrams(InputModule):
     ) -> dict[str, torch.Tensor]:
         """Rows of the table for each text, and where each text's rows begin."""
         texts = [f"{prompt}{text}" for text in inputs] if prompt else inputs
-        rows, offsets = hashed_rows(texts, self.bits)
+        rows, offsets = ngram_table.hashed_rows(texts, self.bits)
         return {"rows": torch.from_numpy(rows), "offsets": torch.from_numpy(offsets)}
 
     def forward(self, features: dict[str, torch.Tensor], **_: Any) -> dict[str, torch.Tensor]:  # noqa: ANN401
@@ -71,101 +56,3 @@ class HashedNgrams(InputModule):
     def save(self, output_path: str, *_: Any, **__: Any) -> None:  # noqa: ANN401
         """Writes the three integers; the table follows from them."""
         self.save_config(output_path)
-
-
-def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hashes every n-gram of every text, all texts at once.
-
-    Args:
-        texts: At least one text. One without a letter or digit counts as its symbols, an empty one as one fixed word.
-        bits: Hashes lie in [0, 2^bits).
-
-    Returns:
-        Hashes, text after text, and the index at which each text's hashes begin; no text is without a hash.
-    """
-    lines = [_line(text) for text in texts]
-    sizes = np.array([len(line) for line in lines])
-    ends = np.cumsum(sizes)
-    joined = "".join(lines).encode("utf-32-le", "surrogatepass")
-    characters = np.frombuffer(joined, np.uint32).astype(np.uint64)
-    text_ends = np.repeat(ends, sizes)
-
-    columns = [*_character_runs(characters, text_ends), *_words(characters, text_ends)]
-    present = np.stack([valid for _, valid in columns], axis=1)
-    hashes = _mixed(np.stack([value for value, _ in columns], axis=1)[present])
-    starts = np.cumsum(np.add.reduceat(present.sum(axis=1), ends - sizes))
-    offsets = np.concatenate([[0], starts[:-1]])
-    return (hashes >> np.uint64(64 - bits)).astype(np.int64), offsets
-
-
-_Column = tuple[NDArray[np.uint64], NDArray[np.bool_]]
-"""At each character of the joined lines: the hash of the n-gram that begins there, and whether there is one."""
-
-
-def _line(text: str) -> str:
-    lowered = unicodedata.normalize("NFKC", text).lower()
-    words = _WORDS.findall(lowered) or lowered.split() or ["\0"]
-    return f" {' '.join(words)} "
-
-
-def _character_runs(characters: NDArray[np.uint64], text_ends: NDArray[np.int64]) -> list[_Column]:
-    size = len(characters)
-    position = np.arange(size)
-    beyond = np.zeros(max(CHARACTER_RUNS), np.uint64)
-    padded = np.concatenate([characters, beyond])
-    spaces_before = np.cumsum(np.concatenate([beyond[:1], padded == _SPACE]))
-    columns = []
-    rolling = characters
-    for length in range(2, max(CHARACTER_RUNS) + 1):
-        last = position + length - 1
-        rolling = rolling * _BASE + padded[last]
-        if length in CHARACTER_RUNS:
-            within_word = spaces_before[last] == spaces_before[position + 1]
-            columns.append((_of_kind(length, rolling), within_word & (last < text_ends)))
-    return columns
-
-
-def _words(characters: NDArray[np.uint64], text_ends: NDArray[np.int64]) -> list[_Column]:
-    size = len(characters)
-    is_space = characters == _SPACE
-    starts = np.flatnonzero(~is_space[1:] & is_space[:-1]) + 1
-    lengths = np.diff(np.append(starts, size))
-    letters = np.where(is_space, np.uint64(0), characters)[starts[0] :]
-    place = np.arange(starts[0], size) - np.repeat(starts, lengths)
-    powers = np.cumprod(np.concatenate([[np.uint64(1)], np.full(place.max(), _BASE)]), dtype=np.uint64)
-    word = np.add.reduceat(letters * powers[place], starts - starts[0])
-    same_text = text_ends[starts[:-1]] == text_ends[starts[1:]]
-    pair = _mixed(word[:-1]) + word[1:]
-    return [
-        _column(size, starts, _of_kind(_WORD, word)),
-        _column(size, starts[:-1][same_text], _of_kind(_PAIR, pair[same_text])),
-    ]
-
-
-def _column(size: int, at: NDArray[np.int64], values: NDArray[np.uint64]) -> _Column:
-    column, present = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
-    column[at], present[at] = values, True
-    return column, present
-
-
-def _of_kind(kind: int, value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    # A small salt would be cancelled by the difference of two characters; this one is as wide as the hash.
-    return value ^ np.uint64(kind * 0xD1342543DE82EF95 % 2**64)
-
-
-def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014): each bit of the input moves all of the output."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-def _signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """(2^bits, dimensions) of +1 and -1, one bit each from SHAKE-256, whose output no library version can change."""
-    name = f"caucus hashed n-grams 1: {dimensions} {bits} {public_seed}"
-    count = dimensions << bits
-    stream = np.frombuffer(hashlib.shake_256(name.encode()).digest(-(-count // 8)), np.uint8)
-    signs = np.unpackbits(stream, count=count).astype(np.float32)
-    signs *= 2
-    signs -= 1
-    return signs.reshape(1 << bits, dimensions)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -68,6 +67,8 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     if len(present) == 1:
         intercepts[present] = 0
         return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 — a plan, which needs none, is made sooner
+
     text_weights = [candidate.weight for candidate in candidates]
     model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, label_numbers, text_weights)
     # With two labels scikit-learn keeps one row, that of the second.

@@ -127,6 +127,7 @@ def classification(
     spread = f"over {seeds} trainings (Student's t)" if seeds > 1 else "over test texts (bootstrap, 500 draws)"
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
+        "trained_on": len(train),
         "accuracy": _scored(accuracy.accuracy, answers, right),
         "macro_f1": _scored(accuracy.macro_f1, answers, right),
     } | ({"note": "; ".join(notes)} if notes else {})

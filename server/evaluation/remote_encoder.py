@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
-import openai
 from numpy.typing import NDArray
 
 from common.errors import ConfigError, ProviderError
@@ -46,7 +45,10 @@ class RemoteEncoder:
                 got="none",
                 do="Export it; a server without authentication accepts any value",
             )
+        import openai  # noqa: PLC0415 — a second, for what few runs use
+
         self._model, self._batch = model, batch
+        self._errors = (openai.OpenAIError, AttributeError, TypeError, ValueError)
         self._client = openai.OpenAI(api_key=key, base_url=base_url, max_retries=_RETRIES)
 
     @property
@@ -75,7 +77,7 @@ class RemoteEncoder:
             try:
                 reply = self._client.embeddings.create(model=self._model, input=batch, encoding_format="float")
                 vectors = [entry.embedding for entry in sorted(reply.data, key=lambda entry: entry.index)]
-            except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+            except self._errors as error:
                 # The SDK's message may quote a text: only the type of the error and the status are passed on.
                 status = getattr(error, "status_code", "none")
                 raise self._broken(f"{type(error).__name__}, HTTP status {status}") from None

@@ -130,9 +130,11 @@ class Cleaner:
         return None
 
     def _is_foreign(self, text: str) -> bool:
+        if not self._scripts:
+            return False
         scripts = _scripts(text)
         letters = scripts.total()
-        if not self._scripts or letters < _FEW_LETTERS:
+        if letters < _FEW_LETTERS:
             return False
         return sum(count for script, count in scripts.items() if script not in self._scripts) > _FOREIGN_SHARE * letters
 

@@ -12,7 +12,7 @@ these are the synthetic data set.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -108,6 +108,11 @@ class PreText:
         """T populations, k variations of each of their texts to look ahead with, and N texts at last."""
         del models
         return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
+
+    def resized(self, share: float, task: Task) -> "PreText":
+        """See `server.method.Resizable`."""
+        seeds, fewest = self.population(task), len(task.labels)
+        return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 
     def compared(self, task: Task) -> dict[str, int]:
         """The population."""

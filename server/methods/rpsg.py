@@ -20,7 +20,7 @@ as the next, of those that were chosen for it, since how many records have a lab
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,7 +40,7 @@ from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
-from server.operators.refinement import Refinement, redacted
+from server.operators.refinement import Refinement, Rehearsed, redacted
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.survivors import Parents
@@ -158,6 +158,16 @@ class Rpsg:
         """The pool, a variant of each seed and a rephrasing of each variant."""
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
+
+    def resized(self, share: float, task: Task) -> "Rpsg":
+        """See `server.method.Resizable`. Without refinement, which asks no model and takes minutes."""
+        return replace(
+            self,
+            samples=max(len(task.labels), round(share * self.samples)),
+            pool=max(2, len(task.labels), round(share * self.pool)),
+            nearest=None,
+            refinement=Rehearsed(**asdict(self.refinement)),
+        )
 
     def compared(self, task: Task) -> dict[str, int]:
         """The pool; a record's own abstracts are compared with each other alone."""

@@ -7,8 +7,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
 
 from common.errors import DataError
 
@@ -124,6 +122,9 @@ def predict(
     Raises:
         DataError: As `train_and_test`.
     """
+    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 — seconds to import
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
     _check("training set", train_texts, train_labels)
     _check("test set", test_texts, test_texts)
     if train_weights is not None:

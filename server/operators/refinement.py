@@ -99,6 +99,16 @@ class Refinement:
         return _lowest(likelihoods, labels, dissimilar, self.nll, wanted)
 
 
+class Rehearsed(Refinement):
+    """For the rehearsal of a run: as many texts are written, and then none is kept, as nothing more is asked."""
+
+    __slots__ = ()
+
+    def kept(self, *_: object, **__: object) -> list[int]:
+        """None."""
+        return []
+
+
 def redacted(texts: Sequence[Candidate]) -> list[Candidate]:
     """The texts, with anything that looks like personal information masked (the paper's last step)."""
     return [replace(text, text=redact(text.text)) for text in texts]

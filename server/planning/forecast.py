@@ -1,40 +1,45 @@
 """Forecast of the calls and tokens of a run, by a rehearsal: the real method with simulated models and parties.
 
 Models write placeholders of the expected length, parties answer at random as if their records had that length too, and
-nothing is sent. So the forecast includes the prompts of later rounds, with their exemplars, for every method. If one
-model gets very many requests, a sample of them is measured and extrapolated.
+nothing is sent. So the forecast includes the prompts of later rounds, with their exemplars, for every method.
+
+The number of requests of a kind is linear in the sizes of a method, all of them scaled by one share, so of a large run
+two smaller ones are rehearsed, and the line through them is followed: a million texts take as long as two thousand.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
 from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
 from common.queries import text_codec
 from common.queries.closed_set import Spec, make_query
 from common.queries.length_range import LengthRangeSpec
 from common.queries.seed_choice import SeedChoiceSpec
-from common.queries.texts import TextSpec
+from common.queries.texts import AbstractedSeedsSpec, TextSpec
 from server.domain import Task
 from server.llm import prompts
 from server.llm.base import Arrived, Provider, Reply, Request
 from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Price, Usage
-from server.method import Method
+from server.method import Method, Resizable
 
 _TOKENS_PER_WORD = 1.35
-_EVERY = 8  # later requests: one in 8 is measured and weighted by 8
-_FIRST = 200  # requests to each model that are all measured
+_MOST = 3_000  # texts that are rehearsed
+_A_LABEL = 2  # of them at least of each label, so that there are exemplars and pairs
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Forecast:
-    """Expected use of one model.
+    """Expected use of one model, or of its requests of one kind.
 
     Attributes:
         calls: Number of requests.
@@ -42,9 +47,17 @@ class Forecast:
         output_tokens: Number of output tokens.
     """
 
-    calls: int = 0
+    calls: float = 0.0
     input_tokens: float = 0.0
     output_tokens: float = 0.0
+
+    def scaled(self, factor: float) -> "Forecast":
+        """So many times this."""
+        return Forecast(factor * self.calls, factor * self.input_tokens, factor * self.output_tokens)
+
+
+Kind = tuple[object, ...]
+"""What tells requests apart whose prompts differ in length: their modes, and whether they show texts."""
 
 
 def rehearse(
@@ -55,11 +68,52 @@ def rehearse(
     Returns:
         Expected use by model, if no text is lost.
     """
-    rehearsal = _Rehearsal(method, task, plan, providers, dimensions)
-    state = method.start(rehearsal)
-    while state.round < method.rounds:
-        state = method.step(state, rehearsal)
-    return {name: actor.forecast for name, actor in rehearsal.actors.items()}
+    texts, samples = method.max_texts(task, tuple(providers)), getattr(method, "samples", None)
+    if not texts:
+        return {name: Forecast() for name in providers}
+
+    def played(share: float) -> dict[str, dict[Kind, Forecast]]:
+        smaller = _resized(method, share, task)
+        planned = [_scaled(query, share) for query in plan.queries]
+        rehearsal = _Rehearsal(smaller, task, replace(plan, queries=tuple(planned)), providers, dimensions)
+        state = smaller.start(rehearsal)
+        while state.round < smaller.rounds:
+            state = smaller.step(state, rehearsal)
+        return {name: actor.kinds for name, actor in rehearsal.actors.items()}
+
+    # Orders of fewer texts than a prompt asks for would be more prompts a text than those of the whole run.
+    orders = method.rounds * len(task.labels) * len(providers)
+    few = math.ceil(max(_MOST / 2, method.texts_per_request * orders) * samples / texts) if samples else 0
+    few = max(few, _A_LABEL * len(task.labels))
+    if not samples or 2 * few >= samples:
+        return {name: _sum(kinds.values()) for name, kinds in played(1.0).items()}
+    some, half = played(2 * few / samples), played(few / samples)
+    return {name: _sum(_followed(some[name], half[name], (samples - 2 * few) / few)) for name in providers}
+
+
+def _followed(some: dict[Kind, Forecast], half: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
+    """By kind, the calls and so many times their difference from half the size; tokens a call are the larger one's."""
+    for kind, use in some.items():
+        calls = use.calls + times * (use.calls - half.get(kind, Forecast()).calls)
+        yield use.scaled(max(0.0, calls) / use.calls)
+
+
+def _sum(kinds: Iterable[Forecast]) -> Forecast:
+    total = Forecast()
+    for use in kinds:
+        total.calls += use.calls
+        total.input_tokens += use.input_tokens
+        total.output_tokens += use.output_tokens
+    return total
+
+
+def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
+    if isinstance(method, Resizable):
+        return method.resized(share, task)
+    if share == 1:
+        return method
+    settings: Any = method
+    return cast("Method[Any]", replace(settings, samples=round(share * settings.samples)))
 
 
 class _Rehearsal:
@@ -68,7 +122,12 @@ class _Rehearsal:
     experiment_seed = 0
 
     def __init__(
-        self, method: Method[Any], task: Task, plan: Plan, providers: Mapping[str, Provider], dimensions: int
+        self,
+        method: Method[Any],
+        task: Task,
+        plan: Plan,
+        providers: Mapping[str, Provider],
+        dimensions: int,
     ) -> None:
         self.task = task
         self._dimensions = dimensions
@@ -127,6 +186,13 @@ class _Rehearsal:
         return self._planned[name].noise_deviation
 
 
+def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
+    """The query, with a share of the texts that it asks each party for."""
+    if isinstance(planned.spec, AbstractedSeedsSpec):
+        return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
+    return planned
+
+
 class _Actor:
     """A model that writes distinct placeholders and adds up the expected use of the real one."""
 
@@ -135,9 +201,10 @@ class _Actor:
     def __init__(self, name: str, provider: Provider) -> None:
         self.name = self.identity = name
         self.declines = provider.declines
-        self.forecast = Forecast()
+        self.kinds: dict[Kind, Forecast] = {}
         self._provider = provider
         self._words = 1
+        self._numbers = itertools.count()
 
     def check(self) -> None:
         """Do nothing: no request is sent."""
@@ -152,15 +219,14 @@ class _Actor:
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
-        self.forecast.calls += 1
-        if self.forecast.calls <= _FIRST or self.forecast.calls % _EVERY == 0:
-            weight = 1 if self.forecast.calls <= _FIRST else _EVERY
-            input_tokens, output_tokens = self._provider.estimate(request)
-            self.forecast.input_tokens += weight * input_tokens
-            self.forecast.output_tokens += weight * output_tokens
-            self._words = _words(output_tokens, request)
+        use = self.kinds.setdefault((request.modes, bool(request.shown), request.n > 1), Forecast())
+        input_tokens, output_tokens = self._provider.estimate(request)
+        use.calls += 1
+        use.input_tokens += input_tokens
+        use.output_tokens += output_tokens
+        self._words = _words(output_tokens, request)
         filler = " word" * ((request.words or self._words) - 1)
-        fillers = (f"{self.name}-{self.forecast.calls}-{number}{filler}" for number in range(request.n))
+        fillers = (f"{self.name}-{next(self._numbers)}{filler}" for _ in range(request.n))
         return Reply(texts=tuple(fillers), input_tokens=0, output_tokens=0)
 
 
@@ -197,7 +263,7 @@ def forecast(
         price = prices.get(name)
         cost = (price.of(use) if price else None) if providers[name].remote else 0.0
         models[name] = {
-            "calls": expected.calls,
+            "calls": round(expected.calls),
             "input_tokens": use.input,
             "output_tokens": use.output,
             "cost": cost,

@@ -11,10 +11,6 @@ from typing import Any
 def statement(privacy: Mapping[str, Any]) -> str:
     """State what is guaranteed, against whom, and under which assumptions.
 
-    The chance of a right guess between two equally likely neighbours is at most (e^epsilon + delta) / (1 + e^epsilon):
-    add up the two inequalities by which a test's errors are bounded, P_FA + e^epsilon P_MD >= 1 - delta and its mirror
-    image (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", 2015).
-
     Args:
         privacy: The fields of `privacy.json`; "statement" and "not_covered" are not read.
 
@@ -59,6 +55,23 @@ def show_delta(delta: float) -> str:
     """Write a delta with three digits, as in 1e-5."""
     mantissa, _, exponent = f"{delta:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def at_most_times(epsilon: float) -> str:
+    """How many times as probable a result is at most with one unit as without: e^epsilon, rounded up."""
+    # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
+    return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
+
+
+def right_guesses(epsilon: float, delta: float) -> float:
+    """Most right guesses between two equally likely neighbours, in percent, rounded up.
+
+    It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
+    P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for
+    differential privacy", 2015).
+    """
+    odds = 1 / (1 + math.exp(-epsilon))
+    return min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
 
 
 def _unproven(privacy: Mapping[str, Any]) -> list[str]:
@@ -120,10 +133,7 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
         )
     else:
         unit, given = "any one record", "a given record was"
-    # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
-    factor = f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
-    odds = 1 / (1 + math.exp(-epsilon))
-    right = min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
+    factor, right = at_most_times(epsilon), right_guesses(epsilon, delta)
     extra = f", apart from an additional probability of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
     first = (
         f"The parties' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "

@@ -1,7 +1,12 @@
 """The report of a run or a sweep: one page for people (`report.html`) and one file for programs (`report.json`).
 
     facts.py          all files of a run folder, read once, in JSON's types: `report.json`
+    guarantee.py      which of four guarantees a run has, and what it means for its two sides
+    utility.py        accuracies of one classifier by what it was trained on
+    verdict.py        one sentence on the run
+    labels.py         texts and records by label
     metric_groups.py  the figures of `metrics.json` in groups
+    figure_tables.py  these groups as tables, with the direction that is better and references beside
     votes.py          distribution of the noised votes
     weaknesses.py     what is poor about a run, and what to change
     plots.py          layout of lines, bars and dots
@@ -9,8 +14,8 @@
     sweep.py          comparison of several runs
     write.py          templates to files
     tensorboard.py    the figures of each round as event files
-    templates/        page, comparison, pieces, style and script, as Python modules: Flower's bundle carries no other
-                      suitable type of file
+    templates/        page, its first screen and measures, comparison, pieces, style and script, as Python modules:
+                      Flower's bundle carries no other suitable type of file
 
 Nothing is computed from records here: a page shows only what is in the run folder. A page loads nothing, and no text on
 it can become markup.

@@ -4,15 +4,17 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.planning.not_covered import not_covered
 from server.planning.statement import statement
-from server.report import metric_groups, votes, weaknesses
+from server.report import labels, metric_groups, utility, votes, weaknesses
+from server.report.guarantee import Kind, guarantee, guarantee_kind
 from server.report.reading import JsonObject, as_object, read, read_lines
+from server.report.verdict import verdict
 from server.run_folder import for_json
 
 _PRIVACY_FIELDS = (
@@ -43,6 +45,9 @@ _QUERY_FIELDS = (
     "scale",
     "epsilon_alone",
 )
+
+_NO_LABELS: dict[str, Any] = {"records": None, "rows": []}
+_NO_UTILITY: dict[str, Any] = {"rows": [], "notes": []}
 
 Places = Mapping[str, Sequence[Sequence[float]]]
 """Points on the map, by label."""
@@ -79,8 +84,10 @@ def gather(run: Path) -> Gathered:
     vote_distributions = []
     if privacy is not None:
         vote_distributions = read(run / "rounds.jsonl", lambda _: votes.distributions(run, privacy, rounds), []) or []
-    facts = {
+    promised = guarantee(privacy)
+    facts: dict[str, Any] = {
         "run": ended,
+        "guarantee": asdict(promised),
         "partial": _why_partial(ended, privacy),
         "problems": problems,
         "warning": _warning(privacy),
@@ -100,7 +107,12 @@ def gather(run: Path) -> Gathered:
         },
         "config": config,
     }
+    # A damaged figure must not keep the page from being written: its file is named among the problems, or its part left
+    # out.
     facts["weaknesses"] = read(run / "run.json", lambda _: weaknesses.weaknesses(facts, measured, texts), []) or []
+    facts["labels"] = read(run / "synthetic.jsonl", lambda _: labels.by_label(facts, measured, texts), []) or _NO_LABELS
+    facts["utility"] = read(run / "metrics.json", lambda _: utility.utility(measured), []) or _NO_UTILITY
+    facts["verdict"] = verdict(promised, utility.accuracies(measured), measured, len(texts), facts["weaknesses"])
     return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
 
 
@@ -117,6 +129,7 @@ def _privacy(text: str) -> dict[str, Any]:
     for query in privacy["queries"]:
         _having(query, *_QUERY_FIELDS)
     _having(privacy["spent"], "epsilon", "queries_asked", "queries_planned")
+    guarantee(privacy)  # has the fields that it needs
     return {"statement": statement(privacy), "not_covered": not_covered(privacy), "earlier": None} | privacy
 
 
@@ -197,19 +210,13 @@ def _why_partial(ended: JsonObject | None, privacy: JsonObject | None) -> str | 
 
 
 def _warning(privacy: JsonObject | None) -> str | None:
-    """Warning at the top of the page; None if the texts have a guarantee."""
+    """Warning at the top of the page; None if the texts have a guarantee, or need none."""
     if privacy is None:
         return "No guarantee: no readable privacy statement was found. Treat these texts as private data."
-    if not unprotected(privacy):
+    if guarantee_kind(privacy) is not Kind.NONE:
         return None
     warning: str = privacy["statement"].split("\n\n")[0]
     return warning
-
-
-def unprotected(privacy: JsonObject) -> bool:
-    """Whether the texts have no guarantee although they need one; a run without queries needs none."""
-    asked = privacy["queries"] or math.isinf(float(privacy["planned_epsilon"]))
-    return bool(asked and math.isinf(float(privacy["epsilon"]))) or bool(privacy.get("unproven"))
 
 
 def _cost(ended: JsonObject | None, rounds: Sequence[JsonObject]) -> dict[str, Any]:

@@ -93,24 +93,3 @@ def _is_group(value: Any) -> bool:  # noqa: ANN401
 
 def _simulation_only(content: Mapping[str, Any]) -> bool:
     return bool(content.get("simulation_only"))
-
-
-def side_by_side(figure_groups: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Groups by table: a group of private records shares the table of a group with the same figures."""
-    tables: list[list[dict[str, Any]]] = []
-    for group in figure_groups:
-        names = [figure["name"] for figure in group["figures"]]
-        matches = (
-            table
-            for table in tables
-            if len(table) == 1
-            and group["private"]
-            and not table[0]["private"]
-            and names == [figure["name"] for figure in table[0]["figures"]]
-        )
-        table = next(matches, None)
-        if table is None:
-            tables.append([group])
-        else:
-            table.append(group)
-    return tables

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from server.report.reading import finite
+
 _WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
 _X_LABELS = 10
@@ -232,11 +234,6 @@ def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Poi
         y_ticks=(),
         height=size,
     )
-
-
-def finite(value: object) -> float | None:
-    """The value as a finite float; None for anything else."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def steps(low: float, high: float) -> list[float]:

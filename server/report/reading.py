@@ -1,6 +1,7 @@
 """Reading the files of a run folder for its report. Files that cannot be read are named, never quoted."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,3 +64,8 @@ def as_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError("not an object")
     return value
+
+
+def finite(value: object) -> float | None:
+    """The value as a finite float; None for anything else."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

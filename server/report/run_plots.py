@@ -6,6 +6,7 @@ from typing import Any
 from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.facts import Gathered, Places
+from server.report.reading import finite
 
 MOST_POINTS = 2000
 """Most points of one source on the map; more points would overlap."""
@@ -67,10 +68,9 @@ def _values(rounds: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[fl
     values = [entry.get(name) for entry in rounds]
     inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
-        return {name.replace("_", " "): [plots.finite(value) for value in values]}
+        return {name.replace("_", " "): [finite(value) for value in values]}
     return {
-        str(key): [plots.finite(value.get(key)) if isinstance(value, Mapping) else None for value in values]
-        for key in inner
+        str(key): [finite(value.get(key)) if isinstance(value, Mapping) else None for value in values] for key in inner
     }
 
 

@@ -21,10 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from server.metrics.intervals import of_share
 from server.planning.signal import HOPELESS
 from server.planning.statement import show_epsilon
+from server.report.labels import record_shares, weights_of
 from server.report.reading import JsonObject
+from server.report.utility import accuracies
 
 RISE = 2.0
 """Standard errors of a difference in FID from which it counts: one in 40 is above by chance. For few texts the error is
@@ -95,12 +96,11 @@ def read_weaknesses(run: Path) -> list[Weakness]:
 def _accuracy(
     run: JsonObject, rounds: Sequence[JsonObject], metrics: JsonObject, texts: Sequence[JsonObject]
 ) -> Iterator[Weakness]:
-    if not texts or not metrics.get("synthetic") or "majority_class" not in metrics:
+    measured = accuracies(metrics)
+    accuracy, majority, tested = measured.synthetic, measured.majority, measured.tested
+    if not texts or accuracy is None or majority is None or majority == 1 or not tested:
         return
-    accuracy, majority = metrics["synthetic"]["accuracy"], metrics["majority_class"]["accuracy"]
-    tested = metrics["test_records"]
-    low, _ = of_share(round(accuracy * tested), tested)
-    if low > majority or majority == 1:
+    if measured.clearly_above_guessing:
         return
     what, teach = ("below", "teach less") if accuracy < majority else ("not clearly above", "may teach no more")
     bare = sum(not description for description in run["labels"].values())
@@ -170,9 +170,7 @@ def _labels(
     metrics: JsonObject,
     texts: Sequence[JsonObject],
 ) -> Iterator[Weakness]:
-    weights: Counter[str] = Counter()
-    for row in texts:
-        weights[row["label"]] += row.get("weight", 1.0)
+    weights = weights_of(texts)
     total = sum(weights.values())
     if total <= 0:
         return
@@ -181,7 +179,7 @@ def _labels(
             what=f"{len(without)} of {len(run['labels'])} labels have no text: {_listed(without)}",
             do=f"write more texts (method.samples, now {len(texts)}), or describe these labels (task.labels)",
         )
-    shares, exact = _record_shares(privacy, rounds, metrics)
+    shares, exact = record_shares(privacy, rounds, metrics)
     if not shares:
         return
     gaps = {label: weights[label] / total - shares.get(label, 0.0) for label in sorted({*shares, *weights})}
@@ -202,24 +200,6 @@ def _labels(
         do=_either(steps),
         simulation_only=exact,
     )
-
-
-def _record_shares(
-    privacy: JsonObject | None, rounds: Sequence[JsonObject], metrics: JsonObject
-) -> tuple[dict[str, float], bool]:
-    """Share of each label among the records, and whether it is exact; without a source, none.
-
-    Exact ones are a simulation's. A method that asks for them has noised ones in its rounds; where its answers carry no
-    noise they are counts of private records, and are left alone.
-    """
-    if privacy is None:
-        return {}, False
-    if privacy["simulation"] and (exact := metrics.get("label_shares", {}).get("records")):
-        return exact, True
-    if math.isinf(float(privacy["epsilon"])):
-        return {}, False
-    released = [entry.get("shares") or entry.get("metadata", {}).get("labels") for entry in rounds]
-    return next((shares for shares in reversed(released) if shares), {}), False
 
 
 def _lost(rounds: Sequence[JsonObject]) -> Iterator[Weakness]:

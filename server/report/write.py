@@ -16,9 +16,11 @@ from server.evaluation.projection import evenly
 from server.planning.statement import show_delta, show_epsilon
 from server.report import run_plots
 from server.report.facts import as_json, gather
-from server.report.metric_groups import side_by_side
+from server.report.figure_tables import tables
 from server.report.reading import JsonObject
 from server.report.templates.comparison import COMPARISON
+from server.report.templates.first import FIRST
+from server.report.templates.measures import FOOTNOTES, MEASURES
 from server.report.templates.page import PAGE
 from server.report.templates.pieces import PIECES
 from server.report.templates.script import SCRIPT
@@ -29,6 +31,16 @@ EXAMPLES = 5
 
 LONG = 1200
 """Characters of a text that are shown before the reader opens it."""
+
+
+_TEMPLATES = {
+    "page": PAGE,
+    "first": FIRST,
+    "measures": MEASURES,
+    "footnotes": FOOTNOTES,
+    "comparison": COMPARISON,
+    "pieces": PIECES,
+}
 
 
 def write_report(run: Path) -> Path:
@@ -50,7 +62,7 @@ def write_report(run: Path) -> Path:
     page = render(
         "page",
         **facts,
-        metric_tables=side_by_side(facts["metrics"]),
+        metric_tables=tables(facts["metrics"]),
         round_plots=run_plots.of_rounds(facts["rounds"]),
         text_plots=run_plots.of_texts(gathered),
         vote_plots=run_plots.of_votes(facts["votes"]) if facts["votes"] else [],
@@ -76,7 +88,7 @@ def replace(path: Path, text: str) -> Path:
 def render(template: str, **view: object) -> str:
     """Render one of the templates."""
     environment = jinja2.Environment(
-        loader=jinja2.DictLoader({"page": PAGE, "comparison": COMPARISON, "pieces": PIECES}),
+        loader=jinja2.DictLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -88,6 +100,7 @@ def render(template: str, **view: object) -> str:
         "epsilon": show_epsilon,
         "delta": show_delta,
         "number": show_number,
+        "percent": _percent,
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
@@ -129,6 +142,10 @@ def show_number(value: object) -> str:
             return "not a number" if math.isnan(value) else "∞" if value > 0 else "−∞"
         case _:
             return str(value)
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def _duration(seconds: float) -> str:

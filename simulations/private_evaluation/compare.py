@@ -71,6 +71,7 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
     return {
         "definition": "Share of each label among the private records.",
         "simulation_only": True,
+        "count": len(private),
         "records": {label: count / len(private) for label, count in sorted(counts.items())},
     }
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from server.llm.builtin.ngram import Sentence, bare
 
@@ -33,6 +32,8 @@ class Phrases:
     """
 
     def __init__(self, texts: Sequence[Sequence[Sentence]]) -> None:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 — seconds to import
+
         words = Counter(word for text in texts for word in {bare(token) for part in text for token in part})
         self._grammar = ENGLISH_STOP_WORDS | {word for word, times in words.items() if times > _COMMON * len(texts) > 1}
         self._of = [frozenset(phrase for part in text for phrase in self._within(part)) for text in texts]

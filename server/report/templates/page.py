@@ -4,7 +4,7 @@ PAGE = r"""
 {% from "pieces" import head, table, draw, sample with context %}
 {% set task = run.task if run else "an unfinished run" %}
 {% set total = released.texts %}
-{% set unprotected = privacy and warning %}
+{% set unprotected = guarantee.kind == "none" %}
 {{ head("Synthetic texts: " ~ task, style, script) }}
 <body>
 <header>
@@ -14,11 +14,12 @@ PAGE = r"""
 <h1>{{ total | number }} synthetic texts{% if privacy %} from {{ privacy.parties }} part{{ "y" if privacy.parties == 1 else "ies" }}{% endif %}: {{ task }}</h1>
 <nav aria-label="Sections"><ul>
 <li><a href="#guarantee">Guarantee</a></li><li><a href="#open">Not covered</a></li><li><a href="#utility">Utility</a></li>
-<li><a href="#texts">Texts</a></li><li><a href="#rounds">Rounds</a></li><li><a href="#queries">Private queries</a></li>
+<li><a href="#figures">Figures</a></li><li><a href="#texts">Texts</a></li><li><a href="#rounds">Rounds</a></li><li><a href="#queries">Private queries</a></li>
 <li><a href="#ledger">Ledger</a></li><li><a href="#samples">Samples</a></li><li><a href="#configuration">Configuration</a></li>
 </ul></nav>
 </header>
 <main>
+{% include "first" %}
 {% if privacy and privacy.simulation %}
 <p class="banner note" role="note"><strong>Simulation.</strong> All parties' records were on one machine. Figures marked “simulation only” were
 computed from private records without noise and must not be published with the texts.</p>
@@ -54,28 +55,6 @@ computed from private records without noise and must not be published with the t
 </ul>
 {% endif %}
 </section>
-<section class="card" id="guarantee">
-<h2>The guarantee</h2>
-{% if privacy %}
-{% if unprotected %}<p class="big">None: ε = ∞</p>
-{% elif not privacy.queries %}<p class="big">No query about private records</p>
-{% else %}<p class="big">ε = {{ (privacy.planned_epsilon if privacy.calibration == "paper" else privacy.epsilon) | epsilon }}, δ = {{ privacy.delta | delta }}</p>
-{% endif %}
-<dl>
-<dt>Protected</dt><dd>{% if unprotected %}nothing
-{%- elif not privacy.queries %}all records: none were used
-{%- elif privacy.adjacency.unit == "user" %}all records of one user, at most {{ privacy.adjacency.max_records }} ({{ privacy.adjacency.relation }})
-{%- else %}one record ({{ privacy.adjacency.relation }}){% endif %}</dd>
-{% if privacy.queries %}<dt>Aggregation</dt><dd>{% if privacy.aggregation == "none" %}none: the coordinator sees each party's answer
-{%- else %}{{ privacy.aggregation }}{% endif %}</dd>{% endif %}
-{% if privacy.queries and privacy.aggregation != "none" and not unprotected %}
-<dt>Allows for</dt><dd>{{ privacy.assumed_colluders }} colluding and {{ privacy.max_dropouts }} missing parties of {{ privacy.parties }}</dd>
-{% endif %}
-</dl>
-{% else %}
-<p>No privacy statement was found, so the guarantee is unknown. Treat these texts as private data.</p>
-{% endif %}
-</section>
 <section class="card">
 <h2>What it cost</h2>
 <dl class="figures">
@@ -94,8 +73,8 @@ computed from private records without noise and must not be published with the t
 </dl>
 </section>
 {% if privacy %}
-<section class="card wide">
-<h2>In plain words</h2>
+<section class="card wide" id="full">
+<h2>The guarantee in full</h2>
 {% for part in privacy.statement.split("\n\n") %}<p>{{ part }}</p>{% endfor %}
 </section>
 <section class="card">
@@ -120,44 +99,7 @@ computed from private records without noise and must not be published with the t
 {% endif %}
 </section>
 
-<section id="utility">
-<h2>Utility against real data</h2>
-<div class="groups">
-{% for groups in metric_tables %}
-{% set group = groups[0] %}
-{% set words = group.figures | selectattr("definition") | list + group.figures | selectattr("reason") | list %}
-{% set rows = group.figures | selectattr("rows") | list %}
-{% set columns = ["value"] if groups | length == 1 else groups | map(attribute="title") | list %}
-<div>
-<h3>{{ group.title[:1] | upper }}{{ group.title[1:] }}{% if group.private %} <span class="tag">simulation only</span>{% endif %}</h3>
-{% call table(group.title, ["figure"] + columns + (["rows"] if rows else []) + (["definition"] if words else []), columns[1:]) %}
-{% for figure in group.figures %}
-{% set at = loop.index0 %}
-<tr><th scope="row">{{ figure.name }}{% if figure.private and not group.private %} <span class="tag">simulation only</span>{% endif %}</th>
-{% for column in groups %}
-{% set shown = column.figures[at] %}
-<td>{{ "not measured" if shown.value is none else shown.value | number }}
-{%- if shown.interval %}<br><span class="soft small">{{ shown.interval[0] | number }} to {{ shown.interval[1] | number }}</span>{% endif %}</td>
-{% endfor %}
-{% if rows %}<td>{{ figure.rows | number }}</td>{% endif %}
-{% if words %}<td class="text">{{ figure.reason or figure.definition or "" }}</td>{% endif %}</tr>
-{% endfor %}
-{% endcall %}
-{% for column in groups %}
-{% if column.note %}<p>{{ column.title[:1] | upper }}{{ column.title[1:] }}: {{ column.note }}.</p>{% endif %}
-{% if column.definition and (loop.first or column.definition != group.definition) %}
-<p class="soft small">{% if not loop.first %}<strong>{{ column.title[:1] | upper }}{{ column.title[1:] }}:</strong> {% endif %}{{ column.definition }}</p>
-{% endif %}
-{% endfor %}
-</div>
-{% else %}
-<p>Not measured in this run.</p>
-{% endfor %}
-</div>
-{% if metric_tables | map(attribute=0) | map(attribute="figures") | sum(start=[]) | selectattr("interval") | list %}
-<p class="soft">Below a figure: its 95 % interval, computed as in its definition.</p>
-{% endif %}
-</section>
+{% include "measures" %}
 
 <section id="texts">
 <h2>The texts</h2>
@@ -292,16 +234,16 @@ guarantee of that run, ε = {{ privacy.epsilon | epsilon }}, at no further cost.
 
 <section id="configuration">
 <h2>Configuration</h2>
-{% if run %}
-<p>Method {{ run.method }}, task {{ run.task }}, {{ run.parties }} parties.</p>
-{% if run.versions %}
+{% if run %}<p>Method {{ run.method }}, task {{ run.task }}, {{ run.parties }} parties.</p>{% endif %}
+<details><summary>Versions and settings</summary>
+{% if run and run.versions %}
 {% call table("Versions", ["software", "version"]) %}
 {% for name, version in run.versions.items() %}<tr><th scope="row">{{ name }}</th><td>{{ version }}</td></tr>
 {% endfor %}
 {% endcall %}
 {% endif %}
-{% endif %}
 {% if config is not none %}<pre tabindex="0" role="region" aria-label="Configuration file">{{ config }}</pre>{% else %}<p>config.yaml is missing.</p>{% endif %}
+</details>
 </section>
 </main>
 <footer><p class="soft">Written by Caucus{% if run and run.versions.caucus is defined %} {{ run.versions.caucus }}{% endif %}. This page needs no network and loads nothing.

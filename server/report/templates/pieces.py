@@ -14,10 +14,18 @@ PIECES = r"""
 <style>{{ style }}</style>
 </head>
 {% endmacro %}
+{% macro tag(private) %}{% if private %} <span class="tag">simulation only</span>{% endif %}{% endmacro %}
+{% macro arrow(better) %}
+{%- if better %} <span aria-hidden="true">{{ "↑" if better == "higher" else "↓" }}</span><span class="unseen">({{ better }} is better)</span>{% endif %}
+{%- endmacro %}
+{% macro figure_cell(figure) %}
+{%- if figure is none %}–{% else %}{{ "not measured" if figure.value is none else figure.value | number }}
+{%- if figure.interval %}<br><span class="soft small">{{ figure.interval[0] | number }} to {{ figure.interval[1] | number }}</span>{% endif %}{% endif %}
+{%- endmacro %}
 {% macro table(caption, head, marked=()) %}
 <div class="scroll" tabindex="0" role="region" aria-label="{{ caption }}">
 <table><caption>{{ caption }}</caption>
-<thead><tr>{% for cell in head %}<th scope="col">{{ cell }}{% if cell in marked %} <span class="tag">simulation only</span>{% endif %}</th>{% endfor %}</tr></thead>
+<thead><tr>{% for cell in head %}<th scope="col">{{ cell }}{{ tag(cell in marked) }}</th>{% endfor %}</tr></thead>
 <tbody>
 {{ caller() }}</tbody></table></div>
 {% endmacro %}

@@ -29,6 +29,10 @@ section > p, section > ul { max-width: 46rem; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .2rem 1rem; } dt { color: var(--soft); } dd { margin: 0; }
 .tag { padding: .05rem .45rem; border-radius: .3rem; background: var(--red); color: var(--on-red); font-size: .8rem; white-space: nowrap; }
 .planned { font-weight: 650; } .planned th { font-weight: inherit; }
+.cards.two { margin: 1rem 0; } @media (min-width: 60rem) { .cards.two { grid-template-columns: 2fr 3fr; } }
+.bars { width: 100%; } .bars .drawn { width: 40%; padding-right: 0; } .bars svg { width: 100%; height: .9rem; } .filled { fill: currentColor; }
+.sides { grid-template-columns: 1fr; gap: 0; } .sides dd { margin-bottom: .5rem; } .card > .big { margin-bottom: .5rem; }
+.unseen { position: absolute; clip-path: inset(50%); white-space: nowrap; }
 .big { font-size: 1.5rem; font-weight: 650; line-height: 1.3; }
 .soft, .by, figcaption, caption { color: var(--soft); }
 .small { font-size: .9rem; }

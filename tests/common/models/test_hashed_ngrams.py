@@ -1,14 +1,19 @@
 """The vectorised hashing against a plain loop over n-grams."""
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
 
-from common.models.hashed_ngrams import CHARACTER_RUNS, HashedNgrams, hashed_rows
+from common.models.encoder import Encoder
+from common.models.hashed_ngrams import HashedNgrams
+from common.models.ngram_table import CHARACTER_RUNS, hashed_rows
 
 BITS = 40
 """So many that two of a test's few hundred n-grams share a hash with probability below 1e-7."""
@@ -48,3 +53,20 @@ def test_the_table_holds_signs_in_equal_share():
     assert abs(signs.mean()) < 5 / np.sqrt(signs.size)  # 5 standard deviations; the seed is fixed
     gram = signs.T @ signs / 1024
     assert np.abs(gram - np.eye(64)).max() < 6 / np.sqrt(1024)
+
+
+def test_the_digest_is_that_of_the_module_that_is_built_later():
+    encoder = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2)
+    built = Encoder(SentenceTransformer(modules=[HashedNgrams(32, 9, 2)], device="cpu"))
+    assert encoder.digest == built.digest
+    assert encoder.dimensions == built.dimensions == 32
+    assert np.array_equal(encoder.encode(["a text"]), built.encode(["a text"]))
+
+
+def test_a_plan_needs_no_torch():
+    code = (
+        "import sys; from common.models.encoder import Encoder; Encoder.hashed_ngrams().digest;"
+        "print({'torch', 'sentence_transformers'} & set(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert said.stdout.strip() == "set()"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
-from server.report import metric_groups, plots, write_report
+from server.report import figure_tables, metric_groups, plots, write_report
 from server.report.facts import gather
 from server.report.votes import distributions, histogram
 from server.run_folder import for_json
@@ -53,10 +53,26 @@ def test_figures_of_any_kind_are_grouped():
 
 
 def test_the_same_figures_of_private_records_stand_beside():
-    tables = [
-        [group["title"] for group in table] for table in metric_groups.side_by_side(metric_groups.groups(METRICS))
-    ]
-    assert tables == [["in general"], ["utility", "utility real"], ["membership"]]
+    made = {table["title"]: table for table in figure_tables.tables(metric_groups.groups(METRICS))}
+    assert list(made) == ["In general", "Utility", "Membership"]
+    assert made["Utility"]["columns"] == ["synthetic texts", "real against real"]
+    assert made["Utility"]["marked"] == ["real against real"]
+    assert [[cell["value"] for cell in row["cells"]] for row in made["Utility"]["rows"]] == [[math.inf, 3], [2, 0]]
+    assert [row["better"] for row in made["Utility"]["rows"]] == ["lower", "lower"]
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [
+        ("fid", "lower"),
+        ("mauve", "higher"),
+        ("fidelity: mauve", "higher"),
+        ("privacy: of a kind: email", "lower"),
+        ("stated epsilon", None),
+    ],
+)
+def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):
+    assert figure_tables.better(name) == direction
 
 
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
@@ -64,8 +80,8 @@ def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     page = report(run)
     for said in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
         assert said in page.text
-    # The private column of the shared table, and the table of its own.
-    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 2
+    # The row in the table of utility, the private column of the shared table, and the table of its own.
+    assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3
 
 
 def test_the_twin_has_the_same_facts_and_is_strict_json(run):
@@ -284,5 +300,5 @@ def test_an_unproven_query_comes_first(tmp_path):
 def test_where_nothing_was_asked_nothing_is_promised_and_nothing_warned_of(tmp_path):
     run = write_run(tmp_path / "run", epsilon="inf", planned_epsilon=0.0, queries=[], against_colluders=[])
     page = report(run)
-    assert "No query about private records" in page.text
+    assert "ε = 0: no query about private records" in page.text
     assert not page.first.startswith("No privacy")

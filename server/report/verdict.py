@@ -1,0 +1,107 @@
+"""One sentence on a run: what its texts teach beside real records and guessing, and whether they have a guarantee."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from server.report.guarantee import Guarantee, Kind
+from server.report.reading import JsonObject, finite
+from server.report.utility import Accuracies
+
+NEARLY = 0.9
+"""Share of the way from guessing to real records from which texts are nearly as good as these."""
+USABLE = 0.5
+"""Share of that way from which texts can stand in for real records, with a loss that is said."""
+
+
+def verdict(
+    guarantee: Guarantee, accuracies: Accuracies, metrics: JsonObject, texts: int, weaknesses: Sequence[JsonObject]
+) -> dict[str, Any]:
+    """The verdict, as `report.json` has it.
+
+    Args:
+        guarantee: What the run promises.
+        accuracies: What was measured on test texts.
+        metrics: Content of `metrics.json`, for a count by the parties where there are no test texts.
+        texts: Number of texts.
+        weaknesses: What is poor about the run.
+
+    Returns:
+        "sentence"; "guarantee", its title; "accuracy" with "synthetic", "interval", "real", "majority" and "tested";
+        and "simulation_only", whether the sentence tells a figure of private records.
+    """
+    sentence = _taught(accuracies, metrics, texts)
+    if texts and weaknesses:
+        sentence += f"; see the {'weakness' if len(weaknesses) == 1 else f'{len(weaknesses)} weaknesses'} below"
+    if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
+        sentence = f"{guarantee.title}, so treat the texts as private data. {sentence}"
+    return {
+        "sentence": f"{sentence}.",
+        "guarantee": guarantee.title,
+        "accuracy": {
+            "synthetic": accuracies.synthetic,
+            "interval": accuracies.interval,
+            "real": accuracies.real,
+            "majority": accuracies.majority,
+            "tested": accuracies.tested,
+        },
+        "simulation_only": accuracies.real is not None,
+    }
+
+
+def _taught(accuracies: Accuracies, metrics: JsonObject, texts: int) -> str:
+    synthetic, real, majority = accuracies.synthetic, accuracies.real, accuracies.majority
+    beside = " and ".join(
+        f"{what} {_percent(value)}"
+        for what, value in (("real records teach", real), ("guessing", majority))
+        if value is not None
+    )
+    if not texts:
+        return "There are no texts" + (f"; {beside} of the test texts' labels" if beside else "")
+    if synthetic is None:
+        return _counted(metrics) or "What the texts teach was not measured: it takes test texts (task.test)"
+    said = f"The texts teach {_percent(synthetic)}"
+    said += f" where {beside}" if beside else ""
+    return f"{said}: {_judged(accuracies, synthetic)}"
+
+
+def _judged(accuracies: Accuracies, synthetic: float) -> str:
+    """Against guessing, and if that is clearly surpassed, against real records."""
+    if accuracies.majority is None:
+        return "what guessing would reach is not known"
+    if accuracies.majority == 1:
+        return "all test texts have one label, so this says nothing about the texts"
+    if synthetic <= accuracies.majority:
+        return "not usable for training a classifier"
+    if not accuracies.clearly_above_guessing:
+        return "not clearly better than guessing, so test on more texts before they are used"
+    return _against_real(synthetic, accuracies.majority, accuracies.real)
+
+
+def _against_real(synthetic: float, majority: float, real: float | None) -> str:
+    if real is None:
+        return "better than guessing; what real records would teach is not known here"
+    if real <= majority:
+        return "real records teach no more than guessing, so this test says little about the texts"
+    share = (synthetic - majority) / (real - majority)
+    if share >= NEARLY:
+        return "nearly as good as real records for training a classifier"
+    if share >= USABLE:
+        return f"usable for training a classifier, at a loss of {100 * (real - synthetic):.0f} points"
+    return "better than guessing, and far from what real records teach"
+
+
+def _counted(metrics: JsonObject) -> str | None:
+    """What the parties counted with noise, where there are no test texts."""
+    federated = metrics.get("federated")
+    figure = federated.get("accuracy") if isinstance(federated, dict) else None
+    value = finite(figure.get("value")) if isinstance(figure, dict) else None
+    if value is None:
+        return None
+    return (
+        f"A classifier of the texts is right on {_percent(value)} of the parties' own records, by a noised count; "
+        "what guessing or real records would reach is not known here"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,47 @@
+"""The forecast of large runs against that of the same runs rehearsed in full."""
+
+import pytest
+
+from server.app import build_parts
+from server.planning import forecast
+from tests.support.runs import settings
+
+METHODS = {
+    "wasp": ["method.samples=2000", "method.rounds=3"],
+    "aug_pe": ["method.samples=400", "method.rounds=3"],
+    "census": ["method.samples=2000", "method.directions=16", "method.rounds=2"],
+    "dpga": ["method.samples=200", "method.rounds=3", "method.keywords=10"],
+    "fusegen": ["method.samples=2000", "method.rounds=3"],
+    "pre_text": ["method.samples=600", "method.rounds=3"],
+    "rpsg": ["method.samples=600", "method.rounds=2"],
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
+    parts = build_parts(settings(f"method={method}", *METHODS[method]))
+
+    def rehearsed(most):
+        monkeypatch.setattr(forecast, "_MOST", most)
+        uses = forecast.rehearse(
+            parts.method, parts.source.task(), parts.plan, parts.providers, parts.encoder.dimensions
+        )
+        return [sum(getattr(use, kind) for use in uses.values()) for kind in ("calls", "input_tokens", "output_tokens")]
+
+    texts = parts.method.max_texts(parts.source.task(), tuple(parts.providers))
+    assert rehearsed(texts // 3) == pytest.approx(rehearsed(10**9), rel=0.1)
+
+
+def test_a_million_texts_are_forecast_as_fast_as_some_thousand():
+    parts = build_parts(settings("method=aug_pe", "method.samples=1000000"))
+    told = forecast.forecast(
+        parts.method, parts.source.task(), parts.plan, parts.providers, parts.spending.prices, dimensions=32
+    )
+    assert told["model_calls"] == pytest.approx(2_500_000, rel=0.02)
+    assert told["texts"] == 4_000_000
+
+
+def test_methods_whose_texts_parties_write_ask_no_model():
+    parts = build_parts(settings("method=dp_sgd", "method.samples=3000", "method.rounds=1"))
+    use = forecast.rehearse(parts.method, parts.source.task(), parts.plan, parts.providers, 32)
+    assert {name: one.calls for name, one in use.items()} == dict.fromkeys(parts.providers, 0)

@@ -1,0 +1,247 @@
+"""What the first screen says of every kind of run: the guarantee for both sides, the accuracies, and the verdict."""
+
+import json
+import math
+
+import pytest
+
+from server.report.facts import gather
+from server.report.guarantee import Kind, effective_epsilon, guarantee, unprotected
+from server.report.labels import by_label
+from server.report.utility import Accuracies, accuracies, utility
+from server.report.verdict import verdict
+from tests.server.planning.test_statement import privacy
+from tests.server.report.test_report import report, write_run
+
+NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
+CASES = [
+    ({}, Kind.BOUNDED, 4.0, "ε = 4, δ = 1e-5 for one record"),
+    ({"calibration": "paper", "planned_epsilon": 1.2869}, Kind.BOUNDED, 1.2869, "ε = 1.287, δ = 1e-5 for one record"),
+    (
+        {"adjacency": {"relation": "add or remove", "unit": "user", "max_records": 8}},
+        Kind.BOUNDED,
+        4.0,
+        "ε = 4, δ = 1e-5 for all records of one user, at most 8",
+    ),
+    (NOTHING, Kind.NONE, math.inf, "No guarantee: ε = ∞"),
+    (NOTHING | {"queries": []}, Kind.NONE, math.inf, "No guarantee: ε = ∞"),
+    ({"unproven": ["seeds"]}, Kind.NONE, math.inf, "No guarantee: ε = ∞"),
+    ({"queries": [], "planned_epsilon": 0.0}, Kind.NOT_ASKED, 0.0, "ε = 0: no query about private records"),
+]
+
+
+@pytest.mark.parametrize(("changes", "kind", "epsilon", "title"), CASES)
+def test_the_four_cases_are_told_apart_once(changes, kind, epsilon, title):
+    fields = privacy(**changes)
+    said = guarantee(fields)
+    assert (said.kind, said.epsilon, said.title) == (kind, epsilon, title)
+    assert effective_epsilon(fields) == epsilon
+    assert unprotected(fields) == (kind is Kind.NONE) == said.title.startswith("No guarantee")
+    assert ("in at most" in said.reader) == (kind is Kind.BOUNDED)
+
+
+def test_without_a_statement_nothing_is_promised():
+    said = guarantee(None)
+    assert (said.kind, said.epsilon, said.title) == (Kind.UNKNOWN, math.inf, "No guarantee is known")
+
+
+def test_both_sides_are_told_their_own_epsilon():
+    said = guarantee(privacy(released_epsilon=1.0, party_epsilon=4.0, assumed_colluders=1, largest_coalition=1))
+    assert "knows all records but one" in said.reader
+    assert "more than 2.8 times (e to the power ε) as probable" in said.reader  # e = 2.71828, rounded up
+    assert "right in at most 73.11 % of cases" in said.reader  # (e + 1e-5) / (1 + e) = 0.731061
+    assert (
+        "over at least 3 of 3 parties: the same holds against it, with 1 party that tell it all they know, with "
+        in (said.insiders)
+    )
+    assert "with ε = 4. More colluding parties" in said.insiders
+    assert "2 or more may see single answers" in said.insiders
+    assert said.assumes.endswith("that the coordinator follows the protocol.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "insiders", "assumes"),
+    [
+        ({"aggregation": "none"}, "see each party's answers, with the whole noise already", "cipher that makes the"),
+        ({"queries": [{"name": "texts", "summed": False}]}, "may see each party's answers", "cipher that makes the"),
+        (
+            {"aggregation": "secure, malicious coordinator", "corrupt": 1},
+            "only noised sums",
+            "at most 1 parties are corrupt",
+        ),
+        ({"earlier": {"run": "census-1"}}, "made of what run census-1 released", "computational"),
+        ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
+        ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
+        (NOTHING, "but those are exact", ""),
+        (NOTHING | {"aggregation": "none"}, "exact answers of each party", ""),
+        (NOTHING | {"queries": []}, "all records were in one place", ""),
+        ({"unproven": ["seeds"]}, "receives seeds, written from each party's records", ""),
+    ],
+)
+def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
+    said = guarantee(privacy(**changes))
+    assert insiders in said.insiders
+    assert assumes in said.assumes
+
+
+def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
+    return {
+        "test_records": tested,
+        "synthetic": {"records": 960, "accuracy": synthetic, "macro_f1": 0.5},
+        "majority_class": {"accuracy": majority},
+        "real_private": None if real is None else {"records": 900, "accuracy": real, "simulation_only": True},
+    }
+
+
+def judged(metrics, *, texts=40, weaknesses=(), **changes):
+    return verdict(guarantee(privacy(**changes)), accuracies(metrics), metrics, texts, weaknesses)["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (
+            measured(),
+            "teach 83 % where real records teach 94 % and guessing 25 %: usable for training a classifier, at a loss ",
+        ),
+        (measured(0.9), ": nearly as good as real records for training a classifier."),
+        (measured(0.45), ": better than guessing, and far from what real records teach."),
+        (measured(0.2), "guessing 25 %: not usable for training a classifier."),
+        (measured(0.27), ": not clearly better than guessing, so test on more texts before they are used."),
+        (
+            measured(0.6, real=0.25),
+            ": real records teach no more than guessing, so this test says little about the texts.",
+        ),
+        (
+            measured(real=None),
+            "The texts teach 83 % where guessing 25 %: better than guessing; what real records would ",
+        ),
+        (measured(1.0, majority=1.0), ": all test texts have one label, so this says nothing about the texts."),
+        ({"synthetic": {"accuracy": 0.5}}, "The texts teach 50 %: what guessing would reach is not known."),
+        (measured(float("nan")), "What the texts teach was not measured: it takes test texts (task.test)."),
+        ({}, "What the texts teach was not measured: it takes test texts (task.test)."),
+        (
+            {"federated": {"accuracy": {"value": 0.71}}},
+            "A classifier of the texts is right on 71 % of the parties' own records, by a noised count; ",
+        ),
+        ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "What the texts teach was not measured"),
+    ],
+)
+def test_the_verdict_of_what_was_measured(metrics, said):
+    assert said in judged(metrics)
+
+
+def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
+    assert judged(measured(), weaknesses=[{}]).endswith("; see the weakness below.")
+    assert judged(measured(), weaknesses=[{}, {}]).endswith("; see the 2 weaknesses below.")
+    said = judged(measured(), **NOTHING)
+    assert said.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
+    only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
+    assert "There are no texts; real records teach 94 % and guessing 25 %" in only_private
+
+
+def test_accuracies_prefer_the_mean_of_several_trainings_and_drop_what_is_no_number():
+    detailed = {"utility": {"accuracy": {"value": 0.8, "interval": [0.7, 0.9]}}}
+    assert accuracies(measured() | detailed) == Accuracies(
+        synthetic=0.8, interval=(0.7, 0.9), real=0.94, majority=0.25, tested=400
+    )
+    broken = {"synthetic": "x", "utility": {"accuracy": {"value": 0.8, "interval": 3}}, "test_records": "many"}
+    assert accuracies(broken) == Accuracies(synthetic=0.8)
+    assert accuracies({"majority_class": 1, "real_private": {"accuracy": "high"}}) == Accuracies()
+
+
+def as_many(accuracy, trained_on, **more):
+    return {"accuracy": {"value": accuracy, "interval": [0.1, 1.0]}, "trained_on": trained_on, **more}
+
+
+def rows(metrics):
+    return [(row["trained_on"], row["texts"], row["accuracy"]["value"]) for row in utility(metrics)["rows"]]
+
+
+def test_utility_is_one_table_with_the_number_of_training_texts():
+    metrics = measured() | {"utility": as_many(0.83, 960), "utility_real": as_many(0.9, 500)}
+    metrics |= {"definition": "A model.", "utility_encoder": as_many(0.85, 960, definition="Vectors.")}
+    metrics |= {"federated": {"accuracy": {"value": 0.7, "interval": [0.6, 0.8], "rows": 850}}}
+    assert rows(metrics) == [
+        ("synthetic texts", 960, 0.83),
+        ("private records, as many as texts", 500, 0.9),
+        ("all private records", 900, 0.94),
+        ("nothing: always the most frequent label", 0, 0.25),
+        ("synthetic texts, second classifier", 960, 0.85),
+        ("synthetic texts", 960, 0.7),
+    ]
+    made = utility(metrics)
+    assert [row["simulation_only"] for row in made["rows"]] == [False, True, True, False, False, False]
+    assert made["notes"] == ["The classifier: A model.", "The second classifier: Vectors."]
+    assert made["rows"][-1]["tested_on"] == "the parties' records, counted with noise"
+    assert utility({}) == {"rows": [], "notes": []}
+
+
+def test_real_records_of_one_number_or_of_other_test_texts_are_not_shown_twice():
+    same = measured() | {"utility": as_many(0.83, 960), "utility_real": as_many(0.93, 900)}
+    assert rows(same)[1:3] == [("all private records", 900, 0.93), ("nothing: always the most frequent label", 0, 0.25)]
+    later = measured(real=None) | {"utility": as_many(0.8, 960, test="own.csv"), "utility_real": as_many(0.9, 960)}
+    assert [name for name, _, _ in rows(later)] == ["synthetic texts", "nothing: always the most frequent label"]
+
+
+def test_a_figure_without_a_value_has_its_reason():
+    reason = {"value": None, "reason": "evaluation.embedding is an endpoint"}
+    row = utility(measured(real=None) | {"utility_real": reason})["rows"][1]
+    assert (row["accuracy"]["value"], row["reason"]) == (None, "evaluation.embedding is an endpoint")
+
+
+TEXTS = [{"text": "one two three", "label": "flu"}, {"text": "one", "label": "flu", "weight": 3.0}]
+
+
+def labelled(metrics, *, simulation=True, rounds=()):
+    facts = {"run": {"labels": {"cold": "", "flu": ""}}, "rounds": rounds}
+    return by_label(facts | {"privacy": privacy(simulation=simulation)}, metrics, TEXTS)
+
+
+def test_labels_have_real_counts_in_a_simulation_alone():
+    metrics = {"label_shares": {"count": 12, "records": {"cold": 0.25, "flu": 0.75}}}
+    made = labelled(metrics)
+    assert made["records"] == "counted"
+    assert [(row["label"], row["texts"], row["share"], row["words"], row["records"]) for row in made["rows"]] == [
+        ("cold", 0, 0.0, None, 3),
+        ("flu", 2, 1.0, 2.0, 9),
+    ]
+    older = {"label_shares": {"records": {"flu": 1.0}}, "real_private": {"records": 7}}
+    assert [row["records"] for row in labelled(older)["rows"]] == [0, 7]
+    deployed = labelled(metrics, simulation=False)
+    assert deployed["records"] is None
+    assert all(row["records"] is row["record_share"] is None for row in deployed["rows"])
+
+
+def test_labels_have_the_methods_noised_shares_in_a_deployment():
+    made = labelled({}, simulation=False, rounds=[{"shares": {"flu": 0.6, "cold": 0.4}}])
+    assert made["records"] == "noised"
+    assert [(row["records"], row["record_share"]) for row in made["rows"]] == [(None, 0.4), (None, 0.6)]
+
+
+def test_the_page_and_report_json_begin_with_them(tmp_path):
+    run = write_run(tmp_path / "run")
+    (run / "metrics.json").write_text(json.dumps(measured() | {"label_shares": {"records": {"sepsis": 1.0}}}))
+    page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
+    assert facts["verdict"]["sentence"] in page.text
+    assert facts["verdict"]["accuracy"] == {
+        "synthetic": 0.83, "interval": None, "real": 0.94, "majority": 0.25, "tested": 400,
+    }  # fmt: skip
+    assert facts["guarantee"]["reader"] in page.text
+    assert [row["label"] for row in facts["labels"]["rows"]] == ["pneumonia", "sepsis"]
+    assert facts["labels"]["rows"][1]["records"] == 900
+    assert "Versions and settings" in page.text
+    first, rest = page.text.index(facts["verdict"]["sentence"]), page.text.index("What was released")
+    assert first < page.text.index("Whoever reads the texts") < rest
+
+
+@pytest.mark.parametrize("changes", [NOTHING, NOTHING | {"queries": []}, {"unproven": ["seeds"], "epsilon": "inf"}])
+def test_without_a_guarantee_page_and_report_json_say_so_everywhere(tmp_path, changes):
+    spent = {"epsilon": "inf", "queries_asked": 2, "queries_planned": 2}
+    more = {"against_colluders": [], "spent": spent, "proven_epsilon": "inf"}
+    run = write_run(tmp_path / "run", **more | changes)
+    page, facts = report(run), gather(run).facts
+    assert facts["verdict"]["sentence"].startswith("No guarantee: ε = ∞")
+    assert facts["verdict"]["guarantee"] == facts["guarantee"]["title"] == "No guarantee: ε = ∞"
+    assert page.text.count("No guarantee: ε = ∞") == 2  # in the verdict and on the card
+    assert "δ = 1e-5 for one record" not in page.text
