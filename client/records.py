@@ -15,6 +15,7 @@ from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
+from common.structure import Structure, check_records
 from common.validate import in_range
 
 log = logging.getLogger("caucus.party")
@@ -144,16 +145,20 @@ class PartyRecords:
         )
 
 
-def read(path: Path, *, may_be_empty: bool = False) -> list[Record]:
+def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None = None) -> list[Record]:
     """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where it says whose each is, `user`).
 
-    A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else.
+    A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else. Texts are
+    embedded as they stand, structured or not; a structure is what this party itself expects of its file.
 
     Raises:
-        DataError: With path and line, and never a word of the text.
+        DataError: With path and line, or the number of the record, and never a word of the text.
     """
     with named_by("records"):
-        return read_records(path, may_be_empty=may_be_empty)
+        private = read_records(path, may_be_empty=may_be_empty)
+        if structure:
+            check_records(private, structure, path)
+    return private
 
 
 def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:

@@ -80,7 +80,13 @@ def probability(**values: float) -> None:
 def one_of(name: str, value: object, *, among: Collection[str]) -> None:
     """The value is one of `among`."""
     if value not in among:
-        raise ConfigError(name, expected=f"one of {', '.join(among)}", got=repr(value))
+        raise ConfigError(name, expected=f"one of {', '.join(among)}", got=repr(value), do=meant(value, among))
+
+
+def meant(value: object, among: Collection[str]) -> str | None:
+    """Advice about a misprint: the most similar of `among`, or None if none is similar."""
+    similar = get_close_matches(str(value), among, 1)
+    return f"Did you mean {similar[0]}?" if similar else None
 
 
 def known_keys(
@@ -93,9 +99,8 @@ def known_keys(
         raise ConfigError(section or "the file", expected=f"keys {known}", got=got)
     for key in values:
         if key not in among:
-            similar = get_close_matches(str(key), among, 1)
-            do = f"Did you mean {similar[0]}?" if similar else None
-            raise ConfigError(_full(section, str(key)), expected=f"one of {known}", got="an unknown key", do=do)
+            expected, do = f"one of {known}", meant(key, among)
+            raise ConfigError(_full(section, str(key)), expected=expected, got="an unknown key", do=do)
     for key in required:
         if key not in values:
             raise ConfigError(_full(section, key), expected="a value", got="none")

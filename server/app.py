@@ -9,6 +9,7 @@ import logging
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -19,15 +20,16 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
-from server import configuration
-from server.domain import Earlier
+from server import configuration, setting_checks
+from server.domain import Earlier, Task
 from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network
 from server.llm import providers
 from server.llm.spending import Spending
-from server.method import Reusing
+from server.method import Method, Reusing
+from server.operators.party_texts import PartyTexts
 from server.parts import Options, Parts, RunParts
 from server.planning.guarantee_facts import describe
 from server.planning.modes import refuse_declined
@@ -55,7 +57,7 @@ def main(grid: Grid, context: Context) -> None:
     names = [hospital.name for hospital in hospitals]
     network = FlowerNetwork(
         grid,
-        timeout=configuration.number("federation.timeout", config.federation.timeout),
+        timeout=setting_checks.number("federation.timeout", config.federation.timeout),
         enrolled={hospital.node: number for number, hospital in enumerate(hospitals)},
     )
     alone = "engine" in config and "overrides" in context.run_config
@@ -75,7 +77,7 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
         simulation="engine" in config,
         labels_from_records=bool(config.get("labels_from_records")),
         retries=config.federation.retries,
-        expected_records=configuration.expected_records(config),
+        expected_records=setting_checks.expected_records(config),
         tracking=config.get("tracking"),
     )
     parts = build_parts(config, folder=folder / "state")
@@ -90,9 +92,9 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
     """
     config = without_auto(config)
-    configuration.check_names(config)
+    setting_checks.check_names(config)
     validate.integers(0, section="federation", retries=config.federation.retries)
-    timeout = configuration.number("federation.timeout", config.federation.timeout)
+    timeout = setting_checks.number("federation.timeout", config.federation.timeout)
     validate.at_least(0, section="federation", timeout=timeout)
     tensorboard.check(config.get("tracking"))
     roster = roster_of(config)
@@ -100,6 +102,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
     source: Source = build(config.task)
     encoder: Encoder = build(config.embedding)
     method = method_of(config)
+    _check_structure(method, source.task())
     evaluation: Evaluation = build(config.evaluation)
     plan = plan_of(config, method, source.task(), encoder=encoder.digest, roster=roster)
     _check_directions(plan, encoder)
@@ -139,6 +142,21 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         evaluation=evaluation,
         earlier=earlier,
     )
+
+
+def _check_structure(method: Method[Any], task: Task) -> None:
+    """Refuse structured texts where parties' own models write the texts, which read no schema.
+
+    Raises:
+        ConfigError: Naming the method.
+    """
+    if task.structure and isinstance(method, PartyTexts):
+        raise ConfigError(
+            "task.structure",
+            expected="null, as the parties' own models write the texts and know no schema",
+            got=f"a schema, with method {method.name}",
+            do="Choose another method, or set task.structure=null",
+        )
 
 
 def _check_directions(plan: Plan, encoder: Encoder) -> None:

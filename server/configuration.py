@@ -3,10 +3,9 @@
 This module imports Hydra and nothing heavy, so that a misspelt setting is named in less than a second.
 """
 
-import os
+import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,68 +13,26 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue
+from hydra.errors import OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from common import validate
-from common.errors import CheckpointError, ConfigError
+from common.errors import CheckpointError, ConfigError, InternalError
 from common.models import catalogue
 from common.system.files import write_atomic
-from server.llm import providers
-
-SETTINGS = {
-    "privacy": {"epsilon", "delta", "calibration", "unit", "max_records"},
-    "federation": {
-        "parties",
-        "hospitals",
-        "max_dropouts",
-        "max_attempts",
-        "colluders",
-        "timeout",
-        "retries",
-        "expected_records",
-        "records",
-        "partition",
-        "alpha",
-        "canaries",
-        "style_site",
-    },
-    "llm": providers.SETTINGS,
-}
-"""Names of the settings that decide about privacy or money (the last five of `federation`: simulations alone)."""
-
-AUTO = "auto"
-AUTOMATIC = ("method.directions", "method.rounds")
-"""Settings that are whole numbers, or `auto`: then `server.draft.without_auto` chooses the number."""
-
-RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
-"""Settings that may change when a run is resumed: numbers, or null."""
-NUMBERS_OR_NULL = (*RAISED_LATER, "method.tau")
-"""Settings whose null means something, whatever their default is."""
-
-SEARCH_PATH = "hydra.searchpath"
-"""Setting that lists folders of configurations beside ours; choices may come from them."""
-
-FILES = (
-    "task.test",
-    "task.public_text",
-    "method.vocabulary",
-    "method.few_shot",
-    "method.census",
-    "evaluation.target",
-    "evaluation.vocabulary",
-    "secagg.roster",
+from common.validate import meant
+from server.misprints import CONFIGS, NOT_COMPOSED, explained, is_group, names
+from server.setting_checks import (
+    PATHS,
+    PATHS_OR_NAMES,
+    RAISED_LATER,
+    SEARCH_PATH,
+    check_kind,
+    check_names,
+    expected_records,
+    given_paths,
+    number_or_null,
 )
-"""Settings that name a file which a run reads."""
-PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
-"""Settings that name a file; that of private records is a simulation's alone."""
-PATHS_OR_NAMES = (
-    "embedding.name_or_path",
-    "evaluation.checkpoint",
-    "evaluation.language_model.start",
-    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
-)
-"""Settings that name a model of the catalogue, or else a file or a folder if there is one, or something else."""
 
 
 def composed(overrides: list[str], config_name: str = "simulation") -> DictConfig:
@@ -89,11 +46,19 @@ def asked(overrides: list[str], config_name: str = "simulation") -> DictConfig:
     Raises:
         ConfigError: A setting is misspelt, or a value is of another kind than its default.
     """
-    config = composed(overrides, config_name)
+    return with_absolute_paths(checked(composed(overrides, config_name), overrides, config_name))
+
+
+def checked(config: DictConfig, overrides: Sequence[str], config_name: str = "simulation") -> DictConfig:
+    """The configuration, whose settings have names and values that can be right.
+
+    Raises:
+        ConfigError: A setting is misspelt, or a value is of another kind than its default.
+    """
     check_names(config)
     check_kinds(config, overrides, config_name)
     expected_records(config)
-    return with_absolute_paths(config)
+    return config
 
 
 def identified(config: DictConfig) -> DictConfig:
@@ -108,18 +73,12 @@ def identified(config: DictConfig) -> DictConfig:
         raise ConfigError(
             str(error.full_key), expected="a value", got="none", do=f"Add {error.full_key}=VALUE"
         ) from error
+    except OmegaConfBaseException as error:
+        raise explained(error, ()) from error
     resolved["run"] = resolved.get("run") or uuid.uuid4().hex
     identified_config = OmegaConf.create(resolved)
     assert isinstance(identified_config, DictConfig)
     return identified_config
-
-
-def check_names(config: DictConfig) -> None:
-    """Refuse a misspelt setting of privacy or money: Hydra's `+` would add it, and no code would read it."""
-    for group, names in SETTINGS.items():
-        for name in set(config[group]) - names:
-            expected = f"one of {', '.join(sorted(names))}"
-            raise ConfigError(f"{group}.{name}", expected=expected, got="a setting that there is not")
 
 
 def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str = "simulation") -> None:
@@ -142,7 +101,7 @@ def check_kinds(config: DictConfig, overrides: Sequence[str], config_name: str =
         return
     defaults = _compose([str(each.input_line) for each in choices], config_name)
     for name in names:
-        _check_kind(name, OmegaConf.select(config, name), OmegaConf.select(defaults, name))
+        check_kind(name, OmegaConf.select(config, name), OmegaConf.select(defaults, name))
 
 
 def overridden(config: DictConfig, overrides: Sequence[str], defaults: Sequence[str]) -> DictConfig:
@@ -169,12 +128,23 @@ def overridden(config: DictConfig, overrides: Sequence[str], defaults: Sequence[
             continue
         name, value, there = each.key_or_group, each.value(), _has(config, each.key_or_group)
         if not (there or each.is_add()):
-            raise ConfigError(name, expected="a setting of the run", got="none of this name", do="Look for a misprint")
+            do = meant(name, tuple(names(config)))
+            raise ConfigError(name, expected="a setting of the run", got="none of this name", do=do)
         OmegaConf.update(config, name, value, merge=False, force_add=True)
         if _has(usual, name):
-            _check_kind(name, OmegaConf.select(config, name), OmegaConf.select(usual, name))
+            check_kind(name, OmegaConf.select(config, name), OmegaConf.select(usual, name))
     check_names(config)
     return with_absolute_paths(config)
+
+
+def misprint(error: Exception, overrides: Sequence[str], config_name: str = "simulation") -> ConfigError:
+    """The line for an error of Hydra's when these overrides were composed (`server/misprints.py`)."""
+    names_of = [text.lstrip("+").partition("=")[0] for text in overrides]
+    chosen = [text for text, name in zip(overrides, names_of, strict=True) if is_group(name) or name == SEARCH_PATH]
+    for choices in (chosen, []):  # a choice may be what is wrong
+        with contextlib.suppress(*NOT_COMPOSED):
+            return explained(error, list(names(_composed(choices, config_name))))
+    raise InternalError("our own settings cannot be composed") from error
 
 
 def with_absolute_paths(config: DictConfig) -> DictConfig:
@@ -185,30 +155,6 @@ def with_absolute_paths(config: DictConfig) -> DictConfig:
         if not listed and (Path(value).exists() or (name in PATHS and not in_the_run_folder)):
             OmegaConf.update(config, name, str(Path(value).resolve()))
     return config
-
-
-def given_paths(config: DictConfig, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The settings among these that are set, and their values."""
-    for name in names:
-        if value := OmegaConf.select(config, name):
-            yield name, str(value)
-
-
-def check_files(config: DictConfig) -> None:
-    """Refuse a setting that names a file which cannot be read.
-
-    Raises:
-        ConfigError: Naming the setting and the file.
-    """
-    for name, path in given_paths(config, FILES):
-        check_file(name, path)
-
-
-def check_file(name: str, path: str) -> None:
-    """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
-    if not (Path(path).is_file() and os.access(path, os.R_OK)):
-        got = "a folder" if Path(path).is_dir() else "none"
-        raise ConfigError(name, expected="a file that can be read", got=got, where=path)
 
 
 def store(config: DictConfig, folder: Path) -> None:
@@ -249,50 +195,20 @@ def _with_newer_settings(config: DictConfig) -> DictConfig:
     defaults = _compose([], "simulation")
     OmegaConf.set_struct(defaults, value=False)
     for name in config:
-        if _is_group(str(name)):
+        if is_group(str(name)):
             defaults.pop(name, None)
     merged = OmegaConf.merge(defaults, config)
     assert isinstance(merged, DictConfig)
     return merged
 
 
-def expected_records(config: DictConfig) -> int | None:
-    """M, the public guess of the number of records in all; None if there is none.
-
-    Raises:
-        ConfigError: It is no such number.
-    """
-    records: int | None = config.federation.get("expected_records")
-    if records is not None:
-        validate.integers(1, section="federation", expected_records=records)
-    return records
-
-
-def number(name: str, value: object) -> float:
-    """A number, or inf in any spelling.
-
-    Raises:
-        ConfigError: Naming the setting.
-    """
-    try:
-        return float(str(value).replace(".inf", "inf"))
-    except ValueError:
-        raise ConfigError(name, expected="a number, or inf", got=_shown(value)) from None
-
-
-def number_or_null(name: str, value: object) -> float | None:
-    """The same, or null."""
-    return None if value is None else number(name, value)
-
-
 def _parsed(overrides: Sequence[str]) -> tuple[list[Override], list[Override]]:
     """All overrides, and those among them that choose a file of a group."""
-    parsed = OverridesParser.create().parse_overrides(list(overrides))
-    return parsed, [each for each in parsed if _is_group(each.key_or_group.partition("@")[0])]
-
-
-def _is_group(name: str) -> bool:
-    return (files("configs") / name).is_dir()
+    try:
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    except OverrideParseException as error:
+        raise explained(error, ()) from error
+    return parsed, [each for each in parsed if is_group(each.key_or_group)]
 
 
 def _has(config: DictConfig, name: str) -> bool:
@@ -302,35 +218,14 @@ def _has(config: DictConfig, name: str) -> bool:
 
 
 def _compose(overrides: list[str], config_name: str) -> DictConfig:
+    try:
+        return _composed(overrides, config_name)
+    except NOT_COMPOSED as error:
+        raise misprint(error, overrides, config_name) from error
+
+
+def _composed(overrides: list[str], config_name: str) -> DictConfig:
     if GlobalHydra.instance().is_initialized():
         return compose(config_name, overrides)
-    with initialize_config_module("configs", version_base="1.3"):
+    with initialize_config_module(CONFIGS, version_base="1.3"):
         return compose(config_name, overrides)
-
-
-def _check_kind(name: str, value: object, default: object) -> None:
-    if name in NUMBERS_OR_NULL:
-        number_or_null(name, value)
-    elif name in AUTOMATIC:
-        _check(name, type(value) is int or value == AUTO, "a whole number, or auto", value)
-    elif isinstance(default, bool):
-        _check(name, isinstance(value, bool), "true or false", value)
-    elif isinstance(default, int):
-        _check(name, type(value) is int, "a whole number", value)
-    elif isinstance(default, float):
-        number(name, value)
-    elif isinstance(default, str):
-        _check(name, isinstance(value, str), "text", value)
-    elif isinstance(default, ListConfig):
-        _check(name, value is None or isinstance(value, ListConfig), "a list, such as [a,b]", value)
-    elif isinstance(default, DictConfig):
-        _check(name, value is None or isinstance(value, DictConfig), "a mapping, such as {a: b}", value)
-
-
-def _check(name: str, holds: bool, expected: str, value: object) -> None:
-    if not holds:
-        raise ConfigError(name, expected=expected, got=_shown(value))
-
-
-def _shown(value: object) -> str:
-    return "null" if value is None else repr(value)

@@ -1,11 +1,12 @@
 """Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from common import validate
+from common.domain import Record
 from common.structure import Structure
 
 
@@ -26,6 +27,9 @@ class Candidate:
     model: str
     round: int
     weight: float = 1.0
+
+
+Read = TypeVar("Read", Candidate, Record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,12 @@ class Task:
     attributes: tuple[str, ...] = ()
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
+
+    def read(self, texts: Iterable[Read]) -> list[Read]:
+        """Candidates or records with what a classifier reads of each: its text field, or all of a plain text."""
+        if self.structure is None:
+            return list(texts)
+        return [replace(text, text=self.structure.reading(text.text)) for text in texts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Method and plan of a configuration, without its models; numbers in place of `auto`."""
 
-import functools
 import logging
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from common.errors import ConfigError
+from common.errors import ConfigError, InputError
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
-from server import configuration
+from server import setting_checks
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
 from server.planning import automatic
@@ -24,8 +24,26 @@ from server.planning.signal import signals
 
 log = logging.getLogger("caucus.planning")
 
-build = functools.partial(instantiate, _convert_="all")
-"""Build an object from its configuration."""
+
+def build(config: DictConfig, **options: Any) -> Any:  # noqa: ANN401 Hydra's
+    """Build an object from its configuration; `options` are Hydra's.
+
+    Raises:
+        InputError: Naming the setting in full.
+        InstantiationException: Any other error of what was called.
+    """
+    try:
+        return instantiate(config, _convert_="all", **options)
+    except InstantiationException as error:
+        cause, place = error.__cause__, re.search(r"full_key: (\S+)$", str(error))
+        if place and isinstance(cause, InputError) and cause.what in config:
+            raise _within(place[1], cause) from error
+        raise
+
+
+def _within(section: str, error: InputError) -> InputError:
+    """The error of a part that knows its settings by short names."""
+    return type(error)(f"{section}.{error.problem}", do=error.do)
 
 
 def method_of(config: DictConfig) -> Method[Any]:
@@ -47,13 +65,23 @@ def method_of(config: DictConfig) -> Method[Any]:
 
 def plan_of(config: DictConfig, method: Method[Any], task: Task, *, encoder: str, roster: Roster | None) -> Plan:
     """The calibrated plan. The encoder's digest and the roster change none of its figures."""
+    try:
+        return _planned(config, method, task, encoder, roster)
+    except InputError as error:
+        for section in ("privacy", "federation"):
+            if error.what in config[section]:
+                raise _within(section, error) from error
+        raise
+
+
+def _planned(config: DictConfig, method: Method[Any], task: Task, encoder: str, roster: Roster | None) -> Plan:
     return make_plan(
         method,
         task=task,
         encoder=encoder,
         target=PrivacyTarget(
-            epsilon=configuration.number("privacy.epsilon", config.privacy.epsilon),
-            delta=configuration.number("privacy.delta", config.privacy.delta),
+            epsilon=setting_checks.number("privacy.epsilon", config.privacy.epsilon),
+            delta=setting_checks.number("privacy.delta", config.privacy.delta),
             unit=config.privacy.unit,
             max_records=config.privacy.max_records,
             calibration=config.privacy.calibration,
@@ -95,7 +123,7 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
     """
     # The signal along a direction depends neither on the number of directions nor on that of rounds.
     choices = {"directions": _directions, "rounds": _rounds}
-    automatically = [name for name in choices if config.method.get(name) == configuration.AUTO]
+    automatically = [name for name in choices if config.method.get(name) == setting_checks.AUTO]
     if not automatically:
         return config
     task, config = task or build(config.task).task(), config.copy()
@@ -108,16 +136,16 @@ def without_auto(config: DictConfig, task: Task | None = None) -> DictConfig:
 def _directions(config: DictConfig, task: Task) -> int:
     """By the class sums."""
     fewest = automatic.DIRECTIONS[0]
-    few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == configuration.AUTO else {}
+    few_rounds = {"rounds": automatic.ROUNDS[-1]} if config.method.get("rounds") == setting_checks.AUTO else {}
     plan, _ = drafted(_with(config, directions=fewest, **few_rounds), task)
-    estimates = signals(plan, {}, configuration.expected_records(config))
+    estimates = signals(plan, {}, setting_checks.expected_records(config))
     ratios = [signal.ratio for signal in estimates if signal.kind == ClassSumsSpec.kind and signal.expected]
     return automatic.directions(min(ratios)) if ratios else automatic.UNKNOWN
 
 
 def _rounds(config: DictConfig, task: Task) -> int:
     """By the answers that there are more of with more rounds; the largest number if there are none."""
-    records = configuration.expected_records(config)
+    records = setting_checks.expected_records(config)
     times = [
         {query.name: query.times for query in drafted(_with(config, rounds=rounds), task)[0].queries}
         for rounds in automatic.ROUNDS[-2:]

@@ -24,6 +24,9 @@ from common.system.files import SECRET, write_atomic
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
 """Errors that Hydra raises for wrong settings. A missing part is a CaucusError; any other error is a bug."""
 
+EXPECTED = (CaucusError, *WRONG_SETTINGS)
+"""Errors of wrong settings and failing parts; any other error is a bug and is shown with its traceback."""
+
 FAILURE = "error.txt"
 """File in the folder of a deployed run that failed: the reason in one line."""
 AWAITING = "awaiting.txt"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
-from server.evaluation import federated_count, figures, of_texts, projection, small_model
+from server.evaluation import federated_count, fields, figures, of_texts, projection, small_model
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.llm.spending import Spending
@@ -45,7 +45,8 @@ def run(setup: RunParts) -> State[Any]:
         The last state; all other results are in the folder.
     """
     parts, folder, options = setup.parts, setup.folder, setup.options
-    method, plan, test = parts.method, parts.plan, parts.source.held_out()
+    method, plan, task = parts.method, parts.plan, parts.source.task()
+    test = task.read(parts.source.held_out())
     checkpoint = Checkpoint(folder / "state")
     ledger = Ledger(folder / "state" / "ledger.db")
     federation = Federation(
@@ -59,10 +60,10 @@ def run(setup: RunParts) -> State[Any]:
     )
     tools = RunTools(parts, federation, experiment_seed=options.experiment_seed)
     test_vectors = tools.encoder.encode([record.text for record in test])
-    if not test:
+    if not test and not options.simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
     notes = simplified(method, parts.providers)
-    warnings = hopeless(signals(plan, method.compared(parts.source.task()), options.expected_records))
+    warnings = hopeless(signals(plan, method.compared(task), options.expected_records))
     for note in (*notes, *warnings.values()):
         log.warning("%s", note)
     snapshot = _snapshot(checkpoint, setup)
@@ -84,7 +85,7 @@ def run(setup: RunParts) -> State[Any]:
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
-        vectors = tools.embed([candidate.text for candidate in state.candidates])
+        vectors = tools.embed([candidate.text for candidate in task.read(state.candidates)])
         *earlier, report = state.rounds
         report = replace(
             report,
@@ -104,23 +105,28 @@ def run(setup: RunParts) -> State[Any]:
     if plan.queries:
         federation.close()
 
-    metrics = small_model.metrics(state.candidates, test, parts.evaluation, parts.encoder) | count
-    metrics |= of_texts.of_texts(
-        figures.Measured(
-            candidates=state.candidates,
-            test=test,
-            evaluation=parts.evaluation,
-            encoder=parts.encoder,
-            experiment_seed=options.experiment_seed,
-            embed=tools.embed,
-        )
+    log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(parts.evaluation.metrics) or "accuracy")
+    measured = figures.Measured(
+        candidates=task.read(state.candidates),
+        test=test,
+        evaluation=parts.evaluation,
+        encoder=parts.encoder,
+        experiment_seed=options.experiment_seed,
+        embed=tools.embed,
+        released=[candidate.text for candidate in state.candidates],
+        public=lambda: [example.text for example in parts.source.public_examples()],
+    )
+    metrics = (
+        small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder)
+        | count
+        | of_texts.of_texts(measured)
+        | fields.of_run(measured.whole_texts, task.structure, state.rounds)
     )
     if payments := _payments(parts.spending):
         metrics["paid"] = payments
     write_json(folder / "metrics.json", metrics)
     track(options.tracking, folder, state.round + 1, metrics)
-    vectors = tools.embed([candidate.text for candidate in state.candidates])
-    write_json(folder / projection.SYNTHETIC, projection.synthetic_map(vectors))
+    write_json(folder / projection.SYNTHETIC, projection.synthetic_map(measured.vectors))
     save(status="complete")
     _report(folder, warnings)
     return state

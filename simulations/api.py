@@ -34,7 +34,7 @@ from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from server.configuration import asked, reloaded
 from server.deploy.plan import forwards
-from server.failure import WRONG_SETTINGS, summary
+from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.run_folder import for_json
 from simulations import run
 from simulations.result import Result, with_infinities
@@ -231,7 +231,7 @@ def _run(config: DictConfig, folder: Path) -> Result:
     with _logging_to(folder):
         try:
             run.simulate(config, folder)
-        except (KeyboardInterrupt, *run.EXPECTED) as stopped:
+        except (KeyboardInterrupt, *EXPECTED) as stopped:
             if (folder / "run.json").exists():
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
                 cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
@@ -258,6 +258,8 @@ def _errors_of_ours() -> Iterator[None]:
         cause = error.__cause__
         ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
         raise ours from None
+    except CaucusError as error:
+        raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
 
 
 @contextlib.contextmanager

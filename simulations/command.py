@@ -1,19 +1,68 @@
-"""`caucus-simulate`: its version at once, and all else by `simulations/run.py`, which imports what a run needs."""
+"""`caucus-simulate`: its help and version at once, a first line at once, and then `simulations/launch.py`.
+
+Only the standard library is imported before that line: what a run needs takes seconds to load.
+"""
 
 import sys
 
-from common.system.commands import VERSION
-from common.versions import versions
+HELP = """\
+usage: caucus-simulate [SETTING=VALUE ...]
+       caucus-simulate --multirun SETTING=VALUE,VALUE ...
+       caucus-simulate --resume FOLDER [llm.max_cost=NUMBER] [llm.max_tokens=NUMBER]
+
+Run a whole federation on one machine, by the same code that hospitals and coordinator run. All settings and choices
+are in configs/README.md.
+
+examples:
+  caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
+  caucus-simulate task=csv task.train=train.csv task.test=test.csv task.public_text=public.txt
+  caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
+  caucus-simulate +experiment=wasp_table2 method.samples=1000
+  caucus-simulate --resume runs/first
+  caucus-simulate --config-dir mine method=my_method     with mine/method/my_method.yaml
+
+options:
+  -h, --help         show this help
+  --version          versions of Caucus, its protocol and Flower
+  --resume FOLDER    go on with a run or a sweep that was stopped, after its last whole round
+  -m, --multirun     a sweep: run each combination of values; hydra/launcher=joblib hydra.launcher.n_jobs=2 in parallel
+  --config-dir DIR   a folder of settings files beside our own
+  --cfg job          print all settings, and run nothing; with --resolve their final values
+  --hydra-help       further options of Hydra
+
+hydra.run.dir=FOLDER names the folder of a run, hydra.sweep.dir=FOLDER that of a sweep.
+
+exit codes: 0 success, 1 failure, 2 wrong input, 130 Ctrl-C, 143 SIGTERM; the reason is on standard error, in one line.
+"""
+
+QUIET = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
+"""Options of Hydra that only print something."""
 
 
 def main() -> None:
     """Entry point; exit codes are those of `common/system/commands.py`."""
-    if sys.argv[1:] == [VERSION]:
+    arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        sys.stdout.write(HELP)
+        return
+    if "--version" in arguments:
+        from common.versions import versions  # noqa: PLC0415 numpy
+
         sys.stdout.write(f"caucus-simulate: {versions()}\n")
         return
-    from simulations.run import main as run  # noqa: PLC0415 torch
+    if not any(argument.startswith(QUIET) for argument in arguments):
+        sys.stderr.write("caucus-simulate: reading the settings\n")
+        sys.stderr.flush()
+    from common.system.stopping import exit_code, stoppable  # noqa: PLC0415
 
-    run()
+    with stoppable():
+        try:
+            from simulations.launch import launched  # noqa: PLC0415 Hydra
+
+            launched(arguments)
+        except KeyboardInterrupt as stop:
+            sys.stderr.write(f"caucus-simulate: {stop.args[0] if stop.args else 'stopped before the run began'}\n")
+            sys.exit(exit_code(stop))
 
 
 if __name__ == "__main__":

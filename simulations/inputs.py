@@ -82,7 +82,7 @@ def _guarantee(config: DictConfig, private: Sequence[Record]) -> Iterator[str]:
 def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
     held_out = source.held_out()
     if not held_out:
-        yield "no held-out texts (task.test): no accuracy will be measured"
+        yield "no held-out texts (task.test): no accuracy and no FID will be measured"
     if not isinstance(source, LabelledFiles):
         return
     texts = {record.text.strip() for record in private}

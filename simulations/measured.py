@@ -21,16 +21,21 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
     What the run promises is not in its configuration: see `promised`.
     """
     source: Source = instantiate(config.task, _convert_="all")
-    dealt = parties.deal(config)
+    task, dealt = source.task(), parties.deal(config)
+    whole = [record for records in dealt for record in records]
     return MeasuredWithRecords(
-        candidates=candidates,
-        test=source.held_out(),
+        candidates=task.read(candidates),
+        released=[candidate.text for candidate in candidates],
+        test=task.read(source.held_out()),
         evaluation=instantiate(config.evaluation, _convert_="all"),
         encoder=instantiate(config.embedding, _convert_="all"),
         experiment_seed=config.experiment_seed,
-        private=[record for records in dealt for record in records],
+        public=lambda: [example.text for example in source.public_examples()],
+        private=task.read(whole),
+        structure=task.structure,
+        whole_records=[record.text for record in whole],
         sites=[party for party, records in enumerate(dealt) for _ in records],
-        canaries=canaries.canaries(config.federation.canaries, list(source.task().labels), config.experiment_seed),
+        canaries=canaries.canaries(config.federation.canaries, list(task.labels), config.experiment_seed),
         style_site=config.federation.style_site,
     )
 

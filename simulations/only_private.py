@@ -14,7 +14,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.domain import Record
-from server.evaluation.small_model import Evaluation, by_encoder
+from server.evaluation.small_model import Evaluation, by_encoder, majority_class
 from server.method import NoMemory, State
 from simulations import unprotected
 from simulations.private_evaluation.compare import real_private
@@ -38,12 +38,13 @@ def only_private(config: DictConfig, folder: Path) -> None:
     """
     started = time.monotonic()
     source, private, held_out = unprotected.records_of(config)
+    task = source.task()
     unprotected.write(
         config,
         folder,
-        source.task(),
+        task,
         state=State(memory=NoMemory()),
-        metrics=measured(config, private, held_out),
+        metrics=measured(config, task.read(private), task.read(held_out)),
         statement=STATEMENT,
         not_covered=NOT_COVERED,
         started=started,
@@ -61,6 +62,7 @@ def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[R
         "definition": evaluation.definition,
         "test_records": len(held_out),
         "synthetic": None,
+        "majority_class": majority_class(held_out),
         "real_private": _score(config, evaluation, private, held_out),
     }
     if "utility_encoder" in evaluation.metrics:

@@ -5,7 +5,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from client import records
@@ -19,6 +18,7 @@ from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from server.draft import build
 from server.tasks import demo_notes
 from server.tasks.sources import DemoNotes, LabelledFiles, Source
 from simulations.partition import dirichlet, iid
@@ -57,7 +57,7 @@ def with_identities(config: DictConfig, folder: Path) -> DictConfig:
 
 def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its own records, limits and ledger."""
-    encoder: Encoder = instantiate(config.embedding, _convert_="all")
+    encoder: Encoder = build(config.embedding)
     settings = party_settings(config.client)
     writers = settings.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def deal(config: DictConfig) -> list[list[Record]]:
     Raises:
         ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.
     """
-    source: Source = instantiate(config.task, _convert_="all")
+    source: Source = build(config.task)
     dealt = _dealt(config, source)
     if (site := config.federation.style_site) is not None:
         validate.integers(0, section="federation", style_site=site)
@@ -147,7 +147,7 @@ def _pool(source: Source, count: int) -> list[Record]:
         ]
     if isinstance(source, LabelledFiles) and source.train:
         with named_by("task.train"):
-            return read_records(source.train, list(source.task().labels), show_names=True)
+            return source.checked(read_records(source.train, list(source.task().labels), show_names=True), source.train)
     raise ConfigError("task", expected="private records to deal out", got="none", do="Set task.train=PATH")
 
 

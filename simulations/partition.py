@@ -35,7 +35,7 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
         ConfigError: `parties` or `alpha` is out of range.
     """
     at_least(1, parties=parties)
-    positive(alpha=alpha)
+    positive(section="federation", alpha=alpha)
     owner = np.empty(len(labels), np.int64)
     names = np.array(labels, dtype=str)
     for label in np.unique(names):

@@ -54,16 +54,17 @@ def private_exemplars(config: DictConfig, folder: Path) -> None:
     started = time.monotonic()
     validate.at_least(1, section="method", samples=config.method.samples, exemplars=config.method.exemplars)
     source, private, held_out = unprotected.records_of(config)
-    shown = exemplars(private, source.task(), config.method.exemplars, config.experiment_seed)
+    task = source.task()
+    shown, held_out = exemplars(private, task, config.method.exemplars, config.experiment_seed), task.read(held_out)
     if config.method.texts:
         state, metrics = _written(config, folder, source, shown, held_out)
     else:
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
-        state, metrics = State(memory=NoMemory()), only_private.measured(config, records, held_out)
+        state, metrics = State(memory=NoMemory()), only_private.measured(config, task.read(records), held_out)
     unprotected.write(
         config,
         folder,
-        source.task(),
+        task,
         state=state,
         metrics=metrics,
         statement=STATEMENT,
@@ -117,8 +118,9 @@ def _written(
         candidates=len(harvest.candidates),
         work=[harvest],
     )
-    measured = replace(measured, candidates=harvest.candidates)
-    metrics = small_model.metrics(harvest.candidates, held_out, evaluation, encoder)
+    read, released = source.task().read(harvest.candidates), [candidate.text for candidate in harvest.candidates]
+    measured = replace(measured, candidates=read, released=released)
+    metrics = small_model.metrics(read, held_out, evaluation, encoder)
     metrics |= of_texts.of_texts(measured) | of_records(measured)
     state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
     return state, metrics

@@ -38,10 +38,10 @@ class Result:
     Attributes:
         folder: The run folder.
         status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
-        texts: The synthetic texts: columns text, label, model, round, weight.
+        texts: The synthetic texts: columns text, label, model, round (from 1), weight.
         metrics: `metrics.json`: accuracy and all other figures; empty in a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
-        rounds: A row for each round, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
+        rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
         report: The page, which a notebook shows in place.
     """
 
@@ -63,13 +63,18 @@ class Result:
         path = Path(folder).resolve()
         if not (path / "run.json").is_file():
             raise CheckpointError("run folder", expected="one with a run.json", got="none", where=path)
+        texts = pd.DataFrame(_lines(path / "synthetic.jsonl"), columns=_TEXTS)
+        done = _lines(path / "rounds.jsonl")
+        before = 1 - done[0]["round"] if done else 0  # 1 where a version counted rounds from 0
+        rounds = pd.json_normalize(done, max_level=1)
+        rounds.index = pd.RangeIndex(1, len(rounds) + 1, name="round")
         return cls(
             folder=path,
             status=_json(path / "run.json")["status"],
-            texts=pd.DataFrame(_lines(path / "synthetic.jsonl"), columns=_TEXTS),
+            texts=texts.assign(round=texts["round"] + before),
             metrics=_json(path / "metrics.json"),
             privacy=_json(path / "privacy.json"),
-            rounds=pd.json_normalize(_lines(path / "rounds.jsonl"), max_level=1),
+            rounds=rounds.drop(columns="round", errors="ignore"),
             report=Report(path / "report.html"),
         )
 

@@ -1,9 +1,4 @@
-"""`caucus-simulate`: a whole federation on one machine, by the same code that hospitals and coordinator run.
-
-    caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
-    caucus-simulate --resume RUN [llm.max_cost=20]
-    caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
-    caucus-simulate +experiment=wasp_table2 method.samples=1000
+"""A whole federation on one machine, by the same code that hospitals and coordinator run.
 
 1. Settle the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
@@ -12,8 +7,7 @@
    again.
    `traffic.json` has the bytes sent and received, if the run was in this process and not resumed.
 
-A sweep runs each combination in its own folder, continues after a failure, and ends with a table of all
-(`simulations/sweep.py`).
+`simulations/launch.py` is the command line around it.
 """
 
 import json
@@ -23,24 +17,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NoReturn
 
-import hydra
 from flwr.app import Context, RecordDict
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from client.app import SOCKET, relay
 from common import validate
 from common.errors import CaucusError, CheckpointError
-from common.system.commands import exit_code
 from server.app import app as server_app
-from server.configuration import identified, reloaded, store, with_absolute_paths
+from server.configuration import identified, store, with_absolute_paths
 from server.draft import without_auto
-from server.failure import WRONG_SETTINGS, summary
 from server.run_folder import read_candidates, write_json
-from simulations import inputs, only_private, parties, private_exemplars, sweep
+from simulations import inputs, only_private, parties, private_exemplars
 from simulations.local_grid import LocalGrid
 from simulations.measured import promised, with_records
 from simulations.private_evaluation.compare import compare
@@ -48,74 +36,11 @@ from simulations.private_evaluation.compare import compare
 log = logging.getLogger("caucus.simulation")
 
 ENGINES = ("local", "flower")
-EXPECTED = (CaucusError, *WRONG_SETTINGS)
-"""Errors of wrong settings and failing parts; any other error is a bug and is shown with its traceback."""
 WITHOUT_PRIVACY = {
     only_private.NAME: only_private.only_private,
     private_exemplars.NAME: private_exemplars.private_exemplars,
 }
 """Baselines that use the private records themselves and ask no party (`simulations/unprotected.py`)."""
-
-
-def main() -> None:
-    """Entry point."""
-    logging.captureWarnings(capture=True)
-    if "--resume" in sys.argv:
-        _resume(sys.argv[1:])
-        return
-    try:
-        _composed()
-    except SystemExit as ended:
-        # Hydra ends with 1 and its own message where a setting cannot be composed.
-        if isinstance(ended.__context__, EXPECTED):
-            sys.exit(exit_code(ended.__context__, WRONG_SETTINGS))
-        raise
-
-
-@hydra.main(config_path="pkg://configs", config_name="simulation", version_base="1.3")
-def _composed(config: DictConfig) -> None:
-    hydra_config = HydraConfig.get()
-    folder = Path(hydra_config.runtime.output_dir)
-    if hydra_config.mode != RunMode.MULTIRUN:
-        _or_exit(config, folder)
-        return
-    try:
-        config = sweep.in_row(config, list(hydra_config.overrides.task))
-        simulate(config, folder)
-    except EXPECTED as error:
-        # The sweep goes on, and its table shows this run as failed.
-        log.error("%s", summary(error))  # noqa: TRY400
-        sweep.failed(config, folder, summary(error))
-
-
-def _resume(arguments: list[str]) -> None:
-    try:
-        if arguments[0] != "--resume" or len(arguments) < 2:
-            raise CheckpointError("--resume", expected="one folder with a config.yaml", got=" ".join(arguments))
-        folder = Path(arguments[1])
-        config = reloaded(folder, arguments[2:])
-    except CaucusError as error:
-        _exit(error)
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
-    )
-    _or_exit(config, folder)
-
-
-def _or_exit(config: DictConfig, folder: Path) -> None:
-    try:
-        simulate(config, folder)
-    except EXPECTED as error:
-        log.debug("where it came from", exc_info=True)
-        advice = f"\ncaucus-simulate --resume {folder} goes on." if (folder / "run.json").exists() else ""
-        _exit(error, advice)
-
-
-def _exit(error: Exception, advice: str = "") -> NoReturn:
-    sys.stderr.write(f"caucus-simulate: {summary(error)}{advice}\n")
-    sys.exit(exit_code(error, WRONG_SETTINGS))
 
 
 def simulate(config: DictConfig, folder: Path) -> None:
@@ -197,7 +122,3 @@ def _compare(config: DictConfig, folder: Path) -> None:
     measured = promised(with_records(config, read_candidates(folder)), folder)
     if measured.test and measured.private:
         compare(folder, measured)
-
-
-if __name__ == "__main__":
-    main()

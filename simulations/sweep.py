@@ -17,61 +17,24 @@ seed, with its 95 % interval. Data, private records and first texts are the same
 """
 
 import json
+import math
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
-from common.errors import CheckpointError, ConfigError
-from server.configuration import composed, load, store
+from common.errors import CheckpointError
+from server.configuration import load
+from server.failure import FAILURE
 from server.metrics.intervals import over_seeds
 from server.report import metric_groups, read_weaknesses
 from server.report.guarantee import effective_epsilon, unprotected
 from server.report.reading import read_lines
 from server.report.sweep import Run, Table, TableRow, paired, write_comparison
 from server.run_folder import for_json
-
-ERROR = "error.txt"
-"""File in the folder of a failed run: the error in one line."""
-
-_SEED = "experiment_seed="
-
-
-class AfterSweep(Callback):
-    """Hydra's callback for the end of a sweep."""
-
-    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
-        """Print and write the table; exit with an error if a run failed."""
-        table = write_table(Path(config.hydra.sweep.dir))
-        if table.failures:
-            sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
-
-
-def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The configuration of one run of a sweep: settings of its row, then overrides of the command line.
-
-    Raises:
-        ConfigError: The experiment has no such row.
-    """
-    if config.row is None:
-        config.row = [override for override in overrides if not override.startswith(_SEED)]
-        return config
-    rows = config.get("experiment", {}).get("rows", {})
-    if "set" not in rows.get(config.row, {}):
-        names = ", ".join(name for name in rows if "set" in rows[name])
-        raise ConfigError("row", expected=f"one of the experiment's: {names}", got=config.row)
-    return composed([*rows[config.row]["set"], *overrides])
-
-
-def failed(config: DictConfig, folder: Path, error: str) -> None:
-    """Write the reason of a failure into the folder of the run."""
-    if not (folder / "config.yaml").exists():
-        store(config, folder)
-    (folder / ERROR).write_text(error + "\n", encoding="utf-8")
 
 
 def write_table(folder: Path) -> Table:
@@ -97,7 +60,9 @@ def read_table(folder: Path) -> Table:
     # Hydra numbers the runs: 10 comes after 9.
     folders = sorted(configs, key=lambda path: (len(path.name), path.name))
     names = _names([configs[path].get("row") for path in folders])
-    runs = [read_run(path, name, configs[path].get(_SEED[:-1])) for path, name in zip(folders, names, strict=True)]
+    runs = [
+        read_run(path, name, configs[path].get("experiment_seed")) for path, name in zip(folders, names, strict=True)
+    ]
     experiment: Any = OmegaConf.to_container(OmegaConf.create(configs[folders[0]].get("experiment", {})))
     planned, data = experiment.get("rows", {}), experiment.get("data", [])
     difference = _column(experiment.get("difference", "accuracy"))
@@ -146,7 +111,7 @@ def _cells(table: Table) -> list[list[str]]:
     for row in table.rows:
         traffic = row.traffic or (None, None)
         lines.append(
-            [row.row, _runs(row), _accuracy(row), ", ".join(f"{value:g}" for value in row.epsilons) or "–"]
+            [row.row, _runs(row), _accuracy(row), ", ".join(map(_epsilon, row.epsilons)) or "–"]
             + [_figure(row, name) for name in table.columns]
             + [_difference(row.against.get(other, ())) for other in against]
             + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
@@ -187,7 +152,7 @@ def read_run(folder: Path, row: str, seed: int | None = None) -> Run:
     """Read one run folder; a run without a result has an error."""
     ended = _read(folder / "run.json")
     if ended.get("status") != "complete":
-        error = folder / ERROR
+        error = folder / FAILURE
         why = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
         return Run(folder=folder.name, row=row, error=why)
     privacy, metrics, bytes_ = (_read(folder / f"{name}.json") for name in ("privacy", "metrics", "traffic"))
@@ -244,6 +209,10 @@ def _accuracy(row: TableRow) -> str:
         return "failed" if row.failed else "–"
     spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
     return f"{100 * row.mean:.1f}{spread}"
+
+
+def _epsilon(value: float) -> str:
+    return "∞: no guarantee" if math.isinf(value) else f"{value:g}"
 
 
 def _column(name: str) -> str:

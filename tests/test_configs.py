@@ -17,11 +17,12 @@ from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
 from server.app import build_parts
-from server.configuration import SETTINGS, composed
+from server.configuration import composed
 from server.draft import without_auto
 from server.methods.wasp import Wasp
+from server.setting_checks import SETTINGS
+from simulations.combinations import in_row
 from simulations.parties import party_settings
-from simulations.sweep import in_row
 from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
 

@@ -19,7 +19,7 @@ from tests.support.runs import command, labelled, read, tiny
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "tests")
-MOST_LINES = {"README.md": 120}  # of any other page 200
+MOST_LINES = {"README.md": 120, ".github/CHANGELOG.md": 400}  # of any other page 200; a list of changes grows
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
 READMES = [ROOT / "README.md", *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("README.md")))]
@@ -27,12 +27,13 @@ MORE = [
     ROOT / "configs" / "deployment" / "OPERATIONS.md",
     ROOT / "server" / "methods" / "CENSUS.md",
     ROOT / "server" / "methods" / "CENSUS_RESULTS.md",
+    ROOT / "server" / "methods" / "YOUR_OWN.md",
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, *MORE, *GITHUB]}
 # The change log is about names that are gone, too.
 PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}
 
-FENCE = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def fenced(page):
@@ -186,7 +187,10 @@ def test_the_first_command_runs_as_written_on_a_small_corpus(tmp_path):
     small = ("task.records_per_party=16", "task.test_records=24", "task.public_notes=120", "method.samples=60")
     code, said = command(tmp_path, *words[1:], *small, f"hydra.run.dir={tmp_path}/run")
     assert code == 0, said
-    assert said.rstrip().endswith(f"done: {tmp_path}/run/report.html")
+    *_, report, as_json, following = said.rstrip().splitlines()
+    assert report == f"report:   {tmp_path}/run/report.html"
+    assert as_json == f"as JSON:  {tmp_path}/run/report.json"
+    assert following.startswith("next:     caucus-simulate --multirun privacy.epsilon=1,4,16 ")
     page = TEXTS["server/report/README.md"].split("## What a run leaves")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ((?:`[a-z._/]+`(?:, )?)+) \|", page, re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
@@ -233,7 +237,8 @@ def test_every_file_that_a_readme_names_exists(page):
         assert (ROOT / name).exists(), name
 
 
-def test_the_citation_is_of_this_version():
+def test_the_citation_is_of_this_version_and_the_changes_have_its_date():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert f"\n## {citation['version']} - {citation['date-released']}\n" in TEXTS[".github/CHANGELOG.md"]
     assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)

@@ -103,7 +103,7 @@ def service(settings: HospitalSettings) -> PartyService:
     terms = InForce(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
-    private = records.read(settings.records, may_be_empty=True)
+    private = records.read(settings.records, may_be_empty=True, structure=settings.structure)
     return PartyService(
         party=settings.number(roster),
         private=records.embed(private, settings.loaded_encoder()),

@@ -129,7 +129,7 @@ class _Preflight:
 
     def records(self) -> _Outcome:
         check_records(self._settings.records)
-        self._records = records.read(self._settings.records, may_be_empty=True)
+        self._records = records.read(self._settings.records, may_be_empty=True, structure=self._settings.structure)
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"

@@ -22,13 +22,14 @@ from common.domain import PartyId
 from common.errors import ConfigError
 from common.models import catalogue
 from common.secagg.identity import Identity, Roster
+from common.structure import Structure
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port")
+KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port", "structure")
 """What a deployment's file has besides the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -50,6 +51,7 @@ class HospitalSettings:
         ledger_head: File that the ledger's head is noted in, see `client/noted_head.py`; relative to the folder.
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, as a simulation's parties have them.
+        structure: What each text of the records has to be, if it is a JSON object; None takes any text.
     """
 
     folder: Path
@@ -63,6 +65,7 @@ class HospitalSettings:
     relay_user: str | None = None
     ledger_head: str | None = None
     metrics_port: int | None = None
+    structure: Structure | None = None
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -85,6 +88,8 @@ class HospitalSettings:
             for key, value in values.items():
                 of_type(key, value, types[key])
             records = (folder / values["records"]).resolve()
+            if values.get("structure") is not None:
+                values["structure"] = Structure.of(values["structure"])
             return cls(**values | {"folder": folder.resolve(), "records": records, "party": party})
 
     def __post_init__(self) -> None:

@@ -239,7 +239,7 @@ def _amplify(
     last = math.ceil(base.get_epsilon_for_delta(infinite + _TAIL) / step)
     grid = np.arange(-last, last + 1) * step
     # Between grid points delta is linear in e^epsilon, and it is convex, so that this is also a bound below the grid.
-    dots = np.append(1.0, base.get_delta_for_epsilon(grid))
+    dots = np.append(1.0, _deltas(base, grid))
     powers = np.append(0.0, np.exp(grid))
 
     def delta(power: _Floats) -> _Floats:
@@ -258,6 +258,20 @@ def _amplify(
     return pld.PrivacyLossDistribution(
         _connect(with_unit, -bottom, top, interval), _connect(without_unit, -top, bottom, interval)
     )
+
+
+def _deltas(base: pld.PrivacyLossDistribution, epsilons: _Floats) -> _Floats:
+    """`base.get_delta_for_epsilon(epsilons)` of a symmetric loss, bit for bit, without its loop over the grid.
+
+    The sums run from the largest loss downward, one by one, as there.
+    """
+    losses = base._pmf_remove.to_dense_pmf()  # noqa: SLF001 — the library has no other door to its grid
+    at = (np.arange(losses.size) + losses._lower_loss) * losses._discretization  # noqa: SLF001
+    upper = np.cumsum(np.append(losses._infinity_mass, losses._probs[::-1]))  # noqa: SLF001
+    lower = np.cumsum(np.append(0.0, (losses._probs * np.exp(-at))[::-1]))  # noqa: SLF001
+    above = losses.size - np.searchsorted(at, epsilons, side="right")
+    deltas: _Floats = upper[above] - np.exp(epsilons) * lower[above]
+    return deltas
 
 
 def _connect(deltas: Callable[[_Floats], _Floats], low: int, high: int, interval: float) -> pld_pmf.PLDPmf:

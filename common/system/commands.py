@@ -3,10 +3,11 @@
 0    success
 1    failure: what was begun did not succeed, or a check found a problem; it may succeed when something else has changed
 2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
-130  Ctrl-C
+130  Ctrl-C: what was begun stopped, or goes on without this command; the line says which, and how to go on
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
+143  SIGTERM, likewise; services that run until they are stopped (`serve`, `start`) end with 0
 
-With 1, 2 and 130 the reason is on standard error, in one line.
+With 1, 2 and 130 the reason is on standard error, in one line; with 143 that of a simulation.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from importlib import import_module
 
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError, PlanError
 
-FAILURE, WRONG_INPUT, INTERRUPTED, CLOSED = 1, 2, 130, 141
+FAILURE, WRONG_INPUT, INTERRUPTED, CLOSED, TERMINATED = 1, 2, 130, 141, 143
 _WRONG = (ConfigError, DataError, PlanError, CheckpointError)
 VERSION = "--version"
 Lines = Callable[[argparse.Namespace], Iterable[str]]
@@ -108,8 +109,8 @@ def run(
     except expected as error:
         print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)  # noqa: T201
         return exit_code(error, wrong)
-    except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted", file=sys.stderr)  # noqa: T201
+    except KeyboardInterrupt as stop:
+        print(f"{parser.prog}: {stop.args[0] if stop.args else 'interrupted'}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
     return 0
 

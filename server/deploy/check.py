@@ -17,13 +17,15 @@ from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import build_parts
-from server.configuration import FILES, asked, check_file, expected_records, given_paths
+from server.configuration import asked
+from server.deploy.plan import large_delta
 from server.draft import build, without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
 from server.planning.signal import hopeless, signals
+from server.setting_checks import FILES, check_file, expected_records, given_paths
 from server.tasks.sources import Source
 
 Look = Callable[[], tuple[str, str]]
@@ -82,8 +84,10 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
     parts = build_parts(config)
-    estimates = signals(parts.plan, parts.method.compared(parts.source.task()), expected_records(config))
-    return parts.plan.digest().hex(), "; ".join([f"ε = {parts.epsilon:g}", *hopeless(estimates).values()])
+    records = expected_records(config)
+    warnings = hopeless(signals(parts.plan, parts.method.compared(parts.source.task()), records)).values()
+    told = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records)]
+    return parts.plan.digest().hex(), "; ".join(told)
 
 
 def _why(look: Callable[[], None]) -> str | None:

@@ -13,9 +13,10 @@ from typing import Any
 
 from common.errors import ConfigError
 from common.system.commands import add_command
-from server.configuration import asked, expected_records
+from server.configuration import asked
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
+from server.setting_checks import expected_records
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -86,7 +87,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
         query["signal"] = estimate.to_dict()
     return facts | {
         "expected_records": expected_records(config),
-        "advice": advice(estimates),
+        "advice": [*advice(estimates), *large_delta(parts.plan.delta, expected_records(config))],
         **_chosen(config, settled),
         "forecast": forecast(
             parts.method,
@@ -95,6 +96,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
             parts.providers,
             parts.spending.prices,
             dimensions=parts.encoder.dimensions,
+            records=expected_records(config),
         ),
     }
 
@@ -136,3 +138,10 @@ def _chosen(config: Any, settled: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra'
     """What `auto` became."""
     chosen = {f"method.{name}": value for name, value in settled.method.items() if value != config.method[name]}
     return {"chosen": chosen} if chosen else {}
+
+
+def large_delta(delta: float, records: int | None) -> list[str]:
+    """A sentence if δ is above one over the expected number of records; none if no number is expected."""
+    if records is None or delta * records <= 1:
+        return []
+    return [f"privacy.delta={delta:g} is above 1 / {records:,}, one over federation.expected_records: choose a smaller"]

@@ -24,6 +24,7 @@ from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
 from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
 from server.report import read_weaknesses
+from server.report.ending import ending
 
 POLL_SECONDS = 1.0
 ASK_FLOWER_EVERY = 10.0
@@ -128,13 +129,15 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
         at: Bytes of the log that are not printed.
 
     Raises:
-        CaucusError: It has ended and is not complete; or the operator pressed Ctrl-C.
+        CaucusError: It has ended and is not complete.
+        KeyboardInterrupt: The operator pressed Ctrl-C: with what to say.
     """
     try:
         yield from _followed(settings, folder, at)
     except KeyboardInterrupt:
         follow, cancel = (command(settings, verb, folder.name) for verb in ("follow", "cancel"))
-        raise CaucusError(f"{folder.name} goes on by itself", do=f"{follow} shows its log, {cancel} stops it") from None
+        goes_on = f"{folder.name} goes on by itself. {follow} shows its log, {cancel} stops it"
+        raise KeyboardInterrupt(goes_on) from None
 
 
 def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[str]:
@@ -150,7 +153,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
         yield from lines
         match found.status:
             case Status.COMPLETE:
-                yield f"done: {folder / 'report.html'}"
+                yield from ending(folder, shlex.join(["caucus-coordinator", "evaluate", str(folder), "--test", "FILE"]))
                 return
             case Status.AWAITING:
                 do = f"They decide with caucus-party approve; after that {resume}"

@@ -68,14 +68,17 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     evaluation: Evaluation = build(config.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
+    task, texts = build(config.task).task(), read_candidates(run)
     with named_by("--test"):
         held_out = read_records(test, show_names=True)
     measured = figures.Measured(
-        candidates=read_candidates(run),
-        test=held_out,
+        candidates=task.read(texts),
+        test=task.read(held_out),
+        released=[text.text for text in texts],
         evaluation=evaluation,
         encoder=build(config.embedding),
         experiment_seed=config.experiment_seed,
+        public=lambda: [example.text for example in build(config.task).public_examples()],
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)

@@ -19,7 +19,7 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
-from server.configuration import asked, check_files, load, number, store
+from server.configuration import asked, load, store
 from server.deploy.enrolment import attendance, enrolled
 from server.deploy.flower import flwr
 from server.deploy.progress import (
@@ -35,6 +35,7 @@ from server.deploy.progress import (
 )
 from server.deploy.settings import CoordinatorSettings
 from server.failure import CANCELLED, at_work
+from server.setting_checks import check_files, number
 
 ENDING_SECONDS = 60.0
 """Seconds to wait for the process of a failed, killed or cancelled run to end: two must not work in one folder."""

@@ -3,8 +3,8 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Measured:
         encoder: The agreed encoder.
         experiment_seed: Seed of all sampling.
         embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
+        released: The synthetic texts as they are released, where figures read one field of each; None: the same.
+        public: Reads the public texts, if the task has any: only figures that are compared with theirs do.
     """
 
     candidates: Sequence[Candidate]
@@ -46,6 +48,13 @@ class Measured:
     encoder: Encoder
     experiment_seed: int = 0
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
+    released: Sequence[str] | None = None
+    public: Callable[[], Sequence[str]] = tuple
+
+    @property
+    def whole_texts(self) -> Sequence[str]:
+        """Texts of the candidates with all of their fields."""
+        return self.texts if self.released is None else self.released
 
     @cached_property
     def texts(self) -> list[str]:
@@ -181,6 +190,22 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
         )
         for name, score in scores.items()
     }
+
+
+def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
+    """The same figures of real texts in place of the synthetic ones: what these could reach.
+
+    Args:
+        measured: Settings and encoder.
+        records: Real texts in place of the synthetic ones.
+        real: Other real texts.
+        about: What both are, for the definition.
+    """
+    candidates = [Candidate(text=record.text, label=record.label, model="", round=0) for record in records]
+    in_place = replace(measured, candidates=candidates)
+    vectors = partial(measured.embedded, [record.text for record in real])
+    definition = f"{about} The figures of sets of other sizes differ a little for that alone, FID most."
+    return fidelity(in_place, real, vectors) | {"definition": definition}
 
 
 def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:

@@ -6,6 +6,7 @@ are still computed. Groups that look at private records outside a query are made
 `simulations/private_evaluation/of_records.py`, in a simulation alone, and marked "simulation_only".
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,16 +20,20 @@ from server.evaluation.figures import (
     figure,
     language_modelling,
     missing,
+    real_against_real,
     together,
 )
-from server.evaluation.small_model import Evaluation, by_encoder
+from server.evaluation.small_model import Evaluation, Metric, by_encoder
 from server.metrics import diversity, intervals, personal_information
 
+log = logging.getLogger("caucus.measures")
+
 _PERSONAL = 300
+_OWN = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
-    """The chosen groups that need no private record."""
+    """The chosen groups that need no private record, each with the group of its reference."""
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,
@@ -39,7 +44,12 @@ def of_texts(measured: Measured) -> dict[str, Group]:
     }
     alone = ("diversity", "privacy")  # need no real texts
     names = [name for name in groups if name in measured.evaluation.metrics and (measured.test or name in alone)]
-    return {name: groups[name](measured) for name in names} if measured.candidates else {}
+    if not measured.candidates:
+        return {}
+    made: dict[str, Group] = {}
+    for name in names:
+        made |= groups[name](measured)
+    return made | ({"own": _own(measured)} if measured.evaluation.own else {})
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
@@ -50,13 +60,13 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
     return {name: {"value": None, "reason": reason} for name in names}
 
 
-def _utility(measured: Measured) -> Group:
-    return _classification(measured, measured.evaluation)
+def _utility(measured: Measured) -> dict[str, Group]:
+    return {"utility": _classification(measured, measured.evaluation)}
 
 
-def _utility_encoder(measured: Measured) -> Group:
+def _utility_encoder(measured: Measured) -> dict[str, Group]:
     """A second small model, beside the configured one: on the encoder's vectors."""
-    return _classification(measured, by_encoder(measured.evaluation))
+    return {"utility_encoder": _classification(measured, by_encoder(measured.evaluation))}
 
 
 def _classification(measured: Measured, evaluation: Evaluation) -> Group:
@@ -65,22 +75,29 @@ def _classification(measured: Measured, evaluation: Evaluation) -> Group:
     return classification(measured, train, weights, evaluation)
 
 
-def _language(measured: Measured) -> Group:
-    return language_modelling(measured, measured.drawn(measured.texts, "language"))
+def _language(measured: Measured) -> dict[str, Group]:
+    return {"language": language_modelling(measured, measured.drawn(measured.texts, "language"))}
 
 
-def _fidelity(measured: Measured) -> Group:
-    return fidelity(measured, measured.test, lambda: measured.test_vectors)
+def _fidelity(measured: Measured) -> dict[str, Group]:
+    """Against the test texts; and one random half of these against the other. A simulation has more texts for that."""
+    test = measured.drawn(measured.test, "halves", len(measured.test))
+    half = len(test) // 2
+    about = "A random half of the test texts in place of the synthetic ones, against the other half."
+    return {
+        "fidelity": fidelity(measured, measured.test, lambda: measured.test_vectors),
+        "fidelity_real": real_against_real(measured, test[:half], test[half:], about),
+    }
 
 
-def _diversity(measured: Measured) -> Group:
+def _diversity(measured: Measured) -> dict[str, Group]:
     texts, vectors, rows = measured.texts, measured.vectors, len(measured.texts)
 
     def repeated() -> Mapping[str, float]:
         shares = diversity.duplicates(texts, vectors)
         return {"exact_duplicates": shares.exact, "near_duplicates": shares.near}
 
-    return {
+    figures = {
         "definition": diversity.DEFINITION,
         "self_bleu": figure(lambda: diversity.self_bleu(texts, seed=measured.experiment_seed), rows=rows),
         **{
@@ -90,10 +107,24 @@ def _diversity(measured: Measured) -> Group:
         "self_similarity": figure(lambda: diversity.self_similarity(vectors), rows=rows),
         **together(repeated, ("exact_duplicates", "near_duplicates"), rows=rows),
     }
+    return {"diversity": figures}
 
 
-def _personal(measured: Measured) -> Group:
-    texts = measured.drawn(measured.texts, "personal", _PERSONAL)
+def _personal(measured: Measured) -> dict[str, Group]:
+    """In the synthetic texts; and in public ones, which show what the patterns find where nobody's secret is."""
+    groups = {"privacy": _found(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
+    try:
+        public = measured.public()
+    except CaucusError as error:  # the file of public texts may be another machine's
+        return groups | {"privacy_public": missing(["personal_information"], error, rows=0)}
+    if public:
+        found = _found(measured.drawn(public, "personal", _PERSONAL))
+        groups["privacy_public"] = found | {"definition": "The same in the public texts."}
+        _with_all_kinds(list(groups.values()))
+    return groups
+
+
+def _found(texts: Sequence[str]) -> Group:
     try:
         flags, kinds = personal_information.personal_information(texts)
     except CaucusError as error:
@@ -109,3 +140,29 @@ def _personal(measured: Measured) -> Group:
         },
         "of_a_kind": rates,
     }
+
+
+def _with_all_kinds(groups: Sequence[Group]) -> None:
+    """Give each group a rate for every kind that one of them has, 0 where nothing of the kind was found."""
+    if not all("of_a_kind" in group for group in groups):
+        return
+    kinds = sorted({kind for group in groups for kind in group["of_a_kind"]})
+    for group in groups:
+        rows = group["personal_information"]["rows"]
+        group["of_a_kind"] = {kind: group["of_a_kind"].get(kind, {"value": 0.0, "rows": rows}) for kind in kinds}
+
+
+def _own(measured: Measured) -> Group:
+    labels = [candidate.label for candidate in measured.candidates]
+    own = measured.evaluation.own
+    return {"definition": _OWN} | {name: _own_figure(name, own[name], measured.texts, labels) for name in own}
+
+
+def _own_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
+    """The metric's number; epsilon is spent when it is computed, so whatever it raises must not end the run."""
+    try:
+        number = float(metric(list(texts), list(labels)))
+    except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text
+        log.warning("evaluation.own.%s failed (%s): the run goes on without it", name, type(error).__name__)
+        return {"value": None, "reason": f"it failed ({type(error).__name__})", "rows": len(texts)}
+    return figure(lambda: number, rows=len(texts))

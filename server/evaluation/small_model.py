@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,8 @@ METRICS = (
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
 """Metrics that train no language model: seconds."""
+Metric = Callable[[Sequence[str], Sequence[str]], float]
+"""A metric of one's own: the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
 LANGUAGE_MODEL = (
     "start",
     "epochs",
@@ -83,6 +85,7 @@ class Evaluation:
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models of the attack LIRA.
         seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.
+        own: Metrics of one's own, by name; each sees the synthetic texts alone.
     """
 
     model: str = "tfidf"
@@ -100,10 +103,16 @@ class Evaluation:
     texts: int = 1000
     shadows: int = 2
     seeds: int = 1
+    own: Mapping[str, Metric] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.metrics:
             validate.one_of("evaluation.metrics", name, among=METRICS)
+        configured: Mapping[str, object] = self.own
+        for name, metric in configured.items():
+            if not callable(metric):
+                expected = "a function, as {_target_: module.function, _partial_: true}, or an object that is called"
+                raise ConfigError(f"evaluation.own.{name}", expected=expected, got=type(metric).__name__)
         validate.in_range(0, 0.5, section="evaluation", federated=self.federated)
         for name in self.language_model:
             validate.one_of("evaluation.language_model", name, among=LANGUAGE_MODEL)
@@ -176,13 +185,15 @@ def metrics(
             evaluation=evaluation,
             encoder=encoder,
         ),
-        "majority_class": {"definition": _MAJORITY, "accuracy": _majority(held_out)},
+        "majority_class": majority_class(held_out),
         "real_private": None,
     }
 
 
-def _majority(held_out: Sequence[Record]) -> float:
-    return max(Counter(record.label for record in held_out).values()) / len(held_out)
+def majority_class(held_out: Sequence[Record]) -> dict[str, Any]:
+    """Accuracy, on at least one held-out text, of a model that always answers the most frequent label."""
+    most = max(Counter(record.label for record in held_out).values())
+    return {"definition": _MAJORITY, "accuracy": most / len(held_out)}
 
 
 def score(

@@ -35,7 +35,6 @@ _LIST = '["'
 _OBJECTS = '[{"'
 _TOKENS_PER_WORD = 1.4
 _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
-_CHARACTERS_PER_TOKEN = 4.0
 _ROOM = 1.5  # tokens of a completion, for each that its examples or the requested length let expect
 _SHORTEST = 40  # tokens that every completion may have
 
@@ -102,6 +101,7 @@ class Local:
                 f"max_new_tokens of {name}", expected=f"below the model's context of {context} tokens",
                 got=max_new_tokens, do="Lower it, and leave room for a prompt",
             )  # fmt: skip
+        self._characters = 0.0  # a token, once measured
         self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
 
     @cached_property
@@ -153,13 +153,16 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
+        """Input and output tokens to expect: a token for so many characters as in the first prompt, 1.4 for a word."""
         prompt = (
             render(request)
             if self._completion is None
             else [self._completion.beginning(plain(request), self._public).prompt]
         )
-        read = sum(map(len, prompt)) / _CHARACTERS_PER_TOKEN
+        size = sum(map(len, prompt))
+        # Its own tokenizer says how many; a rehearsal has too many prompts, of made-up texts, to ask it about each.
+        self._characters = self._characters or size / len(self._job(request).ids)
+        read = size / self._characters
         shown = request.good or request.source
         unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
         usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen

@@ -13,6 +13,13 @@ from server.report.reading import finite
 _WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
 _X_LABELS = 10
+_SHAPES = (
+    # A dot, a square, a triangle, a diamond.
+    ("h0", "m-2.2-2.2h4.4v4.4h-4.4z", "m0-3l2.8 5h-5.6z", "m0-3.2l3.2 3.2l-3.2 3.2l-3.2-3.2z"),
+    # Two crosses, two angles.
+    ("m-2-2l4 4m0-4l-4 4", "m-2.7 0h5.4m-2.7-2.7v5.4", "m-2.5 2.2l2.5-4.4l2.5 4.4", "m-2.5-2.2l2.5 4.4l2.5-4.4"),
+)
+"""Path of a point by source and kind, from its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +82,14 @@ class Bars(Frame):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """Points of one source and label, as one path; `source` 0 is drawn as dots, 1 as crosses."""
+    """Points of one source and label, as one path; `source` 0 is drawn as filled shapes, 1 as lines.
+
+    `kind` is the number of the shape, which is the label's as the colour is.
+    """
 
     source: int
     label: int
+    kind: int
     path: str
 
 
@@ -88,6 +99,7 @@ class Dots(Frame):
 
     sources: tuple[str, ...]
     labels: tuple[str, ...]
+    legend: tuple[tuple[Cloud, ...], ...]
     clouds: tuple[Cloud, ...]
     rows: tuple[tuple[str, str, int, float, float], ...]
     kind: str = "dots"
@@ -214,9 +226,7 @@ def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Poi
     clouds, rows = [], []
     for number, (source, by_label) in enumerate(sources.items()):
         for label, points in by_label.items():
-            mark = "h0" if number == 0 else "m-2-2l4 4m0-4l-4 4"
-            path = "".join(f"M{x:g} {y:g}{mark}" for x, y in map(place, points))
-            clouds.append(Cloud(source=number, label=labels.index(label), path=path))
+            clouds.append(_cloud(number, labels.index(label), [place(point) for point in points]))
             centre = [sum(point[axis] for point in points) / max(1, len(points)) for axis in (0, 1)]
             rows.append((label, source, len(points), centre[0], centre[1]))
     counts = ", ".join(f"{sum(map(len, by.values()))} {source}" for source, by in sources.items())
@@ -228,12 +238,22 @@ def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Poi
         x_name="",
         sources=tuple(sources),
         labels=labels,
+        legend=tuple(
+            tuple(_cloud(source, label, [(6.0, 6.0)]) for source in range(len(sources))) for label in range(len(labels))
+        ),
         clouds=tuple(clouds),
         rows=tuple(sorted(rows, key=lambda row: labels.index(row[0]))),
         x_ticks=(),
         y_ticks=(),
         height=size,
     )
+
+
+def _cloud(source: int, label: int, spots: Sequence[tuple[float, float]]) -> Cloud:
+    # After eight colours the shapes move on by one, so that no two of 32 labels look alike.
+    kind = (label + label // 8) % 4
+    path = "".join(f"M{x:g} {y:g}{_SHAPES[source][kind]}" for x, y in spots)
+    return Cloud(source=source, label=label, kind=kind, path=path)
 
 
 def steps(low: float, high: float) -> list[float]:

@@ -6,7 +6,7 @@ from typing import Any
 from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.facts import Gathered, Places
-from server.report.reading import finite
+from server.report.reading import finite, shown_round
 
 MOST_POINTS = 2000
 """Most points of one source on the map; more points would overlap."""
@@ -51,16 +51,30 @@ _BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens
 _BOOKKEEPING |= {"requested", "generated", "lost", "losses", "cleaned", "metadata", "fid_error"}
 
 
-def of_rounds(rounds: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
-    """One plot for each figure of the rounds, known ones first, with one line or one line for each model."""
+def of_rounds(rounds: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]] = ()) -> list[plots.Plot]:
+    """One plot for each figure of the rounds, known ones first, with one line or one line for each model.
+
+    Args:
+        rounds: The lines of `rounds.jsonl`.
+        groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn beside FID.
+    """
     names = [name for name in dict.fromkeys(name for entry in rounds for name in entry) if name not in _BOOKKEEPING]
-    drawings, places = [], [entry["round"] for entry in rounds]
+    drawings, places = [], [shown_round(entry["round"]) for entry in rounds]
     for name in sorted(names, key=lambda name: list(_FIGURES).index(name) if name in _FIGURES else len(_FIGURES)):
         title, note = _FIGURES.get(name, (name.replace("_", " "), ""))
-        drawings.append(
-            plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=_values(rounds, name))
-        )
+        values = _values(rounds, name) | (_reference(groups, len(rounds)) if name == "fid" else {})
+        drawings.append(plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=values))
     return [plot for plot in drawings if plot is not None]
+
+
+def _reference(groups: Sequence[Mapping[str, Any]], rounds: int) -> dict[str, list[float | None]]:
+    """FID of real texts from real ones, as a line; empty if it was not measured."""
+    figures = [each for group in groups if group["title"] == "fidelity real" for each in group["figures"]]
+    return {
+        f"real against real{' (simulation only)' * each['private']}": [finite(each["value"])] * rounds
+        for each in figures
+        if each["name"] == "fid" and finite(each["value"]) is not None
+    }
 
 
 def _values(rounds: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[float | None]]:
@@ -97,7 +111,7 @@ def _map(gathered: Gathered) -> plots.Dots | None:
     )
     if gathered.simulated:
         sources["private (simulation only)"] = gathered.simulated
-        note += " Private records, drawn as crosses, are on the same axes: simulation only, without noise."
+        note += " Private records, drawn as lines, are on the same axes: simulation only, without noise."
     if any(_count(places) > MOST_POINTS for places in sources.values()):
         note += f" At most {MOST_POINTS:,} of each kind are drawn, at even distances in their order."
     thinned = {source: _thinned(places) for source, places in sources.items()}
@@ -119,7 +133,7 @@ def of_votes(votes: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
     return [
         plots.bars(
             f"votes-{number}",
-            f"{entry['direction'].capitalize()} votes, round {entry['round']}",
+            f"{entry['direction'].capitalize()} votes, round {shown_round(entry['round'])}",
             note="Candidates by their noised votes. Shaded: two scales of the noise to either side of 0, where most "
             "candidates without any vote fall.",
             x_name="noised votes",

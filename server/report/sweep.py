@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.metrics.intervals import over_seeds
-from server.report import plots
+from server.report import metric_groups, plots
+from server.report.reading import as_object, read
 from server.report.write import render, replace
 
 _AXES = {
@@ -200,10 +201,20 @@ def write_comparison(folder: Path, table: Table) -> Path:
         rows=[row.to_dict() for row in table.rows],
         plots=[plot for plot in drawings if plot is not None],
         figures=_side_by_side(table.rows),
+        marked=_marked(folder, table.runs),
         data_sets=list(dict.fromkeys(name for row in table.rows for name in row.paper)),
         has_page={run.folder: (folder / run.folder / "report.html").is_file() for run in table.runs},
     )
     return replace(folder / "report.html", page)
+
+
+def _marked(folder: Path, runs: Sequence[Run]) -> set[str]:
+    """Names of the figures that any run computed from private records."""
+    marked: set[str] = set()
+    for run in runs:
+        path = folder / run.folder / "metrics.json"
+        marked |= read(path, lambda text: metric_groups.private_names(as_object(text)), []) or set()
+    return marked
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -242,7 +253,7 @@ def _fid(rows: Sequence[TableRow]) -> plots.Lines | None:
         "Distance to real texts (FID)",
         note="Mean over the runs of a row, by round. Lower is nearer.",
         x_name="round",
-        places=range(rounds),
+        places=range(1, rounds + 1),
         values={name: [*curve, *[None] * (rounds - len(curve))] for name, curve in curves.items()},
     )
 

@@ -33,7 +33,8 @@ def verdict(
     if texts and weaknesses:
         sentence += f"; see the {'weakness' if len(weaknesses) == 1 else f'{len(weaknesses)} weaknesses'} below"
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
-        sentence = f"{guarantee.title}, so treat the texts as private data. {sentence}"
+        what = "texts" if texts else "run"
+        sentence = f"{guarantee.title}, so treat the {what} as private data. {sentence}"
     return {
         "sentence": f"{sentence}.",
         "guarantee": guarantee.title,
@@ -56,7 +57,7 @@ def _taught(accuracies: Accuracies, metrics: JsonObject, texts: int) -> str:
         if value is not None
     )
     if not texts:
-        return "There are no texts" + (f"; {beside} of the test texts' labels" if beside else "")
+        return "There are no texts" + (f": {beside}" if beside else "")
     if synthetic is None:
         return _counted(metrics) or "What the texts teach was not measured: it takes test texts (task.test)"
     said = f"The texts teach {_percent(synthetic)}"

@@ -24,7 +24,7 @@ from typing import Any
 from server.planning.signal import HOPELESS
 from server.planning.statement import show_epsilon
 from server.report.labels import record_shares, weights_of
-from server.report.reading import JsonObject
+from server.report.reading import JsonObject, shown_round
 from server.report.utility import accuracies
 
 RISE = 2.0
@@ -132,8 +132,8 @@ def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObjec
     if privacy and privacy["queries"] and not math.isinf(float(privacy["planned_epsilon"])):
         steps += _more_signal(run, privacy)
     yield Weakness(
-        what=f"FID rises: {last['fid']:.3g} after round {last['round']}, {best['fid']:.3g} after round "
-        f"{best['round']}, and lower is nearer to real texts",
+        what=f"FID rises: {last['fid']:.3g} after round {shown_round(last['round'])}, {best['fid']:.3g} after round "
+        f"{shown_round(best['round'])}, and lower is nearer to real texts",
         do=_either(steps or ["take another encoder (embedding)", "other language models (llm)"]),
     )
 
@@ -211,7 +211,8 @@ def _lost(rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
         for counts in entry.get("losses", {}).values():
             kinds.update(counts)
         for counts in entry.get("cleaned", {}).values():
-            kinds.update({kind: count for kind, count in counts.items() if kind in _DROPPED})
+            dropped = (kind for kind in counts if kind in _DROPPED or kind.startswith("no structure"))
+            kinds.update({kind: counts[kind] for kind in dropped})
     reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(_NAMED))})" if kinds else ""
     yield Weakness(
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",

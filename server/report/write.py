@@ -16,8 +16,8 @@ from server.evaluation.projection import evenly
 from server.planning.statement import show_delta, show_epsilon
 from server.report import run_plots
 from server.report.facts import as_json, gather
-from server.report.figure_tables import tables
-from server.report.reading import JsonObject
+from server.report.figure_tables import better, tables
+from server.report.reading import JsonObject, shown_round
 from server.report.templates.comparison import COMPARISON
 from server.report.templates.first import FIRST
 from server.report.templates.measures import FOOTNOTES, MEASURES
@@ -63,7 +63,7 @@ def write_report(run: Path) -> Path:
         "page",
         **facts,
         metric_tables=tables(facts["metrics"]),
-        round_plots=run_plots.of_rounds(facts["rounds"]),
+        round_plots=run_plots.of_rounds(facts["rounds"], facts["metrics"]),
         text_plots=run_plots.of_texts(gathered),
         vote_plots=run_plots.of_votes(facts["votes"]) if facts["votes"] else [],
         samples=_columns(gathered.texts),
@@ -101,6 +101,8 @@ def render(template: str, **view: object) -> str:
         "delta": show_delta,
         "number": show_number,
         "percent": _percent,
+        "better": better,
+        "shown_round": shown_round,
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
@@ -115,7 +117,7 @@ def _columns(rows: Sequence[JsonObject]) -> dict[str, Any]:
     return {
         "labels": names["label"],
         "models": names["model"],
-        "rounds": names["round"],
+        "rounds": list(map(shown_round, names["round"])),
         "long": LONG,
         "rows": [[row["text"], *(places[part][str(row[part])] for part in places)] for row in rows],
     }

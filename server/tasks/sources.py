@@ -7,11 +7,12 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
+from common.structure import Structure, check_records
 from server.domain import Example, Task
 from server.tasks import demo_notes
 from server.tasks.settings import task_from
@@ -80,6 +81,7 @@ class LabelledFiles:
             one of topics, `topic` or `label`; needed by the built-in models.
         attributes: Public attributes for zero-shot prompts.
         wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`server.domain.Wording`).
+        structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
     """
 
     name: str
@@ -90,6 +92,7 @@ class LabelledFiles:
     public_text: str | None = None
     attributes: Sequence[str] = ()
     wording: Mapping[str, str | None] | None = None
+    structure: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse private records as public text: models learn from it, and prompts show it word for word."""
@@ -120,6 +123,7 @@ class LabelledFiles:
                 "labels": self.labels,
                 "attributes": list(self.attributes),
                 "wording": self.wording,
+                "structure": self.structure,
             }
         )
 
@@ -137,15 +141,33 @@ class LabelledFiles:
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )
         with named_by("task.public_text"):
-            return read_texts(self.public_text)
+            return [self._reading(text) for text in read_texts(self.public_text)]
 
     def public_examples(self) -> list[Example]:
         """See Source; none if `public_text` is not set."""
         with named_by("task.public_text"):
             topics = read_topics(self.public_text) if self.public_text else ()
-        return [Example(text=text, topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
+        return [
+            Example(text=self._reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics
+        ]
 
     def held_out(self) -> list[Record]:
         """See Source."""
+        if not self.test:
+            return []
         with named_by("task.test"):
-            return read_records(self.test, list(self.task().labels), show_names=True) if self.test else []
+            return self.checked(read_records(self.test, list(self.task().labels), show_names=True), self.test)
+
+    def checked(self, records: list[Record], path: str) -> list[Record]:
+        """The records of a file of this task.
+
+        Raises:
+            DataError: Their texts are not of its structure.
+        """
+        if structure := self.task().structure:
+            check_records(records, structure, path)
+        return records
+
+    def _reading(self, text: str) -> str:
+        """A public text; of an object of the structure its text field."""
+        return Structure.of(self.structure, "task.structure").reading(text) if self.structure else text

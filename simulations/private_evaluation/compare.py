@@ -30,6 +30,7 @@ MOST_MAPPED = 2000
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
+    log.info("comparing with the private records, for this simulation alone")
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     metrics["real_private"] = (
         None
@@ -44,7 +45,6 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     for weakness in read_weaknesses(folder):
         if weakness.simulation_only:
             log.warning("%s", weakness)
-    log.info("accuracy: synthetic %s, real private %s", metrics["synthetic"], metrics["real_private"])
 
 
 def real_private(

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from common.domain import Record
 from common.errors import CaucusError, DataError
+from common.structure import Structure
+from server.evaluation import fields
 from server.evaluation.figures import (
     Figure,
     Group,
@@ -18,6 +20,7 @@ from server.evaluation.figures import (
     fidelity,
     language_modelling,
     missing,
+    real_against_real,
     together,
 )
 from server.metrics import intervals
@@ -42,6 +45,8 @@ class MeasuredWithRecords(Measured):
         style_site: Number of the party whose records have a planted style; None without one.
         epsilon: What the run promises; infinite if it promises nothing.
         delta: Of the promise.
+        structure: The fields of structured texts; None for plain texts.
+        whole_records: Texts of the records with all of their fields.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -50,6 +55,8 @@ class MeasuredWithRecords(Measured):
     style_site: int | None = None
     epsilon: float = math.inf
     delta: float = 0.0
+    structure: Structure | None = None
+    whole_records: Sequence[str] = field(default=(), repr=False)
 
     @cached_property
     def private_vectors(self) -> NDArray[np.float32]:
@@ -67,6 +74,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
+        "fidelity": ("fidelity_real", _fidelity_real),
         "privacy": ("nearest", _nearest),
         "fidelity_private": ("fidelity_private", _fidelity_private),
         "membership": ("membership", _membership),
@@ -74,7 +82,10 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
         "sites": ("sites", _sites),
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
-    return {name: make(measured) | {"simulation_only": True} for name, make in chosen}
+    made = {name: make(measured) for name, make in chosen}
+    if measured.structure:
+        made[fields.RECORDS] = fields.shares(measured.whole_records, measured.structure)
+    return {name: group | {"simulation_only": True} for name, group in made.items()}
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
@@ -90,6 +101,13 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
 def _language_real(measured: MeasuredWithRecords) -> Group:
     most = min(len(measured.candidates), measured.evaluation.texts)
     return language_modelling(measured, [record.text for record in measured.drawn(measured.private, "real", most)])
+
+
+def _fidelity_real(measured: MeasuredWithRecords) -> Group:
+    """As many private records as there are texts, so that their number biases the figures by as much."""
+    records = measured.drawn(measured.private, "real", len(measured.candidates))
+    about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
+    return real_against_real(measured, records, measured.test, about)
 
 
 def _fidelity_private(measured: MeasuredWithRecords) -> Group:
@@ -153,7 +171,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
         bits = [attacks.exposure(model, canary.record.text, canary.alternatives(seed)) for canary in exposed]
     except CaucusError as error:
         return {"definition": about} | missing(("extracted", "exposure"), error, rows=rows)
-    extracted = sum(any(canary.code in text for text in measured.texts) for canary in inserted)
+    extracted = sum(any(canary.code in text for text in measured.whole_texts) for canary in inserted)
     return {
         "definition": about,
         "extracted": {"value": extracted / rows, "interval": intervals.of_share(extracted, rows), "rows": rows},

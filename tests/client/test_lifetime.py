@@ -115,6 +115,7 @@ def test_an_edited_ledger_gives_a_coarse_refusal_and_no_answer(tmp_path, caplog)
         database.execute('DROP TRIGGER "no UPDATE ON events"')
         database.execute("""UPDATE events SET body = replace(body, '"scale"', '"scala"') WHERE sequence = 1""")
         database.execute(trigger)
+    database.close()
     assert send(party, m.Ask(query(1)), index=1) == m.Refusal(Reason.INTERNAL)
     assert send(party, m.Open(PLAIN.to_json()), run="other") == m.Refusal(Reason.INTERNAL)
     assert "edited or is damaged" in caplog.text

@@ -58,6 +58,57 @@ def test_an_open_quote_is_named_by_its_line(tmp_path):
     assert said.endswith("got a quote that is never closed; at " + str(tmp_path / "data" / "train.csv:42"))
 
 
+NAMED = "The first line has to name the columns, among them text and label."
+SHEET = "Export the sheet as CSV in UTF-8, with commas."
+
+
+@pytest.mark.parametrize("setting", ["train", "test"])
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "a.csv",
+            "review,stars\n",
+            f"COLUMNS the columns review, stars, without text, without label; at FILE:1. {NAMED}",
+        ),
+        ("a.csv", "text;label\n", "COLUMNS 1 column, without text, without label; at FILE:1. SEMICOLONS"),
+        ("a.csv", "Zebulon coughs,flu\n", f"COLUMNS 2 columns, without text, without label; at FILE:1. {NAMED}"),
+        ("a.csv", "PK\x03\x04", f"not UTF-8; ENCODING an Excel file or another ZIP archive; at FILE:1. {SHEET}"),
+        ("a.xlsx", "", f"unknown kind of file; ENDING .xlsx; at FILE. {SHEET}"),
+        ("", None, "the file cannot be read; expected a file; got a folder; at FILE"),
+    ],
+    ids=["other names", "semicolons", "no header", "Excel as .csv", "Excel", "folder"],
+)
+def test_a_file_that_is_no_table_of_text_and_label_is_told_with_its_setting(setting, name, content, said, tmp_path):
+    (tmp_path / "other").mkdir()
+    path = tmp_path / "other" / name
+    if content is not None:
+        path.write_text(content)
+    for short, long in (
+        ("COLUMNS", "missing column; expected a header with text and label, each once; got"),
+        ("SEMICOLONS", "The fields seem to be separated by semicolons: save the file with commas."),
+        ("ENCODING", "expected text in UTF-8; got"),
+        ("ENDING", "expected a name that ends in .csv or .jsonl; got"),
+        ("FILE", str(path)),
+    ):
+        said = said.replace(short, long)
+    task = [*labelled(tmp_path / "data"), f"task.{setting}={path}"]
+    assert refused(DataError, tmp_path, *task) == f"task.{setting}: {said}"
+
+
+def test_private_texts_are_no_public_text_in_a_copy_either(tmp_path):
+    task = labelled(tmp_path / "data")
+    (tmp_path / "data" / "copy.csv").write_bytes((tmp_path / "data" / "train.csv").read_bytes())
+    said = refused(ConfigError, tmp_path, *task, f"task.public_text={tmp_path}/data/copy.csv")
+    assert said.startswith("task.public_text; expected text that is public; got all private texts, those of task.train")
+
+
+def test_one_label_alone_is_said_of_the_file(tmp_path):
+    task = [setting for setting in labelled(tmp_path / "data", train=[A]) if not setting.startswith("task.labels")]
+    said = refused(DataError, tmp_path, *task)
+    assert said == f"task.train: labels; expected at least two; got 1; at {tmp_path}/data/train.csv"
+
+
 @pytest.mark.parametrize("setting", ["train", "test", "public_text"])
 def test_a_file_that_is_not_there_is_named(setting, tmp_path):
     task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
@@ -81,11 +132,11 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
     ("setting", "kind", "said"),
     [
         ("privacy.epsilon=0", ConfigError, "epsilon; expected a finite number > 0"),
-        ("privacy.epsilon=nan", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=nan", ConfigError, "privacy.epsilon; expected a number, or inf; got nan"),
         ("privacy.epsilon=-1", ConfigError, "epsilon; expected a finite number > 0"),
         ("privacy.epsilon=-.inf", ConfigError, "epsilon; expected a finite number > 0"),
         ("privacy.delta=0", ConfigError, "delta; expected a number strictly between 0 and 1"),
-        ("privacy.delta=nan", ConfigError, "delta; expected a number strictly between 0 and 1"),
+        ("privacy.delta=nan", ConfigError, "privacy.delta; expected a number, or inf; got nan"),
         ("privacy.calibration=guess", ConfigError, "calibration; expected one of tight, paper; got 'guess'"),
         ("privacy.unit=patient", ConfigError, "unit; expected one of sample, user; got 'patient'"),
         ("privacy.max_records=2", PlanError, "expected 1 at sample level; got 2"),
@@ -236,7 +287,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["privacy.epsilon=0"], "caucus-simulate: epsilon; expected a finite number > 0; got 0.0"),
+        (["privacy.epsilon=0"], "caucus-simulate: privacy.epsilon; expected a finite number > 0; got 0.0"),
         (
             ["task=csv", "task.train=/no/such.csv"],
             "caucus-simulate: task.train: the file cannot be read; got No such file",
@@ -245,8 +296,20 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
         (["embedding=pretrained"], "embedding.name_or_path"),
         (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"),
-        (["method.samples=many"], "caucus-simulate: samples; expected a finite number >= 1; got 'many'"),
-        (["no_such_setting=1"], "no_such_setting"),
+        (["method.samples=many"], "caucus-simulate: method.samples; expected a whole number; got 'many'"),
+        (
+            ["no_such_setting=1"],
+            "caucus-simulate: no_such_setting; expected a setting that there is; got none of",
+        ),
+        (
+            ["privacy.epsilo=1"],
+            "got none of this name. Did you mean privacy.epsilon?",
+        ),
+        (["method=waps"], "rupta, wasp; got 'waps'. Did you mean wasp?"),
+        (["engine=flowr"], "caucus-simulate: engine; expected one of local, flower; got 'flowr'. Did you mean flower?"),
+        (["privacy.unit=smaple"], "caucus-simulate: privacy.unit; expected one of sample, user; got 'smaple'. Did you"),
+        (["method.samples=0"], "caucus-simulate: method.samples; expected a finite number >= 1; got 0"),
+        (["--multirun", "privacy.epsilon=1", "method=wasp,waps"], "Did you mean wasp?"),
         (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),

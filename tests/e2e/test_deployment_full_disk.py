@@ -79,7 +79,7 @@ def filled(deployed, run, number, after, folder):
     code, said = finished(deployed, run)
     line = said.splitlines()[-1]
     measured(f"disk full, {run}: {'noticed' if code else 'nothing lost'}", full, line)
-    assert "resume" in line if code else "done: " in line
+    assert "resume" in line if code else "next: " in line
     return filler, line
 
 

@@ -38,6 +38,7 @@ def test_a_run_measures_what_was_chosen_and_marks_what_looked_at_records(run):
         "label_shares",
         "utility_real",
         "language_real",
+        "fidelity_real",
         "nearest",
         "fidelity_private",
         "membership",

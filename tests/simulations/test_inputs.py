@@ -72,7 +72,7 @@ def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
 def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     task = labelled(tmp_path)
     (line,) = warned(caplog, task, IID, "task.test=null")
-    assert line == "no held-out texts (task.test): no accuracy will be measured"
+    assert line == "no held-out texts (task.test): no accuracy and no FID will be measured"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
     assert line == "40 of 40 texts of task.test are private records too: the accuracy will be too high"
 

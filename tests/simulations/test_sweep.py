@@ -5,7 +5,8 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.configuration import composed
-from simulations.sweep import as_markdown, as_text, failed, in_row, read_table, write_table
+from simulations.combinations import failed, in_row
+from simulations.sweep import as_markdown, as_text, read_table, write_table
 from tests.support.runs import command, read
 
 EXPERIMENT = {
@@ -126,7 +127,7 @@ def test_only_private_counts_by_its_private_records(tmp_path):
     path = run(tmp_path, 0, ["a=1"], epsilon="inf")
     (path / "metrics.json").write_text(json.dumps({"synthetic": None, "real_private": {"accuracy": 0.25}}))
     write_table(tmp_path)
-    assert "| all runs | 1 | 25.0 | inf |" in (tmp_path / "table.md").read_text("utf-8")
+    assert "| all runs | 1 | 25.0 | ∞: no guarantee |" in (tmp_path / "table.md").read_text("utf-8")
     assert json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]["epsilons"] == ["inf"]
 
 

@@ -117,7 +117,7 @@ def _owner(name):
 
 
 if __name__ == "__main__":
-    from simulations.run import main
+    from simulations.command import main
 
     arm(Diary(Path(sys.argv[2])), None if sys.argv[1] == "never" else int(sys.argv[1]))
     sys.argv[1:] = sys.argv[3:]

@@ -12,7 +12,8 @@ import traceback
 from pathlib import Path
 
 from server.configuration import composed, load
-from simulations.run import main, simulate
+from simulations.command import main
+from simulations.run import simulate
 
 WASP = ("method.top=3", "method.shots=4")
 SMALL = (

@@ -35,6 +35,10 @@ _DESCRIPTION = 0.5  # weight of label and description beside exemplars
 _TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
+_WRITTEN = 0.87
+"""Share of the words of a text that it imitates: of two drafts of a sentence the one with fewer unread runs of words is
+kept, which tends to be the shorter. Measured over six methods on demo notes: .86 to .91; a text that is filled in keeps
+its length."""
 
 
 class BuiltinModel:
@@ -118,7 +122,7 @@ class BuiltinModel:
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
         unasked = _WORDS_OF_A_PHRASE if request.phrases else self._usual_words
-        written = request.n * (request.words or unasked)
+        written = request.n * (request.words or unasked) * (1.0 if request.blanks or request.phrases else _WRITTEN)
         return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
 
     @cached_property

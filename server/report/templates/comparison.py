@@ -1,7 +1,7 @@
 """The page that compares the runs of a sweep."""
 
 COMPARISON = r"""
-{% from "pieces" import head, table as tabled, draw with context %}
+{% from "pieces" import arrow, draw, head, table as tabled, tag with context %}
 {{ head(table.title, style, script) }}
 <body>
 <header>
@@ -16,11 +16,11 @@ Choosing among runs by their results costs privacy beyond each run's own ε.</p>
 <main>
 <section id="rows">
 <h2>Rows</h2>
-{% call tabled("Means over the runs of each row", ["row", "method", "ε", "parties", "runs", "failed", "accuracy", "last FID", "tokens", "time"]
+{% call tabled("Means over the runs of each row", ["row", "method", "ε", "parties", "runs", "failed", "accuracy ↑", "last FID ↓", "tokens", "time"]
   + (["bytes to a party", "bytes from a party"] if table.traffic else []) + data_sets) %}
 {% for row in rows %}
 <tr><th scope="row">{{ row.row }}</th><td>{{ row.methods | join(", ") or "–" }}</td>
-<td>{% for value in row.epsilons %}{{ value | epsilon }}{{ ", " if not loop.last }}{% else %}–{% endfor %}</td>
+<td>{% for value in row.epsilons %}{{ value | epsilon }}{{ ", " if not loop.last }}{% else %}–{% endfor %}{{ ": no guarantee" if row.unprotected }}</td>
 <td>{{ row.parties | join(", ") or "–" }}</td><td>{{ row.runs }}</td><td>{{ row.failed }}</td>
 <td>{% if row.mean is none %}–{% else %}{{ "%.1f" | format(100 * row.mean) }}{% if row.deviation is not none %} ± {{ "%.1f" | format(100 * row.deviation) }}{% endif %} %{% endif %}</td>
 <td>{{ (row.fid | last if row.fid else none) | number }}</td><td>{{ (row.tokens and row.tokens | round | int) | number }}</td>
@@ -41,20 +41,22 @@ Choosing among runs by their results costs privacy beyond each run's own ε.</p>
 {% if figures %}
 <section id="figures">
 <h2>Every figure</h2>
-<p>Means over the runs. Figures marked simulation only on a run's own page were computed from private records.</p>
+<p>Means over the runs. Each run's own page has its definitions and intervals.</p>
 {% call tabled("Every figure by row", ["figure"] + rows | selectattr("runs") | map(attribute="row") | list) %}
 {% for name, values in figures.items() %}
-<tr><th scope="row">{{ name }}</th>{% for value in values %}<td>{{ value | number }}</td>{% endfor %}</tr>
+<tr><th scope="row">{{ name }}{{ arrow(name | better) }}{{ tag(name in marked) }}</th>{% for value in values %}<td>{{ value | number }}</td>{% endfor %}</tr>
 {% endfor %}
 {% endcall %}
+{% include "footnotes" %}
 </section>
 {% endif %}
 <section id="runs">
 <h2>Runs</h2>
-{% call tabled("All runs", ["run", "row", "accuracy", "result"]) %}
+{% call tabled("All runs", ["run", "row", "ε", "accuracy ↑", "result"]) %}
 {% for run in table.runs %}
 <tr><th scope="row">{% if has_page[run.folder] %}<a href="{{ run.folder | urlencode }}/report.html">{{ run.folder }}</a>{% else %}{{ run.folder }}{% endif %}</th>
-<td>{{ run.row }}</td><td>{{ run.accuracy | number }}</td><td class="text">{{ "complete" if run.error is none else "failed: " ~ run.error }}{% for weakness in run.weaknesses %}<br>{{ weakness }}{% endfor %}</td></tr>
+<td>{{ run.row }}</td><td>{{ run.epsilon | epsilon if run.epsilon is not none else "–" }}{{ ": no guarantee" if run.unprotected }}</td>
+<td>{{ run.accuracy | number }}</td><td class="text">{{ "complete" if run.error is none else "failed: " ~ run.error }}{% for weakness in run.weaknesses %}<br>{{ weakness }}{% endfor %}</td></tr>
 {% endfor %}
 {% endcall %}
 </section>

@@ -59,6 +59,6 @@ MEASURES = r"""
 """
 
 FOOTNOTES = r"""
-<p class="soft">↑ higher is better, ↓ lower is better. Below a figure: its 95 % interval, computed as in its definition.
-“Simulation only”: computed from private records without noise, and not to be published.</p>
+<p class="soft">↑ higher is better, ↓ lower is better. Below a figure, if it has one: its 95 % interval, computed as in its
+definition. “Simulation only”: computed from private records without noise, and not to be published.</p>
 """

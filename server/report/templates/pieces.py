@@ -29,6 +29,7 @@ PIECES = r"""
 <tbody>
 {{ caller() }}</tbody></table></div>
 {% endmacro %}
+{% macro shape(cloud) %}dots s{{ cloud.source }} c{{ cloud.label % 8 }}{{ " solid" if cloud.source == 0 and cloud.kind }}{% endmacro %}
 {% macro mark(kind, x, y) %}
 {# After eight colours the marks move on by one, so that no two of 32 lines look alike. #}
 {% set kind = (kind + kind // 8) % 4 %}
@@ -77,7 +78,7 @@ PIECES = r"""
 {% else %}
 {# The first source is drawn on top. #}
 {% for cloud in plot.clouds | reverse %}
-<path class="dots s{{ cloud.source }} c{{ cloud.source }}" data-label="{{ cloud.label }}" d="{{ cloud.path }}"/>
+<path class="{{ shape(cloud) }}" data-label="{{ cloud.label }}" d="{{ cloud.path }}"/>
 {% endfor %}
 {% endif %}
 </svg>
@@ -88,13 +89,14 @@ PIECES = r"""
 <path class="stroke" d="M0 6L24 6"/>{{ mark(loop.index0, 12, 6) }}</g></svg>{{ line.name }}</li>
 {% endfor %}
 </ul>
-{% elif plot.kind == "dots" and plot.sources | length > 1 %}
+{% elif plot.kind == "dots" %}
+{# No mark here has a data-label: choosing a label hides marks in the drawing alone. #}
 <ul class="legend">
-{% for source in plot.sources %}
-<li><svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><path class="dots s{{ loop.index0 }} c{{ loop.index0 }}"
- d="{{ "M6 6h0" if loop.first else "M4 4l4 4m0-4l-4 4" }}"/></svg>{{ source }}</li>
+{% for marks in plot.legend %}
+<li>{% for mark in marks %}<svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><path class="{{ shape(mark) }}" d="{{ mark.path }}"/></svg>{% endfor %}{{ plot.labels[loop.index0] }}</li>
 {% endfor %}
 </ul>
+{% if plot.sources | length > 1 %}<p class="soft small">First mark: {{ plot.sources[0] }}. Second mark: {{ plot.sources[1] }}.</p>{% endif %}
 {% endif %}
 <details><summary>Values</summary>
 {% if plot.kind == "lines" %}
@@ -124,6 +126,6 @@ PIECES = r"""
 {% if row.text | length > long %}
 <details><summary>All {{ row.text | length | number }} characters</summary><blockquote>{{ row.text }}</blockquote></details>
 {% endif %}
-<p class="by">{{ row.label }} · {{ row.model }} · round {{ row.round }}</p></li>
+<p class="by">{{ row.label }} · {{ row.model }} · round {{ row.round | shown_round }}</p></li>
 {% endmacro %}
 """

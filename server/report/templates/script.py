@@ -8,7 +8,7 @@ SCRIPT = r"""
   const labelChoice = element("map-label");
   if (labelChoice) {
     labelChoice.addEventListener("input", () => {
-      for (const cloud of document.querySelectorAll("#plot-map .dots")) {
+      for (const cloud of document.querySelectorAll("#plot-map [data-label]")) {
         cloud.toggleAttribute("hidden", labelChoice.value !== "" && cloud.dataset.label !== labelChoice.value);
       }
     });

@@ -3,10 +3,10 @@
 STYLE = r"""
 :root { color-scheme: light dark; --paper: #fff; --card: #f5f6f8; --ink: #1b1f24; --soft: #545c66; --rule: #d5d9de;
   --link: #0b57a4; --red: #b3161b; --on-red: #fff; --amber: #fff3d1; --on-amber: #573e00;
-  --c0: #0b62a8; --c1: #b8430a; --c2: #00735c; --c3: #8a3a8f; --c4: #7a5c00; --c5: #c2185b; --c6: #00788a; --c7: #4a4f57; }
+  --c0: #33147e; --c1: #d27319; --c2: #089c5f; --c3: #7d154a; --c4: #7986ac; --c5: #5b3a00; --c6: #b25eff; --c7: #3609ff; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171b; --card: #1e2329; --ink: #e8eaed; --soft: #a9b1bb;
   --rule: #39414a; --link: #82bbff; --red: #a3181d; --on-red: #fff; --amber: #3d3110; --on-amber: #ffdf91;
-  --c0: #6bb3ff; --c1: #ff9a62; --c2: #4fd1a5; --c3: #d59bea; --c4: #e3c34f; --c5: #ff86b3; --c6: #5fd7e5; --c7: #c7ccd2; } }
+  --c0: #c3e8ff; --c1: #e44110; --c2: #00ff93; --c3: #ec81ff; --c4: #ddd202; --c5: #877355; --c6: #9113ff; --c7: #267991; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 0 1rem 3rem; max-width: 70rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.55 system-ui, sans-serif; overflow-wrap: break-word; }
@@ -68,7 +68,7 @@ input, select, button { font: inherit; padding: .45rem .6rem; border: 1px solid 
   background: var(--paper); color: var(--ink); max-width: 100%; }
 button:disabled { opacity: .5; }
 .shade { fill: var(--rule); opacity: .55; } .bar { fill: var(--c0); }
-.dots { fill: none; stroke: currentColor; stroke-linecap: round; } .dots.s0 { stroke-width: 4.5; } .dots.s1 { stroke-width: 1; opacity: .55; }
+.dots { fill: none; stroke: currentColor; stroke-linecap: round; } .dots.s0 { stroke-width: 4.5; } .dots.s1 { stroke-width: 1; opacity: .7; } .dots.solid { fill: currentColor; stroke: none; }
 .dots[hidden] { display: none; } .pick { display: inline-flex; gap: .5rem; align-items: center; font-size: .9rem; margin-bottom: .5rem; }
 .pick[hidden] { display: none; }
 td.text { white-space: normal; text-align: left; min-width: 16rem; max-width: 34rem; color: var(--soft); font-size: .9rem; }

@@ -140,6 +140,43 @@ def test_records_that_are_open_to_others_or_malformed(made, capsys):
     assert found["labels"] == found["max_delta"] == {"result": "skipped", "detail": "no records", "fix": ""}
 
 
+def test_of_a_file_without_a_header_nothing_is_shown_and_of_another_separator_its_name(made, capsys):
+    records = HospitalSettings.load(made).records
+    records.write_text(f"{CANARY},influenza\n")
+    found = checked(capsys, made, "--offline", code=1)["records"]
+    assert found["detail"] == (
+        "records: missing column; expected a header with text and label, each once; "
+        f"got 2 columns, without text, without label; at {records}:1"
+    )
+    assert found["fix"] == "The first line has to name the columns, among them text and label."
+    records.write_text("text;label\nx;y\n")
+    found = checked(capsys, made, "--offline", code=1)["records"]
+    assert found["fix"] == "The fields seem to be separated by semicolons: save the file with commas."
+    records.unlink()
+    records.mkdir()
+    found = checked(capsys, made, "--offline", code=1)["records"]
+    assert "expected an existing file; got a folder" in found["detail"]
+
+
+def test_records_that_are_not_of_the_schema_in_the_hospitals_own_file(made, capsys):
+    """The schema is the hospital's own setting, and yet it is checked as what a stranger wrote."""
+    file, records = made / "client.yaml", HospitalSettings.load(made).records
+    schema = "{properties: {note: {type: string}}}"
+    before = file.read_text()
+    file.write_text(before.replace("structure: null ", f"structure: {{text_field: note, schema: {schema}}} "))
+    found = checked(capsys, made, "--offline", code=1)["records"]["detail"]
+    assert "records: texts that are not of the task's structure" in found
+    assert "got not an object" in found
+    assert "records 1, 2" in found
+    assert CANARY not in found
+    records.write_text('text,label\n"{""note"": ""one""}",a\n"{ ""note"" : ""two"" }",b\n')
+    assert checked(capsys, made, "--offline", code=0)["records"]["result"] == "passed"
+    for hostile in ("{properties: {note: {type: string, pattern: '(a+)+$'}}}", "{$ref: 'http://example.org'}"):
+        file.write_text(before.replace("structure: null ", f"structure: {{text_field: note, schema: {hostile}}} "))
+        assert main(["check", str(made), "--offline"]) == 2
+        assert "an unknown key" in capsys.readouterr().err
+
+
 def rows(folder, *labels):
     HospitalSettings.load(folder).records.write_text(
         "text,label\n" + "".join(f"{number},{label}\n" for number, label in enumerate(labels))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+from common.privacy import losses
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.gaussian import gaussian_delta, gaussian_epsilon, rounded_mu_squared
 from common.privacy.norms import amplified
@@ -223,3 +224,17 @@ def test_gaussian_noise_is_never_taken_for_pure(scale, shift, rate):
     mu = shift / scale
     true = 0.0 if math.isinf(claimed) else rate * gaussian_delta(math.log1p(math.expm1(claimed) / rate), mu)
     assert true <= 1e-5 * 1.001
+
+
+@pytest.mark.parametrize(("sigma", "times", "interval"), [(3.3, 1, 1e-3), (50.1, 7, 3e-4), (200.7, 10, 1e-4)])
+def test_deltas_on_a_grid_are_the_librarys_to_the_last_bit(sigma, times, interval):
+    one = pld.from_discrete_gaussian_mechanism(sigma, sensitivity=3, value_discretization_interval=interval)
+    base = one.self_compose(times)
+    grid = np.arange(-3000, 3001) * interval
+    assert np.array_equal(losses._deltas(base, grid), base.get_delta_for_epsilon(grid))
+
+
+def test_deltas_of_a_mechanism_with_two_losses_are_the_librarys_to_the_last_bit():
+    base = losses._pure(losses._Piece("pure", 1.0, 1, 0.7, 1), 1e-3)
+    grid = np.arange(-800, 801) * 1e-3
+    assert np.array_equal(losses._deltas(base, grid), base.get_delta_for_epsilon(grid))

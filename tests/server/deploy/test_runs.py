@@ -110,7 +110,9 @@ def test_a_run_that_ends_well(flower, capsys):
     assert start(flower) == 0
     out = capsys.readouterr().out.splitlines()
     assert "with 2 hospitals" in out[0]
-    assert out[-1] == f"done: {flower.folder / 'runs' / 'first' / 'report.html'}"
+    run = flower.folder / "runs" / "first"
+    assert f"report:   {run / 'report.html'}" in out
+    assert out[-1] == f"next:     caucus-coordinator evaluate {run} --test FILE"
     config = yaml.safe_load(read(flower, "config.yaml"))
     assert config["run"].startswith("first-")
     assert len(bytes.fromhex(config["run"].removeprefix("first-"))) == 4
@@ -252,7 +254,7 @@ def test_ctrl_c_leaves_the_run_at_work_and_says_so(flower, capsys, monkeypatch):
 
     monkeypatch.setattr(time, "sleep", pressed)
     flower.says = "running"
-    assert start(flower) == 1
+    assert start(flower) == 130
     error = capsys.readouterr().err
     assert "first goes on by itself" in error
     assert f"caucus-coordinator follow {flower.folder} first shows its log" in error

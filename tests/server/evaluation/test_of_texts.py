@@ -9,6 +9,7 @@ from server.domain import Candidate
 from server.evaluation.figures import Measured, figure
 from server.evaluation.of_texts import of_texts, without_records
 from server.evaluation.small_model import Evaluation
+from server.report import figure_tables, metric_groups
 from server.run_folder import for_json
 from tests.support.measured_texts import FAST, assert_whole, candidates, figures, measured_parts, records
 
@@ -19,7 +20,8 @@ def measured(**changes):
 
 def test_every_figure_has_a_value_rows_and_a_definition():
     groups = of_texts(measured())
-    assert list(groups) == ["utility", "utility_encoder", "language", "fidelity", "diversity", "privacy"]
+    names = ["utility", "utility_encoder", "language", "fidelity", "fidelity_real", "diversity", "privacy"]
+    assert list(groups) == names
     assert_whole(groups)
     assert not any(group.get("simulation_only") for group in groups.values())
     assert groups["utility"]["accuracy"]["value"] == 1.0
@@ -43,6 +45,39 @@ def test_a_second_classifier_reads_the_encoder_s_vectors_whatever_the_first_is()
 def test_without_real_texts_the_set_itself_is_measured():
     assert list(of_texts(measured(test=[]))) == ["diversity", "privacy"]
     assert of_texts(measured(candidates=[])) == {}
+
+
+def test_real_texts_in_place_of_the_synthetic_ones_show_what_these_could_reach():
+    groups = of_texts(measured(settings={"metrics": ["fidelity"]}))
+    assert figures(groups["fidelity"]).keys() == figures(groups["fidelity_real"]).keys()
+    assert groups["fidelity_real"]["fid"]["rows"] == 20  # one half of 40 test texts
+    assert groups["fidelity_real"]["definition"].startswith("A random half of the test texts")
+    far = [Candidate(text=f"zzz {i} qqq", label="a", model="m", round=0) for i in range(40)]
+    groups = of_texts(measured(candidates=far, settings={"metrics": ["fidelity"]}))
+    assert groups["fidelity_real"]["fid"]["value"] < groups["fidelity"]["fid"]["value"]
+    alone = of_texts(measured(test=records(0, 1), settings={"metrics": ["fidelity"]}))
+    assert "2 rows" in alone["fidelity_real"]["fid"]["reason"]
+
+
+def test_personal_information_stands_beside_that_of_public_texts_with_the_same_kinds():
+    mail = [Candidate(text=f"Write to m{i}@example.org.", label="a", model="m", round=0) for i in range(4)]
+    public = ["She was born on 12 March 1971.", "Nothing here."]
+    groups = of_texts(measured(candidates=mail, public=lambda: public, settings={"metrics": ["privacy"]}))
+    ours, theirs = groups["privacy"], groups["privacy_public"]
+    assert ours["of_a_kind"].keys() == theirs["of_a_kind"].keys()
+    assert (ours["of_a_kind"]["email"]["value"], theirs["of_a_kind"]["email"]["value"]) == (1000, 0)
+    assert (ours["personal_information"]["value"], theirs["personal_information"]["rows"]) == (1000, 2)
+    tables = {table["title"]: table for table in figure_tables.tables(metric_groups.groups(groups))}
+    assert tables["Privacy"]["columns"] == ["synthetic texts", "public text"]
+
+
+def test_public_texts_that_cannot_be_read_are_named_and_the_others_searched():
+    def absent():
+        raise ConfigError("task.public_text", expected="a file", got="none")
+
+    groups = of_texts(measured(public=absent, settings={"metrics": ["privacy"]}))
+    assert groups["privacy"]["personal_information"]["rows"] == 40
+    assert "task.public_text" in groups["privacy_public"]["personal_information"]["reason"]
 
 
 def test_several_trainings_give_an_interval_over_them():
@@ -141,3 +176,32 @@ def test_outside_a_simulation_groups_of_records_are_named_with_the_reason():
 def test_settings_out_of_range_are_refused(settings, says):
     with pytest.raises(ConfigError, match=says):
         Evaluation(**settings)
+
+
+def test_a_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_without_its_words(caplog):
+    def repeated(texts, labels):
+        texts.clear()  # it has lists of its own
+        return float(len(labels))
+
+    def failing(texts, labels):
+        raise RuntimeError(texts[0])
+
+    own = {
+        "repeated": repeated,
+        "failing": failing,
+        "wordy": lambda texts, labels: "many",
+        "undefined": lambda texts, labels: float("nan"),
+        "counted": lambda texts, labels: len(texts),
+    }
+    made = of_texts(measured(settings={"metrics": [], "own": own}, test=[]))["own"]
+    count = len(candidates())
+    assert {name: made[name]["value"] for name in own} == {
+        "repeated": count, "failing": None, "wordy": None, "undefined": None, "counted": count,
+    }  # fmt: skip
+    assert made["failing"]["reason"] == "it failed (RuntimeError)"
+    assert made["wordy"]["reason"] == "it failed (ValueError)"
+    assert "not a number" in made["undefined"]["reason"]
+    assert "evaluation.own.failing failed (RuntimeError): the run goes on without it" in caplog.text
+    assert candidates()[0].text not in caplog.text
+    with pytest.raises(ConfigError, match=r"evaluation\.own\.words; expected a function, as .*; got int"):
+        Evaluation(own={"words": 5})

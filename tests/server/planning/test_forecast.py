@@ -23,9 +23,7 @@ def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
 
     def rehearsed(most):
         monkeypatch.setattr(forecast, "_MOST", most)
-        uses = forecast.rehearse(
-            parts.method, parts.source.task(), parts.plan, parts.providers, parts.encoder.dimensions
-        )
+        uses = forecast.rehearse(parts.method, parts.source.task(), parts.plan, parts.providers, dimensions=32)
         return [sum(getattr(use, kind) for use in uses.values()) for kind in ("calls", "input_tokens", "output_tokens")]
 
     texts = parts.method.max_texts(parts.source.task(), tuple(parts.providers))
@@ -43,5 +41,5 @@ def test_a_million_texts_are_forecast_as_fast_as_some_thousand():
 
 def test_methods_whose_texts_parties_write_ask_no_model():
     parts = build_parts(settings("method=dp_sgd", "method.samples=3000", "method.rounds=1"))
-    use = forecast.rehearse(parts.method, parts.source.task(), parts.plan, parts.providers, 32)
+    use = forecast.rehearse(parts.method, parts.source.task(), parts.plan, parts.providers, dimensions=32)
     assert {name: one.calls for name, one in use.items()} == dict.fromkeys(parts.providers, 0)

@@ -128,6 +128,8 @@ def test_one_label_on_the_map(visit, report):
     assert page.locator(shown).count() == 4
     page.select_option("#map-label", label="sepsis")
     assert page.locator(shown).count() == 2
+    displayed = "marks => marks.map((mark) => getComputedStyle(mark).display)"
+    assert page.locator("#plot-map .legend .dots").evaluate_all(displayed) == ["inline"] * 4
 
 
 def test_thousands_of_texts_are_found_at_once(visit, report):

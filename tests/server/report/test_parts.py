@@ -9,6 +9,7 @@ import pytest
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import figure_tables, metric_groups, plots, write_report
 from server.report.facts import gather
+from server.report.run_plots import of_rounds
 from server.report.votes import distributions, histogram
 from server.run_folder import for_json
 from tests.server.report.test_report import report, write_run
@@ -189,8 +190,8 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
         (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
         (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
         page = report(run)
-        crosses = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
-        assert len(crosses) == simulation
+        private = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
+        assert len(private) == simulation
         assert ("map_private.json was not read" in page.text) != simulation
         assert (gather(run).simulated == {}) != simulation
 
@@ -276,6 +277,30 @@ def test_both_axes_of_a_map_have_one_scale():
     assert plot.clouds[1].path.startswith("M210 190m")
     assert plot.rows == (("x", "a", 2, 5.0, 0.0), ("y", "b", 1, 5.0, 1.0))
     assert plots.dots("k", "T", "", {"a": {}}) is None
+
+
+def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(run):
+    places = {f"label {at}": [[at, at % 3]] for at in range(9)}
+    plot = plots.dots("map", "T", "", {"synthetic": places, "private": places})
+    looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
+    assert len(looks) == 18
+    assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
+    (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+    page = report(run)
+    marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
+    # Choosing a label hides what has another one: the legend has none.
+    assert sorted(attrs.get("data-label", "") for attrs in marks) == ["", "", "0", "1"]
+
+
+def test_fid_has_the_distance_of_real_texts_beside(run):
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    real = {"fid": {"value": 0.5, "rows": 7}}
+    marked = metric_groups.groups({"fidelity": real, "fidelity_real": real | {"simulation_only": True}})
+    (plot,) = [plot for plot in of_rounds(lines, marked) if plot.key == "round-fid"]
+    assert [line.name for line in plot.series] == ["fid", "real against real (simulation only)"]
+    assert plot.series[1].values == (0.5, 0.5, 0.5)
+    (alone,) = [plot for plot in of_rounds(lines, metric_groups.groups({"fidelity": real})) if plot.key == "round-fid"]
+    assert len(alone.series) == 1
 
 
 def test_money_is_shown_where_it_is_known(run):

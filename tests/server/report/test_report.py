@@ -167,7 +167,7 @@ def test_every_section_says_its_figures(run):
         "3.531",
         "numpy",
         "method: wasp # <script>",
-        "rural wrote <b>one</b> text too few",
+        "Round 2: rural wrote <b>one</b> text too few",
     ):
         assert said in page.text
     assert "Partial run" not in page.text
@@ -200,6 +200,7 @@ def test_hostile_text_stays_text(run):
 def test_embedded_samples_are_all_of_them(run):
     data = json.loads(report(run).scripts[0])
     assert (data["labels"], data["models"]) == (["sepsis", "pneumonia"], ["urban", "rural"])
+    assert data["rounds"] == ["1", "2", "3"]  # as people read them
     assert data["rows"][2] == ["Note 2: fever.", 0, 0, 0]
     assert len(data["rows"]) == 40
 

@@ -137,7 +137,9 @@ def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
     said = judged(measured(), **NOTHING)
     assert said.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
     only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
-    assert "There are no texts; real records teach 94 % and guessing 25 %" in only_private
+    assert (
+        "treat the run as private data. There are no texts: real records teach 94 % and guessing 25 %." in only_private
+    )
 
 
 def test_accuracies_prefer_the_mean_of_several_trainings_and_drop_what_is_no_number():

@@ -71,7 +71,7 @@ def test_fid_that_rises_by_more_than_its_error():
     rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
     (said,) = found(rounds=rounds)
     assert said == (
-        "FID rises: 0.86 after round 2, 0.8 after round 1, and lower is nearer to real texts; stop there "
+        "FID rises: 0.86 after round 3, 0.8 after round 2, and lower is nearer to real texts; stop there "
         "(method.rounds=2, now 3), more records, a larger epsilon (now 4) or method=census"
     )
     (said,) = found(rounds=rounds, planned_epsilon="inf")

@@ -37,7 +37,8 @@ def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
     planted = canaries(20, ["a", "b"], 0)
     own = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
     groups = of_records(measured(canaries=planted, **own))
-    names = ["utility_real", "language_real", "nearest", "fidelity_private", "membership", "canaries", "sites"]
+    names = ["utility_real", "language_real", "fidelity_real", "nearest", "fidelity_private"]
+    names += ["membership", "canaries", "sites"]
     assert list(groups) == names
     assert_whole(groups)
     assert [name for name, group in groups.items() if group["simulation_only"]] == names

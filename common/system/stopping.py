@@ -1,0 +1,46 @@
+"""Ctrl-C and SIGTERM: the first ends a command in order, by an exception; a second one ends it at once.
+
+A process that was started with one of them ignored, such as a shell's job in the background, goes on ignoring it.
+"""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
+
+from common.system.commands import INTERRUPTED, TERMINATED
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM."""
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C, and Terminated on SIGTERM, once and in the main thread.
+
+    At the end the earlier handlers are back; after a signal those of the system stay, which end the process.
+    """
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    stopped = False
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        nonlocal stopped
+        stopped = True
+        for each in numbers:
+            signal.signal(each, signal.SIG_DFL)
+        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        if not stopped:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """The exit code of a command that was stopped."""
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED

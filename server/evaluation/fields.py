@@ -1,0 +1,72 @@
+"""Shares of fields among structured texts, and of the values of enumerations: one group of figures for `metrics.json`.
+
+Those of the synthetic texts need no private record. Beside them a simulation puts the real records' own, marked.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from common.structure import Structure
+
+SYNTHETIC, RECORDS = "fields", "fields_records"
+"""Names of the groups; the second is of a simulation alone."""
+
+DEFINITION = (
+    "Share of the texts that have a field, and of those with an enumeration or a truth value, the share of each value. "
+    "Classifier, fidelity and diversity read the text field, {text_field}; votes compare whole texts."
+)
+
+
+def of_run(
+    texts: Sequence[str], structure: Structure | None, rounds: Iterable["RoundCounts"]
+) -> dict[str, dict[str, Any]]:
+    """The group of a run's texts, with a note of what was repaired and dropped; none for plain texts."""
+    if structure is None:
+        return {}
+    note = _note(report.cleaned for report in rounds)
+    return {SYNTHETIC: shares(texts, structure) | ({"note": note} if note else {})}
+
+
+def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
+    """The group of these texts; it counts texts that are not of the structure, and leaves them out of the shares."""
+    read = [fields for text in texts if (fields := structure.fields(text)) is not None]
+    group: dict[str, Any] = {
+        "definition": DEFINITION.format(text_field=structure.text_field),
+        "not of the structure": {"value": len(texts) - len(read), "rows": len(texts)},
+    }
+    for name, field in structure.properties.items():
+        values = [fields[name] for fields in read if name in fields]
+        group[f"with {name}"] = _share(len(values), len(read))
+        for value in field.get("enum", [True, False] if field["type"] == "boolean" else []):
+            group[f"{name} = {str(value).lower() if value in (True, False) else value}"] = _share(
+                values.count(value), len(values)
+            )
+    return group
+
+
+def _note(cleaned: Iterable[Mapping[str, Mapping[str, int]]]) -> str | None:
+    """What the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
+    counts: Counter[str] = Counter()
+    for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):
+        counts.update(kinds)
+    said = []
+    for what, prefix in (("repaired", "structure: "), ("dropped", "no structure: ")):
+        kinds = {kind.removeprefix(prefix): count for kind, count in counts.items() if kind.startswith(prefix)}
+        listed = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items()))
+        said += [f"{what}: {listed}"] if listed else []
+    return f"Of what the models wrote, {'; '.join(said)}." if said else None
+
+
+def _share(count: int, rows: int) -> dict[str, Any]:
+    if not rows:
+        return {"value": None, "reason": "there are no such texts", "rows": 0}
+    return {"value": count / rows, "rows": rows}
+
+
+class RoundCounts(Protocol):
+    """What is read of a round's report."""
+
+    @property
+    def cleaned(self) -> Mapping[str, Mapping[str, int]]:
+        """By model and the cleaner's rule, number of texts."""

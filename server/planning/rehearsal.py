@@ -1,0 +1,185 @@
+"""The rehearsal of a run: the method's tools with simulated models and parties.
+
+Models write placeholders of the expected length, parties answer at random as if their records had that length too, and
+nothing is sent. What a method asks the models for is added up by kind of request.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from common.plan.plan import Plan
+from common.privacy import mechanisms
+from common.queries import text_codec
+from common.queries.closed_set import Spec, make_query
+from common.queries.histograms import LengthHistogramSpec
+from common.queries.length_range import LengthRangeSpec
+from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.texts import TextSpec
+from server.domain import Task
+from server.llm import prompts
+from server.llm.base import Arrived, Provider, Reply, Request
+from server.llm.generate import Generated, Written, generate, write
+from server.llm.orders import Order, RequestMaker
+from server.method import Method
+
+_TOKENS_PER_WORD = 1.35
+_FILLER = " words"  # as long as an English word with its space
+_UNKNOWN = 1_000  # records, where no number is expected
+
+
+@dataclass(slots=True)
+class Forecast:
+    """Expected use of one model, or of its requests of one kind.
+
+    Attributes:
+        calls: Number of requests.
+        input_tokens: Number of input tokens.
+        output_tokens: Number of output tokens.
+    """
+
+    calls: float = 0.0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+
+    def scaled(self, factor: float) -> "Forecast":
+        """So many times this."""
+        return Forecast(factor * self.calls, factor * self.input_tokens, factor * self.output_tokens)
+
+
+Kind = tuple[object, ...]
+"""What tells requests apart whose prompts differ in length: their modes, and whether they show texts."""
+
+
+class Rehearsal:
+    """The `server.method.Tools` of a rehearsal: actors write, and answers are random."""
+
+    experiment_seed = 0
+
+    def __init__(
+        self,
+        method: Method[Any],
+        task: Task,
+        plan: Plan,
+        providers: Mapping[str, Provider],
+        *,
+        dimensions: int,
+        records: int | None,
+    ) -> None:
+        self.task = task
+        self._dimensions, self._records = dimensions, records
+        self.models = tuple(providers)
+        self.actors = {name: Actor(name, provider) for name, provider in providers.items()}
+        self._texts_per_request = method.texts_per_request
+        self._parties = plan.parties
+        self._planned = {query.name: query for query in plan.queries}
+        request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
+        words = [_words_of(actor.estimate(request)[1], request) for actor in self.actors.values()]
+        self._words = round(np.mean(words))
+
+    def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
+        """Fill orders with placeholders."""
+        return generate(
+            self.actors,
+            orders,
+            make_request,
+            round_number=round_number,
+            texts_per_request=self._texts_per_request,
+            experiment_seed=self.experiment_seed,
+        )
+
+    def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
+        """Answer requests with placeholders."""
+        return write(self.actors, requests)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return random directions: (texts, dimensions) float32, unit norm."""
+        shape = (len(texts), self._dimensions)
+        rows = rng.experiment(0, "rehearsal", len(texts)).normal(size=shape).astype(np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+    def spec(self, name: str) -> Spec:
+        """The specification of a planned query."""
+        return self._planned[name].spec
+
+    def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
+        """Answer distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
+        planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)
+        spec = planned.spec
+        if isinstance(spec, LengthRangeSpec):
+            return self._length_ranges(spec.cap, planned.scale, generator)
+        if isinstance(spec, LengthHistogramSpec):
+            bins = np.searchsorted(arrays["edges"], self._lengths(self._records or _UNKNOWN), side="right")
+            noise = generator.normal(0, planned.noise_deviation if self._records else 0, spec.bins)
+            return np.bincount(bins, minlength=spec.bins) + noise
+        if isinstance(spec, SeedChoiceSpec):
+            return generator.integers(len(arrays["vectors"]), size=(self._parties, spec.choices)).astype(np.float64)
+        if isinstance(spec, TextSpec):
+            filler, labels = _FILLER * (self._words - 1), len(self.task.labels)
+            texts = [(at % labels, f"{at}{filler}") for at in range(spec.texts)]
+            return np.tile(text_codec.encode(texts, spec.texts, spec.longest).astype(np.float64), (self._parties, 1))
+        length = make_query(spec, arrays).length
+        return np.abs(generator.normal(3, 1, (length,) if planned.summed else (self._parties, length))) + 0.1
+
+    def _lengths(self, records: int) -> NDArray[np.int64]:
+        """Words of so many records: half to one and a half times as many as a model's texts, evenly."""
+        return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
+
+    def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
+        """What each party's search finds: with few records its noise ends it anywhere below the cap."""
+        lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
+        if not (self._records and scale):
+            return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))
+        keys = [generator.bytes(32) for _ in range(self._parties)]
+        return np.array([mechanisms.length_range(lengths, cap, scale, key) for key in keys], np.float64)
+
+    def noise(self, name: str, nth: int) -> float:
+        """Standard deviation of the planned noise; see `server.method.Tools`."""
+        del nth
+        return self._planned[name].noise_deviation
+
+
+class Actor:
+    """A model that writes distinct placeholders and adds up the expected use of the real one."""
+
+    remote = False
+
+    def __init__(self, name: str, provider: Provider) -> None:
+        self.name = self.identity = name
+        self.declines = provider.declines
+        self.kinds: dict[Kind, Forecast] = {}
+        self._provider = provider
+        self._words = 1
+        self._numbers = itertools.count()
+
+    def check(self) -> None:
+        """Do nothing: no request is sent."""
+
+    def estimate(self, request: Request) -> tuple[int, int]:
+        """Return the estimate of the real model."""
+        return self._provider.estimate(request)
+
+    def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
+        """Write the requested number of placeholders."""
+        del arrived
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        use = self.kinds.setdefault((request.modes, bool(request.shown), request.n > 1), Forecast())
+        input_tokens, output_tokens = self._provider.estimate(request)
+        use.calls += 1
+        use.input_tokens += input_tokens
+        use.output_tokens += output_tokens
+        self._words = _words_of(output_tokens, request)
+        filler = _FILLER * ((request.words or self._words) - 1)
+        fillers = (f"{self.name}-{next(self._numbers)}{filler}" for _ in range(request.n))
+        return Reply(texts=tuple(fillers), input_tokens=0, output_tokens=0)
+
+
+def _words_of(tokens: int, request: Request) -> int:
+    return max(1, round(tokens / _TOKENS_PER_WORD / request.n))

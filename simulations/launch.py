@@ -1,0 +1,165 @@
+"""`caucus-simulate` behind its first line: compose the settings, start or resume a run or a sweep, say how it ended.
+
+    caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
+    caucus-simulate --resume RUN [llm.max_cost=20]
+    caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
+    caucus-simulate +experiment=wasp_table2 method.samples=1000
+
+Settings are checked before anything heavy is imported. Wrong settings and failing parts are one line and an exit code;
+any other error is a bug, and is shown with its traceback. Ctrl-C and SIGTERM leave what `--resume` needs.
+"""
+
+import logging
+import multiprocessing
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from common.errors import CaucusError, CheckpointError
+from common.system.commands import exit_code
+from common.system.files import text_of
+from server.configuration import checked, misprint, reloaded
+from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
+from server.misprints import CONFIGS
+from simulations import combinations
+
+log = logging.getLogger("caucus.simulation")
+
+RESUME = "--resume"
+
+
+def launched(arguments: Sequence[str]) -> None:
+    """Run what the arguments say.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, or SIGTERM: with what to say.
+        SystemExit: A setting is wrong, or a part failed.
+    """
+    logging.captureWarnings(capture=True)
+    sweep = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == RESUME else None
+    if sweep and (sweep / combinations.PLANNED).exists():
+        _by_hydra(combinations.again(sweep))
+    elif RESUME in arguments:
+        _resume(arguments)
+    else:
+        _by_hydra(arguments)
+
+
+def _by_hydra(arguments: Sequence[str]) -> None:
+    sys.argv[1:] = arguments
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
+    try:
+        _composed()
+    except (HydraException, OmegaConfBaseException) as error:
+        _exit(misprint(error, [argument for argument in arguments if not argument.startswith("-")]))
+    except KeyboardInterrupt as stop:
+        if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
+            raise type(stop)(f"stopped: {combinations.left(Path(HydraConfig.get().sweep.dir))}") from None
+        raise
+
+
+@hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
+def _composed(config: DictConfig) -> None:
+    hydra_config = HydraConfig.get()
+    folder, overrides = _near(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
+    if hydra_config.mode != RunMode.MULTIRUN:
+        _or_exit(folder, lambda: checked(config, overrides))
+        others = [each for each in overrides if not each.startswith(("privacy.epsilon=", "experiment_seed="))]
+        _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", "privacy.epsilon=1,4,16", *others]))
+        return
+    if multiprocessing.parent_process():
+        # Ctrl-C reaches the workers of a parallel sweep too; the process that started them ends them.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    number, runs = hydra_config.job.num + 1, len(combinations.planned(Path(hydra_config.sweep.dir)))
+    log.info("run %d of %d: %s → %s", number, runs, ", ".join(overrides), folder)
+    if combinations.complete(folder):
+        log.info("it is complete")
+        return
+    try:
+        config = combinations.in_row(checked(config, overrides), overrides)
+        _simulated(combinations.stopped(config, overrides, folder) or config, folder)
+        (folder / FAILURE).unlink(missing_ok=True)
+    except EXPECTED as error:
+        # The sweep goes on, and its table shows this run as failed.
+        log.error("%s", summary(error))  # noqa: TRY400
+        combinations.failed(config, folder, summary(error))
+    except KeyboardInterrupt:
+        combinations.failed(config, folder, _stopped(folder))
+        raise
+
+
+def _resume(arguments: Sequence[str]) -> None:
+    try:
+        if arguments[0] != RESUME or len(arguments) < 2:
+            raise CheckpointError(RESUME, expected="one folder with a config.yaml", got=" ".join(arguments))
+        folder = Path(arguments[1])
+        config = reloaded(folder, arguments[2:])
+    except CaucusError as error:
+        _exit(error)
+    logging.basicConfig(
+        level=logging.WARNING,  # as configs/simulation.yaml has it
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
+    )
+    logging.getLogger("caucus").setLevel(logging.INFO)
+    _or_exit(folder, lambda: config)
+    _say_ending(folder, shlex.join(["caucus-coordinator", "evaluate", str(folder), "--test", "FILE"]))
+
+
+def _or_exit(folder: Path, settings: Callable[[], DictConfig]) -> None:
+    """Simulate with these settings.
+
+    Raises:
+        KeyboardInterrupt, SystemExit: As `launched`.
+    """
+    try:
+        _simulated(settings(), folder)
+    except EXPECTED as error:
+        log.debug("where it came from", exc_info=True)
+        _exit(error, f"\n{_resumed(folder)}." if (folder / "run.json").exists() else "")
+    except KeyboardInterrupt as stop:
+        said = f"{_stopped(folder)}; {_resumed(folder)}" if (folder / "config.yaml").exists() else ""
+        raise type(stop)(*[said] * bool(said)) from None
+
+
+def _simulated(config: DictConfig, folder: Path) -> None:
+    log.info("loading; all files go to %s", folder)
+    from simulations.run import simulate  # noqa: PLC0415 torch
+
+    simulate(config, folder)
+
+
+def _near(folder: Path) -> Path:
+    """The folder as one would type it here."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _say_ending(folder: Path, following: str) -> None:
+    from server.report.ending import ending  # noqa: PLC0415 the report's plots
+
+    sys.stdout.write("".join(f"{line}\n" for line in ending(folder, following)))
+
+
+def _stopped(folder: Path) -> str:
+    rounds = text_of(folder / "rounds.jsonl").count("\n")
+    return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
+
+
+def _resumed(folder: Path) -> str:
+    return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"
+
+
+def _exit(error: Exception, advice: str = "") -> NoReturn:
+    sys.stderr.write(f"caucus-simulate: {summary(error)}{advice}\n")
+    sys.exit(exit_code(error, WRONG_SETTINGS))

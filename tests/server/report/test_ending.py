@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from server.report.ending import ending
+
+BOUNDED = {
+    "epsilon": 4.0,
+    "planned_epsilon": 4.0,
+    "delta": 1e-5,
+    "queries": [{}],
+    "spent": {"epsilon": 3.2104},
+}
+METRICS = {
+    "synthetic": {"accuracy": 0.83},
+    "real_private": {"accuracy": 0.945},
+    "majority_class": {"accuracy": 0.25},
+}
+
+
+def lines(folder, *, privacy=None, metrics=None, texts=2):
+    (folder / "privacy.json").write_text(json.dumps(BOUNDED | (privacy or {})))
+    (folder / "metrics.json").write_text(json.dumps(METRICS if metrics is None else metrics))
+    (folder / "synthetic.jsonl").write_text("{}\n" * texts)
+    return list(ending(folder, "what comes next"))
+
+
+def test_six_lines_say_cost_quality_places_and_the_next_command(tmp_path):
+    assert lines(tmp_path) == [
+        "privacy:  ε = 4 planned and 3.211 spent, δ = 1e-5 planned and spent",
+        "accuracy: synthetic 83.0 %, real records 94.5 %, the most frequent label 25.0 %",
+        f"texts:    {tmp_path}/synthetic.jsonl (2)",
+        f"report:   {tmp_path}/report.html",
+        f"as JSON:  {tmp_path}/report.json",
+        "next:     what comes next",
+    ]
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        {"planned_epsilon": "inf", "queries": []},  # baselines that use the records themselves
+        {"epsilon": "inf", "planned_epsilon": "inf", "spent": {"epsilon": "inf"}},
+        {"unproven": ["rewritten records"]},
+    ],
+)
+def test_without_privacy_no_guarantee_is_said(privacy, tmp_path):
+    assert lines(tmp_path, privacy=privacy)[0] == "privacy:  no guarantee (ε = ∞)"
+
+
+def test_a_run_that_asked_nobody_says_so(tmp_path):
+    nothing = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": {"epsilon": 0.0}}
+    assert lines(tmp_path, privacy=nothing)[0] == "privacy:  no party was asked (ε = 0)"
+    again = lines(tmp_path, privacy=nothing | {"epsilon": 2.0, "planned_epsilon": 2.0, "earlier": {"run": "first"}})
+    assert again[0].startswith("privacy:  ε = 2 planned")
+
+
+def test_what_there_is_not_is_said(tmp_path):
+    said = lines(tmp_path, metrics={"synthetic": None}, texts=0)
+    assert said[1:3] == ["accuracy: not measured, for there are no test texts", "texts:    none"]
+    assert next(ending(tmp_path / "none", "")) == "privacy:  not known: privacy.json cannot be read"

@@ -1,0 +1,53 @@
+"""Settings that cannot be composed: one line that names them in full and says what was perhaps meant, never `+`."""
+
+import pytest
+
+from common.errors import ConfigError
+from server.command import main as coordinator
+from server.configuration import asked, overridden
+
+NONE = "expected a setting that there is; got none of this name"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("method.sampels=3", f"method.sampels; {NONE}. Did you mean method.samples?"),
+        ("metod=wasp", f"metod; {NONE}. Did you mean method?"),
+        ("federation.hospital=3", f"federation.hospital; {NONE}. Did you mean federation.hospitals?"),
+        ("quite_another=3", f"quite_another; {NONE}"),
+        ("~no_such", f"no_such; {NONE}"),
+        ("method=waps", "rupta, wasp; got 'waps'. Did you mean wasp?"),
+        ("+experiment=wasp_tabel4", "got 'wasp_tabel4'. Did you mean wasp_table4?"),
+        ("experiment=wasp_table4", "experiment; expected +experiment=CHOICE"),
+        ("+method.samples=3", "method.samples; expected no + before a setting that there is; got +method.samples"),
+        ("+privacy.epsilo=3", "privacy.epsilo; expected one of calibration,"),
+        ("method.samples=[", "override; expected NAME=VALUE; got 'method.samples=['"),
+        ("privacy.epsilon=1,2", "privacy.epsilon; expected one value, or a list such as [a,b]; got 1,2"),
+        (
+            "privacy.epsilon=${no.such}",
+            "privacy.epsilon; expected settings that can be composed; got Interpol",
+        ),
+        ("method=null", "settings; expected settings that can be composed; got Config group override must be"),
+    ],
+)
+def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
+    with pytest.raises(ConfigError) as caught:
+        asked([override])
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "append" not in str(caught.value)
+    assert coordinator(["plan", override]) == 2
+    assert capsys.readouterr().err == f"caucus-coordinator: {caught.value}\n"
+
+
+def test_one_wrong_choice_does_not_hide_what_another_setting_might_mean():
+    with pytest.raises(ConfigError, match=r"Did you mean method.directions\?"):
+        asked(["method=census", "method.direction=3"])
+
+
+def test_a_stored_run_s_settings_are_looked_up_too():
+    with pytest.raises(ConfigError, match=r"method.sampels; expected a setting of.*Did you mean method.samples"):
+        overridden(asked([], "server"), ["method.sampels=3"], [])
+    with pytest.raises(ConfigError, match="expected NAME=VALUE"):
+        overridden(asked([], "server"), ["method.samples=["], [])

@@ -1,0 +1,64 @@
+"""`caucus-simulate` before anything heavy: its help, its first line, and what these import."""
+
+import subprocess
+import sys
+
+import pytest
+
+from simulations import command
+
+HEAVY = ("torch", "numpy", "hydra", "flwr", "omegaconf", "argparse")
+
+
+@pytest.mark.parametrize("argument", ["--help", "-h"])
+def test_help_has_examples_and_options_and_imports_nothing(argument):
+    script = f"""
+import sys
+sys.argv = ["caucus-simulate", "method=wasp", "{argument}"]
+from simulations.command import main
+main()
+print(sorted(set({HEAVY}) & set(sys.modules)))
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stderr == ""
+    text, imported = said.stdout.rsplit("\n", 2)[:2]
+    assert imported == "[]"
+    for named in ("--resume FOLDER", "--multirun", "--config-dir DIR", "--cfg job", "--version", "examples:", "130"):
+        assert named in text
+
+
+def launched(monkeypatch, capsys, *arguments):
+    """What is on standard error when the heavy part begins."""
+    seen = []
+
+    def begun(_):
+        seen.append(capsys.readouterr())
+
+    monkeypatch.setattr("simulations.launch.launched", begun)
+    monkeypatch.setattr(sys, "argv", ["caucus-simulate", *arguments])
+    command.main()
+    return seen[0]
+
+
+def test_the_first_line_comes_before_what_takes_long(monkeypatch, capsys):
+    said = launched(monkeypatch, capsys, "method=wasp")
+    assert (said.out, said.err) == ("", "caucus-simulate: reading the settings\n")
+
+
+def test_what_only_prints_settings_says_nothing_else(monkeypatch, capsys):
+    assert launched(monkeypatch, capsys, "--cfg", "job") == ("", "")
+
+
+def test_settings_are_composed_and_checked_without_anything_heavy(tmp_path):
+    script = """
+import sys
+sys.argv = ["caucus-simulate", "method.sampels=3"]
+from simulations.command import main
+try:
+    main()
+except SystemExit as ended:
+    print(ended.code, sorted({"torch", "flwr", "scipy", "sklearn", "transformers", "ray"} & set(sys.modules)))
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert said.stdout == "2 []\n"
+    assert said.stderr.splitlines()[-1].endswith("Did you mean method.samples?")
