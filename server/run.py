@@ -32,7 +32,7 @@ from server.planning.modes import simplified
 from server.planning.signal import hopeless, signals
 from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
-from server.run_folder import write_json, write_run
+from server.run_folder import line_of, write_json, write_run
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
@@ -98,7 +98,7 @@ def run(setup: RunParts) -> State[Any]:
         )
         state = replace(state, rounds=(*earlier, report))
         save(status="partial")
-        track(options.tracking, folder, state.round, report.to_dict())
+        track(options.tracking, folder, state.round, line_of(report))
         said = "" if report.fid is None else f", FID {report.fid}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), said)
     count = _federated_count(setup, federation, tools, state)

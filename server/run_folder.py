@@ -2,7 +2,7 @@
 
 config.yaml       the resolved configuration            (written by the entry point)
 synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
-rounds.jsonl      one line a round: counts, weights, FID, seconds, tokens
+rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
@@ -15,7 +15,7 @@ state/            what resuming needs
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 
 from common.system.files import write_atomic
 from server.domain import Candidate
-from server.method import State
+from server.method import RoundReport, State
 
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
 """Packages whose versions are in `run.json`."""
@@ -31,10 +31,25 @@ VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting",
 
 def write_run(folder: Path, state: State[Any], *, privacy: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
     """Write texts and rounds of a state, the facts about privacy, and `run.json`: the summary with versions."""
-    write_lines(folder / "synthetic.jsonl", map(asdict, state.candidates))
-    write_lines(folder / "rounds.jsonl", [report.to_dict() for report in state.rounds])
+    first = first_round({candidate.round for candidate in state.candidates}, state.round)
+    texts = [asdict(candidate) | {"round": candidate.round + first} for candidate in state.candidates]
+    write_lines(folder / "synthetic.jsonl", texts)
+    write_lines(folder / "rounds.jsonl", map(line_of, state.rounds))
     write_json(folder / "privacy.json", privacy)
     write_json(folder / "run.json", {**summary, "versions": {name: version(name) for name in VERSIONS}})
+
+
+def first_round(rounds: Collection[int], done: int) -> int:
+    """What people read in place of 0 in the program, where rounds are counted from 0.
+
+    Methods that vary texts after the votes of a round number the new ones by the rounds done: their 0 is before all.
+    """
+    return 0 if done in rounds else 1
+
+
+def line_of(report: RoundReport) -> dict[str, Any]:
+    """A round as people read it: the first is 1."""
+    return report.to_dict() | {"round": report.round + 1}
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -64,6 +64,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     except (HydraException, OmegaConfBaseException) as error:
         _exit(misprint(error, [argument for argument in arguments if not argument.startswith("-")]))
     except KeyboardInterrupt as stop:
+        # The runs of a parallel sweep are in other processes, which are ended without a word.
         if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
             raise type(stop)(f"stopped: {combinations.left(Path(HydraConfig.get().sweep.dir))}") from None
         raise
@@ -94,9 +95,9 @@ def _composed(config: DictConfig) -> None:
         # The sweep goes on, and its table shows this run as failed.
         log.error("%s", summary(error))  # noqa: TRY400
         combinations.failed(config, folder, summary(error))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         combinations.failed(config, folder, _stopped(folder))
-        raise
+        raise type(stop)(f"stopped: {combinations.left(_near(Path(hydra_config.sweep.dir)))}") from None
 
 
 def _resume(arguments: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from server.report import labels, metric_groups, utility, votes, weaknesses
 from server.report.guarantee import Kind, guarantee, guarantee_kind
 from server.report.reading import JsonObject, as_object, read, read_lines
 from server.report.verdict import verdict
-from server.run_folder import for_json
+from server.run_folder import first_round, for_json
 
 _PRIVACY_FIELDS = (
     "epsilon",
@@ -77,6 +77,10 @@ def gather(run: Path) -> Gathered:
     privacy = read(run / "privacy.json", _privacy, problems)
     rounds = read_lines(run / "rounds.jsonl", _round, problems)
     texts = read_lines(run / "synthetic.jsonl", _text, problems)
+    if rounds and rounds[0]["round"] == 0:  # of an earlier version, which counted from 0
+        first = first_round({row["round"] for row in texts}, len(rounds))
+        rounds = [{**entry, "round": entry["round"] + 1} for entry in rounds]
+        texts = [{**row, "round": row["round"] + first} for row in texts]
     metrics = read(run / "metrics.json", lambda text: metric_groups.groups(as_object(text)), problems)
     measured = read(run / "metrics.json", as_object, []) or {}
     config = read(run / "config.yaml", str, problems)

@@ -69,10 +69,3 @@ def as_object(text: str) -> dict[str, Any]:
 def finite(value: object) -> float | None:
     """The value as a finite float; None for anything else."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def shown_round(number: object) -> object:
-    """A round as people read it, from 1; files count from 0. What is no number of a round stays as it is."""
-    if isinstance(number, str) and number.isdecimal():
-        return str(int(number) + 1)
-    return number + 1 if isinstance(number, int) else number

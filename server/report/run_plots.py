@@ -6,7 +6,7 @@ from typing import Any
 from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.facts import Gathered, Places
-from server.report.reading import finite, shown_round
+from server.report.reading import finite
 
 MOST_POINTS = 2000
 """Most points of one source on the map; more points would overlap."""
@@ -59,7 +59,7 @@ def of_rounds(rounds: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str,
         groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn beside FID.
     """
     names = [name for name in dict.fromkeys(name for entry in rounds for name in entry) if name not in _BOOKKEEPING]
-    drawings, places = [], [shown_round(entry["round"]) for entry in rounds]
+    drawings, places = [], [entry["round"] for entry in rounds]
     for name in sorted(names, key=lambda name: list(_FIGURES).index(name) if name in _FIGURES else len(_FIGURES)):
         title, note = _FIGURES.get(name, (name.replace("_", " "), ""))
         values = _values(rounds, name) | (_reference(groups, len(rounds)) if name == "fid" else {})
@@ -133,7 +133,7 @@ def of_votes(votes: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
     return [
         plots.bars(
             f"votes-{number}",
-            f"{entry['direction'].capitalize()} votes, round {shown_round(entry['round'])}",
+            f"{entry['direction'].capitalize()} votes, round {entry['round']}",
             note="Candidates by their noised votes. Shaded: two scales of the noise to either side of 0, where most "
             "candidates without any vote fall.",
             x_name="noised votes",

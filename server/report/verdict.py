@@ -87,7 +87,7 @@ def _against_real(synthetic: float, majority: float, real: float | None) -> str:
     if share >= NEARLY:
         return "nearly as good as real records for training a classifier"
     if share >= USABLE:
-        return f"usable for training a classifier, at a loss of {100 * (real - synthetic):.0f} points"
+        return f"usable for training a classifier, at a loss of {_points(real - synthetic)} points"
     return "better than guessing, and far from what real records teach"
 
 
@@ -105,4 +105,9 @@ def _counted(metrics: JsonObject) -> str | None:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{_points(share)} %"
+
+
+def _points(share: float) -> str:
+    """A share in points of a hundred, with one decimal where it has one."""
+    return f"{100 * share:.1f}".removesuffix(".0")

@@ -24,7 +24,7 @@ from typing import Any
 from server.planning.signal import HOPELESS
 from server.planning.statement import show_epsilon
 from server.report.labels import record_shares, weights_of
-from server.report.reading import JsonObject, shown_round
+from server.report.reading import JsonObject
 from server.report.utility import accuracies
 
 RISE = 2.0
@@ -128,12 +128,12 @@ def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObjec
     best = min(earlier, key=lambda entry: float(entry["fid"]))
     if last["fid"] - best["fid"] <= RISE * math.hypot(last["fid_error"], best["fid_error"]):
         return
-    steps = [f"stop there (method.rounds={best['round'] + 1}, now {len(rounds)})"] if best["round"] else []
+    steps = [f"stop there (method.rounds={best['round']}, now {len(rounds)})"] if best["round"] > 1 else []
     if privacy and privacy["queries"] and not math.isinf(float(privacy["planned_epsilon"])):
         steps += _more_signal(run, privacy)
     yield Weakness(
-        what=f"FID rises: {last['fid']:.3g} after round {shown_round(last['round'])}, {best['fid']:.3g} after round "
-        f"{shown_round(best['round'])}, and lower is nearer to real texts",
+        what=f"FID rises: {last['fid']:.3g} after round {last['round']}, {best['fid']:.3g} after round "
+        f"{best['round']}, and lower is nearer to real texts",
         do=_either(steps or ["take another encoder (embedding)", "other language models (llm)"]),
     )
 

@@ -17,7 +17,7 @@ from server.planning.statement import show_delta, show_epsilon
 from server.report import run_plots
 from server.report.facts import as_json, gather
 from server.report.figure_tables import better, tables
-from server.report.reading import JsonObject, shown_round
+from server.report.reading import JsonObject
 from server.report.templates.comparison import COMPARISON
 from server.report.templates.first import FIRST
 from server.report.templates.measures import FOOTNOTES, MEASURES
@@ -102,7 +102,6 @@ def render(template: str, **view: object) -> str:
         "number": show_number,
         "percent": _percent,
         "better": better,
-        "shown_round": shown_round,
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
@@ -117,7 +116,7 @@ def _columns(rows: Sequence[JsonObject]) -> dict[str, Any]:
     return {
         "labels": names["label"],
         "models": names["model"],
-        "rounds": list(map(shown_round, names["round"])),
+        "rounds": names["round"],
         "long": LONG,
         "rows": [[row["text"], *(places[part][str(row[part])] for part in places)] for row in rows],
     }

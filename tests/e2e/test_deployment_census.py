@@ -17,7 +17,7 @@ def test_a_census_outlives_the_federation():
         deployed.coordinator("run", deployed.here, "first", *OVERRIDES, *method, timeout=400)
         first = deployed.result("first")
         (line,) = [line for line in lines(first, "rounds.jsonl") if line["queries"]]
-        assert (line["round"], [query["name"] for query in line["queries"]]) == (0, ["class sums"])
+        assert (line["round"], [query["name"] for query in line["queries"]]) == (1, ["class sums"])
         charged = [len(Ledger(deployed.ledger(number)).entries()) for number in range(3)]
         for key in ("h0", "h1", "h2", "coordinator"):
             deployed.down(key)

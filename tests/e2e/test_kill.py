@@ -84,7 +84,7 @@ def survives(folder, event, *overrides):
 
     assert read(run, "run.json")["status"] == "complete"
     assert len(lines(run, "synthetic.jsonl")) == 36
-    assert [line["round"] for line in lines(run, "rounds.jsonl")] == [0, 1, 2]
+    assert [line["round"] for line in lines(run, "rounds.jsonl")] == [1, 2, 3]
     assert (run / "report.html").stat().st_size
     assert read(run, "metrics.json")["real_private"]
     # Once answered, always the same answer; and an interrupted query's total is the one it would have had.

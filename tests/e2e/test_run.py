@@ -48,7 +48,7 @@ def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(r
     assert {row["weight"] for row in rows} == {1.0}
     labels = build_parts(load(run)).plan.labels
     assert {label: sum(row["label"] == label for row in rows) for label in labels} == dict.fromkeys(labels, 15)
-    for number, line in enumerate(rounds):
+    for number, line in enumerate(rounds, 1):
         assert line["round"] == number
         of_round = [row["model"] for row in rows if row["round"] == number]
         assert line["generated"] == {model: of_round.count(model) for model in line["generated"]}

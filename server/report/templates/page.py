@@ -118,7 +118,7 @@ computed from private records without noise and must not be published with the t
 {% call table("Texts asked for, written and lost; time and tokens", ["round", "asked for", "written", "lost", "candidates", "calls",
   "tokens read", "tokens written", "write", "embed", "ask"]) %}
 {% for entry in rounds %}
-<tr><th scope="row">{{ entry.round | shown_round }}</th><td>{{ entry.requested.values() | sum | number }}</td><td>{{ entry.generated.values() | sum | number }}</td>
+<tr><th scope="row">{{ entry.round }}</th><td>{{ entry.requested.values() | sum | number }}</td><td>{{ entry.generated.values() | sum | number }}</td>
 <td>{{ entry.lost.values() | sum | number }}</td><td>{{ entry.candidates | number }}</td><td>{{ entry.calls | number }}</td>
 <td>{{ entry.tokens.input | number }}</td><td>{{ entry.tokens.output | number }}</td>
 {% for kind in ("generate", "embed", "ask") %}<td>{{ (entry.seconds[kind] or 0) | duration }}</td>{% endfor %}</tr>
@@ -126,7 +126,7 @@ computed from private records without noise and must not be published with the t
 {% endcall %}
 {% if rounds | selectattr("notes") | list %}
 <h3>Notes</h3>
-<ul class="tight">{% for entry in rounds %}{% for note in entry.notes %}<li>Round {{ entry.round | shown_round }}: {{ note }}</li>{% endfor %}{% endfor %}</ul>
+<ul class="tight">{% for entry in rounds %}{% for note in entry.notes %}<li>Round {{ entry.round }}: {{ note }}</li>{% endfor %}{% endfor %}</ul>
 {% endif %}
 {% else %}
 <p>No round was completed.</p>
@@ -154,7 +154,7 @@ of the noise on each number of {{ "one party's answer" if privacy.aggregation ==
 {% call table("Noised votes for a candidate, over all candidates of a round", ["round", "direction", "candidates", "scale of the noise",
   "least", "10 %", "half", "90 %", "most", "above two scales"]) %}
 {% for vote in votes %}
-<tr><th scope="row">{{ vote.round | shown_round }}</th><td>{{ vote.direction }}</td><td>{{ vote.candidates | number }}</td><td>{{ vote.scale | number }}</td>
+<tr><th scope="row">{{ vote.round }}</th><td>{{ vote.direction }}</td><td>{{ vote.candidates | number }}</td><td>{{ vote.scale | number }}</td>
 {% for value in vote.quantiles %}<td>{{ value | number }}</td>{% endfor %}<td>{{ "%.1f" | format(100 * vote.beyond_noise) }} %</td></tr>
 {% endfor %}
 {% endcall %}
@@ -192,7 +192,7 @@ guarantee of that run, ε = {{ privacy.epsilon | epsilon }}, at no further cost.
 {% call table("Queries in the order in which they were answered", ["number", "query", "round", "mechanism", "scale of the noise",
   "parties that answered", "parties asked", "ε spent after the round"]) %}
 {% for entry in rounds %}{% for query in entry.queries %}
-<tr><th scope="row">{{ query.index }}</th><td>{{ query.name }}</td><td>{{ entry.round | shown_round }}</td><td>{{ query.mechanism }}</td><td>{{ query.scale | number }}</td>
+<tr><th scope="row">{{ query.index }}</th><td>{{ query.name }}</td><td>{{ entry.round }}</td><td>{{ query.mechanism }}</td><td>{{ query.scale | number }}</td>
 <td>{{ query.survivors }}</td><td>{{ query.parties }}</td><td>{{ entry.epsilon | epsilon if entry.epsilon is defined else "–" }}</td></tr>
 {% endfor %}{% endfor %}
 {% endcall %}
@@ -211,7 +211,7 @@ guarantee of that run, ε = {{ privacy.epsilon | epsilon }}, at no further cost.
 </select></label>
 {% for part in ("model", "round") %}
 <label>{{ part | capitalize }}<select id="{{ part }}"><option value="">all {{ part }}s</option>
-{% for name, count in released[part].items() %}<option value="{{ loop.index0 }}">{{ name | shown_round if part == "round" else name }} ({{ count | number }})</option>{% endfor %}
+{% for name, count in released[part].items() %}<option value="{{ loop.index0 }}">{{ name }} ({{ count | number }})</option>{% endfor %}
 </select></label>
 {% endfor %}
 </div>

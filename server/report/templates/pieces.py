@@ -126,6 +126,6 @@ PIECES = r"""
 {% if row.text | length > long %}
 <details><summary>All {{ row.text | length | number }} characters</summary><blockquote>{{ row.text }}</blockquote></details>
 {% endif %}
-<p class="by">{{ row.label }} · {{ row.model }} · round {{ row.round | shown_round }}</p></li>
+<p class="by">{{ row.label }} · {{ row.model }} · round {{ row.round }}</p></li>
 {% endmacro %}
 """

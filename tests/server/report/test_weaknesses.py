@@ -16,7 +16,14 @@ TEXTS = [{"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2]} for at in r
 
 def line(number, **changes):
     """A round, as `rounds.jsonl` has it."""
-    plain = {"round": number, "requested": {"m": 20}, "lost": {"m": 0}, "candidates": 40, "fid": 1.0, "fid_error": 0.02}
+    plain = {
+        "round": number + 1,
+        "requested": {"m": 20},
+        "lost": {"m": 0},
+        "candidates": 40,
+        "fid": 1.0,
+        "fid_error": 0.02,
+    }
     return plain | changes
 
 

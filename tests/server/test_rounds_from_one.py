@@ -1,0 +1,26 @@
+"""Rounds are counted from 0 in the program, and from 1 wherever a person reads them, older run folders included."""
+
+import json
+
+from server.report.facts import gather
+from server.run_folder import first_round
+from tests.support.runs import lines, tiny
+
+
+def test_a_text_s_round_is_that_of_the_log(tmp_path):
+    run = tiny(tmp_path, "method=aug_pe", "method.rounds=2", "method.samples=24")
+    assert [line["round"] for line in lines(run, "rounds.jsonl")] == [1, 2]
+    assert {row["round"] for row in lines(run, "synthetic.jsonl")} <= {0, 1, 2}
+    assert (first_round({0, 1}, 2), first_round({0, 1, 2}, 2)) == (1, 0)
+
+
+def test_the_report_of_an_earlier_version_s_folder_counts_from_1_too(tmp_path):
+    run = tiny(tmp_path, "method.rounds=2")
+    now = gather(run)
+    for name in ("rounds.jsonl", "synthetic.jsonl"):
+        rows = [row | {"round": row["round"] - 1} for row in lines(run, name)]
+        (run / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert {row["round"] for row in lines(run, "synthetic.jsonl")} == {0, 1}
+    then = gather(run)
+    assert [entry["round"] for entry in then.facts["rounds"]] == [1, 2]
+    assert then.facts["released"]["round"] == now.facts["released"]["round"] == {"1": 30, "2": 30}
