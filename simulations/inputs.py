@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates
+from server.draft import build
 from server.tasks.sources import LabelledFiles, Source
 from simulations import parties
 
@@ -32,7 +32,7 @@ def check(config: DictConfig) -> None:
             word; or the records cannot be dealt out as configured.
         DataError: A file cannot be read.
     """
-    source: Source = instantiate(config.task, _convert_="all")
+    source: Source = build(config.task)
     dealt = parties.deal(config)
     private = list(chain.from_iterable(dealt))
     for line in chain(

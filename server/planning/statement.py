@@ -57,6 +57,11 @@ def show_delta(delta: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
+def one_in(delta: float) -> str:
+    """A delta above 0 as one in so many, rounded toward the larger chance (beyond 1e-6 of numerical noise)."""
+    return f"1 in {int(1.000001 / delta):,}"
+
+
 def at_most_times(epsilon: float) -> str:
     """How many times as probable a result is at most with one unit as without: e^epsilon, rounded up."""
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
@@ -134,7 +139,7 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     else:
         unit, given = "any one record", "a given record was"
     factor, right = at_most_times(epsilon), right_guesses(epsilon, delta)
-    extra = f", apart from an additional probability of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
+    extra = f", apart from an additional probability of at most δ ({one_in(delta)})" if delta else ""
     first = (
         f"The parties' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
         f"and δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from server.planning.statement import at_most_times, right_guesses, show_delta, show_epsilon
+from server.planning.statement import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 from server.report.reading import JsonObject
 
 
@@ -135,7 +135,7 @@ def _reader(privacy: JsonObject) -> str:
     known, used = "all records but one", "that one was"
     if _unit(privacy) == "user":
         known, used = "all records but those of one user", "those were"
-    apart = f", apart from a chance of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
+    apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
     return (
         f"Whoever reads the texts, and even knows {known}, can tell whether {used} used at most this well: nothing "
         f"that the texts can say is more than {at_most_times(epsilon)} as probable with as without, nor without as "
