@@ -9,6 +9,7 @@ A test can script faults: a fault sees each message and may drop, alter or repea
 import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from threading import Lock
 
 from flwr.app import ArrayRecord, Context, Error, Message, RecordDict
@@ -162,5 +163,5 @@ class _SharedBulk:
         data = message_to_proto(message).SerializeToString()
         content[BULK] = bulk
         arrived = message_from_proto(ProtoMessage.FromString(data))
-        arrived.content[BULK] = arrived_bulk
+        arrived.content[BULK] = ArrayRecord({name: copy(array) for name, array in arrived_bulk.items()})
         return arrived, len(data) + size
