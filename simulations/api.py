@@ -8,9 +8,9 @@
     result.texts, result.metrics["synthetic"]["accuracy"], result.report
 
 Tables that are given in memory are written to a new folder that only this account can enter, outside the run folder,
-and removed when the call ends, however it ends but by `kill -9`. So a run folder holds no more of the records than that
-of the command: what `resume` needs besides is the same tables once more. Files that are given by path are read where
-they are, as the command reads them.
+and removed when the call ends, however it ends but by `kill -9`, or by SIGTERM outside the main thread. So a run folder
+holds no more of the records than that of the command: what `resume` needs besides is the same tables once more. Files
+that are given by path are read where they are, as the command reads them.
 
 Every error is a `common.errors.CaucusError`, also one of a setting that Hydra refuses. A call leaves the working
 directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and the
@@ -21,7 +21,6 @@ import contextlib
 import json
 import logging
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +31,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
+from common.system.files import temporary_folder
 from server.configuration import asked, reloaded
 from server.deploy.plan import forwards
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
@@ -88,8 +88,8 @@ def simulate(
     Raises:
         CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
     """
-    with _errors_of_ours(), tempfile.TemporaryDirectory(prefix=_IN_MEMORY) as private:
-        tables = _files({"train": train, "test": test, "public_text": public_text}, Path(private))
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
         given = _overrides(
             tables, overrides, method=method, parties=parties, epsilon=epsilon, delta=delta, config_dir=config_dir
         )
@@ -117,10 +117,10 @@ def resume(
     Raises:
         CaucusError: As `simulate`; a CheckpointError if the folder cannot be resumed.
     """
-    with _errors_of_ours(), tempfile.TemporaryDirectory(prefix=_IN_MEMORY) as private:
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
             config = reloaded(Path(folder), overrides)
-        tables = _files({"train": train, "test": test, "public_text": public_text}, Path(private))
+        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
         for name in _COLUMNS:
             if name in tables:
                 config.task[name] = str(tables[name])
@@ -165,11 +165,11 @@ def plan(
     Raises:
         CaucusError: A setting is wrong, or no plan can be made.
     """
-    with _errors_of_ours(), tempfile.TemporaryDirectory(prefix=_IN_MEMORY) as private:
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         named = {"train": train, "test": test, "public_text": public_text}
-        tables = {name: Path(private) / name for name in ("train", "test") if named[name] is not None}
+        tables = {name: private / name for name in ("train", "test") if named[name] is not None}
         tables |= _files(
-            {name: table for name, table in named.items() if name not in tables or is_path(table)}, Path(private)
+            {name: table for name, table in named.items() if name not in tables or is_path(table)}, private
         )
         given = _overrides(
             tables, overrides, method=method, parties=parties, epsilon=epsilon, delta=delta, config_dir=config_dir

@@ -38,6 +38,9 @@ def _privacy(privacy: JsonObject | None) -> str:
     if kind is Kind.NOT_ASKED and not privacy.get("earlier"):
         return "no party was asked (ε = 0)"
     delta = show_delta(float(privacy["delta"]))
+    if privacy.get("earlier"):
+        planned = show_epsilon(privacy["planned_epsilon"])
+        return f"ε = {planned}, δ = {delta} of run {privacy['earlier']['run']}, which asked; nothing more was asked"
     spent = show_epsilon(privacy["spent"]["epsilon"])
     return f"ε = {show_epsilon(privacy['planned_epsilon'])} planned and {spent} spent, δ = {delta} planned and spent"
 

@@ -108,8 +108,9 @@ def guarantee(privacy: JsonObject | None) -> Guarantee:
             kind=kind,
             epsilon=epsilon,
             title="ε = 0: no query about private records",
-            reader="Whoever reads the texts learns nothing about any record from them: no party was asked about its "
-            "records.",
+            reader="Whoever reads the texts learns nothing about any record from them"
+            + (", but which labels occur" if privacy.get("labels_from_records") else "")
+            + ": no party was asked about its records.",
             insiders="The coordinator saw no answer of any party.",
             assumes=assumes,
         )
@@ -158,9 +159,11 @@ def _insiders(privacy: JsonObject, epsilon: float) -> str:
         )
     helped = privacy["assumed_colluders"]
     alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
+    own = ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
     return (
         f"The coordinator sees only noised sums over at least {privacy['assumed_survivors']} of {privacy['parties']} "
-        f"parties: the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
+        + (f"parties, and of {own} each party's own answer with the whole noise in it" if own else "parties")
+        + f": the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
         f"learn more; {privacy['largest_coalition'] + 1} or more may see single answers."
     )
 

@@ -208,7 +208,8 @@ MISSING = float("nan")
 SECRET = f"{PRIVATE[3][0]} secret, and long"
 TABLES = [
     (TRAIN.rename(columns={"text": "note"}), "train; expected a column 'text', once; got the columns note, label"),
-    (TRAIN.rename(columns={"text": SECRET}), "got the columns (another, not shown), label"),
+    (TRAIN.rename(columns={"text": SECRET}), "got 2 columns, of names that may be a record. Rename"),
+    (TRAIN.rename(columns={"text": "zq has it", "label": "zq"}), "got 2 columns, of names"),  # no header: a record
     (pd.concat([TRAIN, TRAIN], axis=1), "train; expected a column 'text', once; got the columns text, label"),
     (TRAIN.iloc[:0], "train; expected at least one row; got none"),
     ([], "train; expected at least one row; got none"),

@@ -69,6 +69,11 @@ def test_both_sides_are_told_their_own_epsilon():
             "only noised sums",
             "at most 1 parties are corrupt",
         ),
+        (
+            {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
+            "of 3 parties, and of lengths each party's own answer with the whole noise in it: the same holds",
+            "the ciphers that make noise and masks",
+        ),
         ({"earlier": {"run": "census-1"}}, "made of what run census-1 released", "computational"),
         ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
         ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
@@ -82,6 +87,12 @@ def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
     said = guarantee(privacy(**changes))
     assert insiders in said.insiders
     assert assumes in said.assumes
+
+
+def test_labels_from_records_are_an_exception_where_nothing_was_asked():
+    nothing = {"queries": [], "planned_epsilon": 0.0}
+    assert "learns nothing about any record from them: no party" in guarantee(privacy(**nothing)).reader
+    assert "but which labels occur: no party" in guarantee(privacy(**nothing, labels_from_records=True)).reader
 
 
 def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
