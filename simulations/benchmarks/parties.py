@@ -49,6 +49,7 @@ from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.local_grid import LocalGrid
 
 _LABELS = tuple(f"label {number}" for number in range(10))
+_PARTS = ("Opened", "Shares", "Answer", "Agreement", "UnmaskShares", "Closed", "elsewhere")
 _RECORDS = 6
 _WORKERS = os.cpu_count() or 1
 
@@ -62,26 +63,15 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--dimensions", type=int, default=384)
     options = parser.parse_args(arguments)
     encoder = Encoder.hashed_ngrams(dimensions=options.dimensions, bits=12)
-    names = ("KeyAdvert", "Shares", "Opened", "Answer", "Agreement", "UnmaskShares", "Closed", "elsewhere")
-    head = "".join(f"{name:>13}" for name in names)
+    head = "".join(f"{name:>13}" for name in _PARTS)
     sys.stdout.write(f"{'mode':12}{'parties':>8}{'wall s':>8}{'CPU s':>8}{head}{'KB a party':>12}{'MiB':>7}\n")
+    sizes = sorted(options.parties)
     ratios = []
     for mode in options.modes:
-        first: Cost | None = None
-        for parties in sorted(options.parties):
-            cost = measure(parties, mode, encoder, options.candidates)
-            parts = "".join(f"{cost.parts.get(name, 0.0):13.2f}" for name in names)
-            sizes = f"{cost.kilobytes:12.0f}{cost.mebibytes:7.0f}"
-            sys.stdout.write(f"{mode:12}{parties:8}{cost.wall:8.1f}{cost.cpu:8.1f}{parts}{sizes}\n")
-            sys.stdout.flush()
-            first = first or cost
-        ratios.append(
-            Ratio(
-                name=f"CPU a party, {max(options.parties)} parties, {mode}",
-                to=f"{min(options.parties)} parties",
-                value=(cost.cpu / max(options.parties)) / (first.cpu / min(options.parties)),
-            )
-        )
+        costs = [_line(size, mode, encoder, options.candidates) for size in sizes]
+        growth = (costs[-1].cpu / sizes[-1]) / (costs[0].cpu / sizes[0])
+        name = f"CPU a party, {sizes[-1]} parties, {mode}"
+        ratios.append(Ratio(name=name, to=f"{sizes[0]} parties", value=growth))
     return ratios
 
 
@@ -102,6 +92,15 @@ class Cost:
     parts: Mapping[str, float]
     kilobytes: float
     mebibytes: float
+
+
+def _line(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
+    cost = measure(parties, mode, encoder, candidates)
+    parts = "".join(f"{cost.parts.get(name, 0.0):13.2f}" for name in _PARTS)
+    sizes = f"{cost.kilobytes:12.0f}{cost.mebibytes:7.0f}"
+    sys.stdout.write(f"{mode:12}{parties:8}{cost.wall:8.1f}{cost.cpu:8.1f}{parts}{sizes}\n")
+    sys.stdout.flush()
+    return cost
 
 
 def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
