@@ -59,7 +59,7 @@ class Pace:
 
 def main() -> NoReturn:
     """Run until a signal to stop, or until SuperNode gives up."""
-    start_client_internal.time = Pace()  # type: ignore[assignment]
+    start_client_internal.time = Pace()  # type: ignore[assignment, attr-defined]
     threading.excepthook = _ended_with
     try:
         make_certificate(Path(sys.argv.pop(1)))

@@ -145,7 +145,7 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
 
 def digest(query: Query) -> bytes:
     """SHA-256 over specification, names, shapes and little-endian contents: equal for equal queries and no others."""
-    return _digest(query)  # type: ignore[arg-type] queries are told apart by identity, which has a hash
+    return _digest(query)  # type: ignore[arg-type]  # queries are told apart by identity, which has a hash
 
 
 @lru_cache(maxsize=1)
