@@ -90,10 +90,9 @@ def simulate(
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         tables = _files({"train": train, "test": test, "public_text": public_text}, private)
-        given = _overrides(
-            tables, overrides, method=method, parties=parties, epsilon=epsilon, delta=delta, config_dir=config_dir
+        config = _config(
+            tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        config = _composed(given, labels)
         return _run(config, Path(folder) if folder else _new_folder(config.method.name))
 
 
@@ -167,41 +166,44 @@ def plan(
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         named = {"train": train, "test": test, "public_text": public_text}
-        tables = {name: private / name for name in ("train", "test") if named[name] is not None}
-        tables |= _files(
-            {name: table for name, table in named.items() if name not in tables or is_path(table)}, private
+        tables = _files(named, private, unread=("train", "test"))
+        config = _config(
+            tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        given = _overrides(
-            tables, overrides, method=method, parties=parties, epsilon=epsilon, delta=delta, config_dir=config_dir
-        )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(_composed(given, labels))))))
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(config)))))
         return facts
 
 
-def _files(tables: Mapping[str, Table | Texts | None], folder: Path) -> dict[str, Path]:
+def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
+    """The files of the tables that are given; of one that is in memory and unread, a name alone."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
-    return {name: as_file(name, table, _COLUMNS[name], folder) for name, table in tables.items() if table is not None}
+    return {
+        name: folder / name if name in unread and not is_path(table) else as_file(name, table, _COLUMNS[name], folder)
+        for name, table in tables.items()
+        if table is not None
+    }
 
 
-def _overrides(
+def _config(
     tables: Mapping[str, Path],
+    labels: Labels | None,
     overrides: Sequence[str],
+    config_dir: str | Path | None,
     *,
     method: str,
     parties: int,
     epsilon: float,
     delta: float,
-    config_dir: str | Path | None,
-) -> list[str]:
-    """The arguments as overrides, each checked, before those that were given as such."""
+) -> DictConfig:
+    """The configuration that the arguments make, each checked, below the overrides."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
     validate.probability(delta=delta)
     if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
         raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
-    return [
+    given = [
         *([f"hydra.searchpath=[{_quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []),
         f"method={method}",
         f"federation.parties={parties}",
@@ -211,20 +213,17 @@ def _overrides(
         *(f"task.{name}={_quoted(str(path))}" for name, path in tables.items()),
         *overrides,
     ]
+    with _hydra_of_ours():
+        config = asked(given)
+    if labels is not None:
+        named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        OmegaConf.update(config, "task.labels", named, merge=False, force_add=True)
+    return config
 
 
 def _quoted(text: str) -> str:
     """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
     return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), text) + "'"
-
-
-def _composed(overrides: list[str], labels: Labels | None) -> DictConfig:
-    with _hydra_of_ours():
-        config = asked(overrides)
-    if labels is not None:
-        named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
-        OmegaConf.update(config, "task.labels", named, merge=False, force_add=True)
-    return config
 
 
 def _run(config: DictConfig, folder: Path) -> Result:

@@ -15,6 +15,8 @@ from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates
 from server.draft import build
+from server.planning.plan import large_delta
+from server.setting_checks import number
 from server.tasks.sources import LabelledFiles, Source
 from simulations import parties
 
@@ -74,12 +76,9 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
 def _guarantee(config: DictConfig, private: Sequence[Record]) -> Iterator[str]:
     of_users = config.privacy.unit == "user"
     units = len({record.user for record in private}) if of_users else len(private)
-    if units and isinstance(config.privacy.delta, float) and config.privacy.delta > 1 / units:
-        yield (
-            f"privacy.delta={config.privacy.delta:g} is above 1 / {units}, one over the number of "
-            f"{'users' if of_users else 'records'}: a mechanism that publishes one of them whole would satisfy it "
-            f"{_ALONE}"
-        )
+    delta = number("privacy.delta", config.privacy.delta)
+    for line in large_delta(delta, units, f"the number of {'users' if of_users else 'records'}"):
+        yield f"{line} {_ALONE}"
 
 
 def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
