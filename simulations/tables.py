@@ -112,7 +112,7 @@ def _check(column: str, value: object, where: str) -> None:
         if not value.strip():
             raise DataError(f"empty {column}", where=where, do="Fill it in or remove the row.")
         return
-    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 NaN differs from itself
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
     do = f"Make them text: table[{column!r}].astype(str)" if column == "label" else None
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)

@@ -46,7 +46,7 @@ _QUERY_FIELDS = (
     "epsilon_alone",
 )
 
-_NO_LABELS: dict[str, Any] = {"records": None, "rows": []}
+_NO_LABELS: dict[str, Any] = {"records": None, "simulation_only": False, "rows": []}
 _NO_UTILITY: dict[str, Any] = {"rows": [], "notes": []}
 
 Places = Mapping[str, Sequence[Sequence[float]]]

@@ -219,6 +219,7 @@ TABLES = [
     (TRAIN.assign(label=1), "label; expected text; got int; at train.iloc[0]. Make them text: table['label']"),
     ([("zq", "a"), ("zq", np.float32("nan"))], "missing label; expected text; got no value; at train[1]"),
     ([("zq", "a"), (b"zq", "a")], "text; expected text; got bytes; at train[1]"),
+    ([("zq", np.array(["zq", "a"]))], "label; expected text; got ndarray; at train[0]"),
     ([("zq", "a"), ("  ", "a")], "empty text; at train[1]"),
     ([("zq", "a"), ("zq", "a", "more")], "row; expected text and label; got tuple; at train[1]"),
     ([{"text": "zq", "class": "a"}], "row; expected text and label; got the columns text, class; at train[0]"),

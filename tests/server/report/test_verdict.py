@@ -218,7 +218,7 @@ def labelled(metrics, *, simulation=True, rounds=()):
 def test_labels_have_real_counts_in_a_simulation_alone():
     metrics = {"label_shares": {"count": 12, "records": {"cold": 0.25, "flu": 0.75}}}
     made = labelled(metrics)
-    assert made["records"] == "counted"
+    assert (made["records"], made["simulation_only"]) == ("counted", True)
     assert [(row["label"], row["texts"], row["share"], row["words"], row["records"]) for row in made["rows"]] == [
         ("cold", 0, 0.0, None, 3),
         ("flu", 2, 1.0, 2.0, 9),
@@ -232,7 +232,7 @@ def test_labels_have_real_counts_in_a_simulation_alone():
 
 def test_labels_have_the_methods_noised_shares_in_a_deployment():
     made = labelled({}, simulation=False, rounds=[{"shares": {"flu": 0.6, "cold": 0.4}}])
-    assert made["records"] == "noised"
+    assert (made["records"], made["simulation_only"]) == ("noised", False)
     assert [(row["records"], row["record_share"]) for row in made["rows"]] == [(None, 0.4), (None, 0.6)]
 
 
