@@ -8,7 +8,7 @@
     result.texts, result.metrics["synthetic"]["accuracy"], result.report
 
 Tables that are given in memory are written to a new folder that only this account can enter, outside the run folder,
-and removed when the call ends, however it ends but by `kill -9`, or by SIGTERM outside the main thread. So a run folder
+and removed when the call ends, however it ends but by `kill -9`, or a signal outside the main thread. So a run folder
 holds no more of the records than that of the command: what `resume` needs besides is the same tables once more. Files
 that are given by path are read where they are, as the command reads them.
 

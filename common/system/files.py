@@ -53,12 +53,12 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder that only its owner can enter, removed at the end, also if that is SIGTERM in a program without handler.
+    """A folder that only its owner can enter, removed at the end, also at SIGTERM and SIGHUP that have no handler.
 
     By itself Python ends there at once, and leaves the folder. A signal is heard in the main thread alone.
     """
-    process, mine = os.getpid(), threading.current_thread() is threading.main_thread()
-    mine = mine and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    process, main = os.getpid(), threading.current_thread() is threading.main_thread()
+    unheard = [each for each in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(each) is signal.SIG_DFL]
     with tempfile.TemporaryDirectory(prefix=prefix) as folder:
 
         def end(number: int, _: FrameType | None) -> None:
@@ -67,13 +67,13 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
-        if mine:
-            signal.signal(signal.SIGTERM, end)
+        for each in unheard:
+            signal.signal(each, end)
         try:
             yield Path(folder)
         finally:
-            if mine:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            for each in unheard:
+                signal.signal(each, signal.SIG_DFL)
 
 
 def check_secret(path: Path) -> None:

@@ -123,9 +123,11 @@ def _without_noise(privacy: Mapping[str, Any]) -> list[str]:
         "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
         "single records without any bound. Such a run is for experiments with data that need no protection."
     )
-    if privacy["aggregation"] == "none":
+    if privacy["aggregation"] == "none" or not any(query["summed"] for query in privacy["queries"]):
         return [first, "The coordinator saw the exact answers of each party."]
-    return [first, "Secure aggregation showed the coordinator only the parties' sums, but those are exact."]
+    own = ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
+    others = f"; and of {own} each party's own exact answer" if own else ""
+    return [first, f"Secure aggregation showed the coordinator only the parties' sums, but those are exact{others}."]
 
 
 def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:

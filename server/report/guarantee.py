@@ -159,7 +159,7 @@ def _insiders(privacy: JsonObject, epsilon: float) -> str:
         )
     helped = privacy["assumed_colluders"]
     alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
-    own = ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
+    own = _own(privacy)
     return (
         f"The coordinator sees only noised sums over at least {privacy['assumed_survivors']} of {privacy['parties']} "
         + (f"parties, and of {own} each party's own answer with the whole noise in it" if own else "parties")
@@ -173,14 +173,21 @@ def _summed(privacy: JsonObject) -> bool:
     return privacy["aggregation"] != "none" and any(query["summed"] for query in privacy["queries"])
 
 
+def _own(privacy: JsonObject) -> str:
+    """Names of the queries of which the coordinator sees each party's own answer, although others are summed."""
+    return ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
+
+
 def _without_bound(privacy: JsonObject) -> str:
     if not privacy["queries"]:
         return "No party was asked: all records were in one place, open to whoever ran this."
     if privacy.get("unproven"):
         return f"The coordinator receives {', '.join(privacy['unproven'])}, written from each party's records."
-    if privacy["aggregation"] == "none":
+    if not _summed(privacy):
         return "The coordinator saw the exact answers of each party."
-    return "The coordinator saw only the parties' sums, by secure aggregation, but those are exact."
+    own = _own(privacy)
+    others = f", and of {own} each party's own exact answer" if own else ""
+    return f"The coordinator saw only the parties' sums, by secure aggregation, but those are exact{others}."
 
 
 def _assumes(privacy: JsonObject, kind: Kind) -> Iterator[str]:

@@ -10,7 +10,7 @@ from common.errors import ConfigError, DataError
 from common.system.files import SECRET, check_records, check_secret, new_folder, temporary_folder, write_atomic
 
 ENDED = """
-import os, signal
+import os, signal, sys
 from common.system.files import temporary_folder
 with temporary_folder("caucus-") as folder:
     (folder / "records").write_text("private")
@@ -18,7 +18,7 @@ with temporary_folder("caucus-") as folder:
         os.kill(os.getpid(), signal.SIGTERM)
     os.wait()
     print((folder / "records").exists(), flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), int(sys.argv[1]))
 """
 
 
@@ -64,10 +64,12 @@ def test_no_link_beside_a_file_that_is_replaced_is_followed(tmp_path):
     assert not (tmp_path / "service.json").is_symlink()
 
 
-def test_sigterm_leaves_no_temporary_folder_and_that_of_a_fork_does_not_touch_it(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_temporary_folder_and_that_of_a_fork_does_not_touch_it(number, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    ended = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "True\n", "")
+    command = [sys.executable, "-c", ENDED, str(int(number))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-number, "True\n", "")
     assert not list(tmp_path.iterdir())
 
 

@@ -79,6 +79,12 @@ def test_both_sides_are_told_their_own_epsilon():
         ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
         (NOTHING, "but those are exact", ""),
         (NOTHING | {"aggregation": "none"}, "exact answers of each party", ""),
+        (NOTHING | {"queries": [{"name": "lengths", "summed": False}]}, "saw the exact answers of each party", ""),
+        (
+            NOTHING | {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
+            "those are exact, and of lengths each party's own exact answer.",
+            "",
+        ),
         (NOTHING | {"queries": []}, "all records were in one place", ""),
         ({"unproven": ["seeds"]}, "receives seeds, written from each party's records", ""),
     ],
