@@ -125,6 +125,7 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
         if end > len(data):
             raise ProtocolError(f"{name} of a {spec.kind} query", expected=f"{shape} {dtype}", got="fewer bytes")
         arrays[name] = np.frombuffer(data[start:end], dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        arrays[name].flags.writeable = False  # parties of a simulation share them, and `digest` is kept
         start = end
     if start < len(data):
         raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"{start} bytes", got=len(data))

@@ -22,6 +22,7 @@ from common.domain import PartyId
 from common.errors import ConfigError, MembershipError, SignatureError
 from common.secagg.messages import KEY_BYTES, PROTOCOL, AggregationSetup
 
+_SIGNATURE_BYTES = 64
 _ENTRY = re.compile("(0|[1-9][0-9]{0,6}) [0-9a-f]{64}")
 
 
@@ -133,7 +134,8 @@ def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: b
     """
     if roster:
         expected = f"that of party {party} over this very statement"
-        good = _holds(roster.keys[party], statement, signature)
+        # The length first: what is verified is kept, and a sender could fill the memory with long ones.
+        good = len(signature) == _SIGNATURE_BYTES and _holds(roster.keys[party], statement, signature)
     else:
         expected = "none in semi-honest mode"
         good = not signature
