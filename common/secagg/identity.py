@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from cryptography.exceptions import InvalidSignature
@@ -140,7 +141,9 @@ def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: b
         raise SignatureError("signature", expected=expected, got="another", where=where)
 
 
+@lru_cache(maxsize=4096)
 def _holds(public: bytes, statement: bytes, signature: bytes) -> bool:
+    """Whether the signature is the key's; all parties of a simulation verify the same ones, which are verified once."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
     except InvalidSignature:

@@ -36,14 +36,14 @@ def by_name(metrics: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def private_names(metrics: Mapping[str, Any]) -> set[str]:
+def private_names(metrics: Mapping[str, Any]) -> frozenset[str]:
     """Names, as in `by_name`, of the figures that were computed from private records."""
-    return {
+    return frozenset(
         f"{group['title']}: {figure['name']}"
         for group in groups(metrics)
         for figure in group["figures"]
         if figure["private"]
-    }
+    )
 
 
 def _as_group(title: str, content: Mapping[str, Any]) -> dict[str, Any]:
