@@ -9,6 +9,11 @@
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
 # make audit     the noise of the whole pipeline, and the sensitivity of every answer to 10,000 neighbours (half an hour)
 # make mutations break the sources in one place at a time: which test notices (minutes)
+# make bench     every benchmark below: their ratios beside the recorded ones; fails if one is 1.5 times as high (half an
+#                hour); ACCEPT=yes records them
+# make bench-votes  the vote kernel beside a raw product and faiss (a minute)
+# make bench-requests  the request layer beside the bare SDK (half a minute)
+# make bench-parties  one query with up to a thousand parties (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
 # make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
@@ -29,7 +34,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-votes bench-requests bench-parties bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -72,6 +77,18 @@ audit: $(INSTALLED)
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations
+
+bench: $(INSTALLED)
+	$(BIN)/python -m simulations.benchmarks $(if $(ACCEPT),--accept)
+
+bench-votes: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.votes
+
+bench-requests: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.requests
+
+bench-parties: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.parties
 
 bench-secagg: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.secagg

@@ -90,7 +90,7 @@ def missing_columns(
         show_names: Show also names that are not wanted, if all look like names of columns.
     """
     columns = ("column" if header is not None else "field") + "s" * (len(names) != 1)
-    shown = show_names and names and all(_is_a_name(name) for name in names)
+    shown = show_names and names and look_like_names(names)
     facts = [f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"]
     counts = {name: list(names).count(name) for name in wanted}
     facts += [f"without {name}" for name, count in counts.items() if count == 0]
@@ -114,5 +114,10 @@ def _advice(names: Sequence[str], wanted: Sequence[str], header: str | None) -> 
     return f"{where}, among them {' and '.join(wanted)}."
 
 
-def _is_a_name(name: str) -> bool:
-    return len(name) <= LONGEST_NAME and name.replace("-", "_").replace(".", "_").isidentifier()
+def look_like_names(names: Sequence[object]) -> bool:
+    """Whether all are short identifiers, so that none is a text; a label alone would look like one."""
+    return all(isinstance(name, str) and len(name) <= LONGEST_NAME and _identifies(name) for name in names)
+
+
+def _identifies(name: str) -> bool:
+    return name.replace("-", "_").replace(".", "_").isidentifier()

@@ -8,7 +8,6 @@ bounded size.
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +28,10 @@ MOST_VALUES = 200
 LONGEST_NAME = 100
 """Characters of a field's name, and of a value of an enumeration."""
 LONGEST_DESCRIPTION = 500
+LONGEST_LOOSE = 20_000
+"""Characters of a text that is read as YAML, which takes a second for some 25,000."""
+LARGEST = 1e300
+"""Largest size of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
 
 _OF_SCHEMA = ("type", "properties", "required", "additionalProperties", "description")
 _OF_FIELD = ("type", "enum", "description", "minimum", "maximum")
@@ -78,7 +81,7 @@ class Structure:
             raise ConfigError(f"{schema}.properties", expected=f"1 to {MOST_FIELDS} fields by name", got="others")
         fields = {_named(f"{schema}.properties", key): _field(schema, key, value) for key, value in properties.items()}
         text_field = given["text_field"]
-        if fields.get(str(text_field), {}).keys() - {"description"} != {"type"}:
+        if not isinstance(text_field, str) or fields.get(text_field, {}).keys() - {"description"} != {"type"}:
             raise ConfigError(
                 f"{name}.text_field", expected="one of the schema's strings, without enumeration", got=repr(text_field)
             )
@@ -105,23 +108,22 @@ class Structure:
 
     def reason(self, text: str) -> str | None:
         """Why a text is no object of the schema as it stands, in words that hold nothing of it; None if it is one."""
-        found, _ = _object(text, lenient=False)
-        return "not an object" if found is None else self._reason(found)
+        fields = _object(text)
+        return "not an object" if fields is None else self._reason(fields)
 
     def fields(self, text: str) -> Object | None:
         """The fields of a text that is an object of the schema as it stands; None for any other text."""
-        found, _ = _object(text, lenient=False)
-        return None if found is None or self._reason(found) else found
+        fields = _object(text)
+        return None if fields is None or self._reason(fields) else fields
 
     def reading(self, text: str) -> str:
         """What a classifier reads of a text: its text field, or all of it if it is not of this structure."""
-        found = self.fields(text)
-        return text if found is None else str(found[self.text_field])
+        fields = self.fields(text)
+        return text if fields is None else _unicode(fields[self.text_field])
 
-    def canonical(self, found: Mapping[str, Any]) -> str:
+    def canonical(self, fields: Mapping[str, Any]) -> str:
         """The one-line JSON of an object's fields, in the schema's order."""
-        line = json.dumps({key: found[key] for key in self.properties if key in found}, ensure_ascii=False)
-        return line.encode(errors="replace").decode()  # an escape can stand for half a surrogate pair
+        return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
         """Read what a model or a hospital wrote.
@@ -132,11 +134,11 @@ class Structure:
         Returns:
             The canonical text and the kinds of repair; or None and the one reason why it is no object of the schema.
         """
-        found, repairs = _object(text, lenient=True)
-        if found is None:
-            return None, repairs
-        known = {key: value for key, value in found.items() if key in self.properties}
-        repairs += ("unknown field left out",) * (len(known) < len(found))
+        fields, repairs = _mended(text)
+        if fields is None:
+            return None, ("not an object",)
+        known = {key: value for key, value in fields.items() if key in self.properties}
+        repairs += ("unknown field left out",) * (len(known) < len(fields))
         given = {key: value for key, value in known.items() if value is not None or key in self.required}
         repairs += ("empty field left out",) * (len(given) < len(known))
         fitted = {key: _fitted(value, self.properties[key]) for key, value in given.items()}
@@ -145,13 +147,14 @@ class Structure:
             return None, (reason,)
         return self.canonical(fitted), repairs
 
-    def _reason(self, found: Object) -> str | None:
+    def _reason(self, fields: Object) -> str | None:
         """Why an object is not of the schema; never its content."""
-        for error in _validator(self.schema).iter_errors(found):
-            return _REASONS.get(str(error.validator), "out of range")
-        if any(isinstance(value, float) and not math.isfinite(value) for value in found.values()):
+        # Before the validator, which cannot write a whole number of 5000 digits into its message.
+        if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
-        return None if found[self.text_field].strip() else "empty text"
+        for error in _validator(self.schema).iter_errors(fields):
+            return _REASONS.get(str(error.validator), "out of range")
+        return None if fields[self.text_field].strip() else "empty text"
 
 
 def check_records(records: Sequence[Record], structure: Structure, path: str | Path) -> None:
@@ -210,28 +213,51 @@ def _validator(schema: str) -> Draft202012Validator:
     return Draft202012Validator(_parsed(schema))
 
 
-def _object(text: str, *, lenient: bool) -> tuple[Object | None, tuple[str, ...]]:
-    """The object in a text; with `lenient` also among other words, and in the looser notation that YAML shares."""
+def _object(text: str, *, strict: bool = True) -> Object | None:
+    """The JSON object that a text is; None for any other text. Unless strict, strings may have line breaks."""
+    try:
+        value = json.loads(text, strict=strict)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
+    """The object in a text, also among other words and in the looser notation that YAML shares, and what was mended."""
     body = text.strip()
     start, end = body.find("{"), body.rfind("}") + 1
-    inner = body[start:end] if lenient and start >= 0 else body
+    inner = body[start:end] if start >= 0 else body
     around = ("words around the object",) * (inner != body)
-    try:
-        found = json.loads(inner, strict=not lenient)
-    except (ValueError, RecursionError):
-        found, around = _loose(inner) if lenient else None, (*around, "notation")
-    return (found, around) if isinstance(found, dict) else (None, ("not an object",))
+    if (fields := _object(inner, strict=False)) is not None:
+        return fields, around
+    return _loose(inner), (*around, "notation")
 
 
-def _loose(text: str) -> object:
-    """An object in single quotes or with a trailing comma: what YAML reads beyond JSON, without aliases."""
-    try:
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
+    """YAML of an object of untagged scalars: aliases and merges make large values of a short text, tags any error."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401 as the library has it
+        event = self.peek_event()
+        inner = parent is not None and isinstance(event, yaml.CollectionStartEvent)
+        if inner or isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
+            raise yaml.YAMLError
+        return super().compose_node(parent, index)
+
+
+def _loose(text: str) -> Object | None:
+    """An object of scalars in single quotes or with a trailing comma: what YAML reads beyond JSON."""
+    if len(text) > LONGEST_LOOSE:
         return None
-    # An object of scalars alone: aliases could stand for objects that are larger than the text.
-    flat = isinstance(found, dict) and all(isinstance(key, str) for key in found)
-    return found if flat and not any(isinstance(value, dict | list) for value in found.values()) else None
+    try:
+        value = yaml.load(text, _Flat)  # noqa: S506 it is a SafeLoader
+    except (yaml.YAMLError, ValueError, OverflowError):  # the last two of dates and numbers that there are not
+        return None
+    return value if isinstance(value, dict) and all(isinstance(key, str) for key in value) else None
+
+
+def _unicode(text: str) -> str:
+    """The text with a mark in place of half a surrogate pair, for which an escape in JSON can stand."""
+    return text.encode(errors="replace").decode()
 
 
 def _fitted(value: object, field: Mapping[str, Any]) -> object:

@@ -8,6 +8,7 @@ Format: `protos/*.proto`.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -26,20 +27,22 @@ LARGEST_ROSTER = 1 << 20
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
-    """The bytes of one message for each party; an array sent to several of them is converted once."""
-    bulks: dict[int, bytes] = {}
+    """The bytes of one message for each party; an array sent to several of them is converted and digested once."""
+    bulks: dict[int, tuple[bytes, bytes]] = {}
     parcels = {}
     for party, envelope in envelopes.items():
         key = id(envelope.body.query) if isinstance(envelope.body, m.Ask) else id(envelope.body)
         if key not in bulks:
-            bulks[key] = _bulk(envelope.body)
-        parcels[party] = _pack(envelope, bulks[key])
+            bulk = _bulk(envelope.body)
+            bulks[key] = bulk, hashlib.sha256(bulk).digest()
+        parcels[party] = _pack(envelope, *bulks[key])
     return parcels
 
 
 def pack(envelope: m.Envelope) -> m.Parcel:
     """The bytes of one message."""
-    return _pack(envelope, _bulk(envelope.body))
+    bulk = _bulk(envelope.body)
+    return _pack(envelope, bulk, hashlib.sha256(bulk).digest())
 
 
 def unpack(parcel: m.Parcel) -> m.Envelope:
@@ -55,7 +58,7 @@ def unpack(parcel: m.Parcel) -> m.Envelope:
         )
     if len(proto.plan_digest) != hashlib.sha256().digest_size:
         raise ProtocolError("plan digest", expected="32 bytes", got=len(proto.plan_digest))
-    if hashlib.sha256(parcel.bulk).digest() != proto.bulk_digest:
+    if _digest(parcel.bulk) != proto.bulk_digest:
         raise ProtocolError("bulk", expected="bytes with the digest that the envelope names", got="others")
     try:
         body = _body(proto, parcel.bulk)
@@ -106,6 +109,12 @@ def _envelope(parcel: m.Parcel) -> party_pb2.Envelope:
         raise ProtocolError("envelope", expected="a protobuf message", got="bytes that are none") from error
 
 
+@lru_cache(maxsize=1)
+def _digest(bulk: bytes) -> bytes:
+    """SHA-256; the many parties of a simulation get one object, which is digested once."""
+    return hashlib.sha256(bulk).digest()
+
+
 def _bulk(body: m.Request | m.Reply) -> bytes:
     match body:
         case m.Ask(query):
@@ -116,7 +125,7 @@ def _bulk(body: m.Request | m.Reply) -> bytes:
             return b""
 
 
-def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
+def _pack(envelope: m.Envelope, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
     proto = party_pb2.Envelope(
         version=m.VERSION,
         run=envelope.run,
@@ -165,7 +174,7 @@ def _pack(envelope: m.Envelope, bulk: bytes) -> m.Parcel:
             proto.refusal.CopyFrom(session_pb2.Refusal(reason=session_pb2.Reason.Name(reason)))
         case _ as unreachable:
             assert_never(unreachable)
-    proto.bulk_digest = hashlib.sha256(bulk).digest()
+    proto.bulk_digest = bulk_digest
     return m.Parcel(proto.SerializeToString(deterministic=True), bulk)
 
 
@@ -212,11 +221,17 @@ def _query(proto: query_pb2.Ask, bulk: bytes) -> closed_set.Query:
     shapes = {array.name: tuple(array.shape) for array in proto.arrays}
     if len(shapes) < len(proto.arrays):
         raise ProtocolError("arrays of a query", expected="each once", got="one twice")
+    return _parsed(proto.spec, tuple(shapes.items()), bulk)
+
+
+@lru_cache(maxsize=1)
+def _parsed(json_spec: bytes, shapes: tuple[tuple[str, tuple[int, ...]], ...], bulk: bytes) -> closed_set.Query:
+    """The query; all parties of a simulation share one, which nobody changes."""
     try:
-        spec = spec_from_dict(json.loads(proto.spec))
+        spec = spec_from_dict(json.loads(json_spec))
     except (ValueError, TypeError, RecursionError) as error:
         raise ProtocolError("specification of a query", expected="JSON as in the plan", got="another") from error
-    return closed_set.from_bytes(spec, shapes, bulk)
+    return closed_set.from_bytes(spec, dict(shapes), bulk)
 
 
 def _delivery(proto: query_pb2.Ask) -> m.Delivery | None:

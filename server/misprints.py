@@ -7,14 +7,14 @@ import re
 from collections.abc import Collection, Iterator
 from importlib.resources import files
 
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import ConfigError
 from common.validate import meant
+from server.failure import WRONG_SETTINGS
 
-NOT_COMPOSED = (HydraException, OmegaConfBaseException, ValueError)
+NOT_COMPOSED = (*WRONG_SETTINGS, ValueError)
 """Errors of Hydra for settings that cannot be composed."""
 
 CONFIGS = "configs"

@@ -120,7 +120,7 @@ def run(setup: RunParts) -> State[Any]:
         small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder)
         | count
         | of_texts.of_texts(measured)
-        | fields.of_run(measured.whole_texts, task.structure, state.rounds)
+        | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
     )
     if payments := _payments(parts.spending):
         metrics["paid"] = payments

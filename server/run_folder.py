@@ -15,7 +15,7 @@ state/            what resuming needs
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -45,6 +45,20 @@ def first_round(rounds: Collection[int], done: int) -> int:
     Methods that vary texts after the votes of a round number the new ones by the rounds done: their 0 is before all.
     """
     return 0 if done in rounds else 1
+
+
+_Lines = Sequence[Mapping[str, Any]]
+
+
+def from_round_1(rounds: _Lines, texts: _Lines) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Lines of `rounds.jsonl` and `synthetic.jsonl`, whose rounds an earlier version counted from 0, as of this one."""
+    if not rounds or rounds[0]["round"] != 0:
+        return list(rounds), list(texts)
+    first = first_round({row["round"] for row in texts}, len(rounds))
+    return (
+        [{**entry, "round": entry["round"] + 1} for entry in rounds],
+        [{**row, "round": row["round"] + first} for row in texts],
+    )
 
 
 def line_of(report: RoundReport) -> dict[str, Any]:

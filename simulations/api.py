@@ -8,9 +8,9 @@
     result.texts, result.metrics["synthetic"]["accuracy"], result.report
 
 Tables that are given in memory are written to a new folder that only this account can enter, outside the run folder,
-and removed when the call ends, however it ends but by `kill -9`. So a run folder holds no more of the records than that
-of the command: what `resume` needs besides is the same tables once more. Files that are given by path are read where
-they are, as the command reads them.
+and removed when the call ends, however it ends but by `kill -9`, or a signal outside the main thread. So a run folder
+holds no more of the records than that of the command: what `resume` needs besides is the same tables once more. Files
+that are given by path are read where they are, as the command reads them.
 
 Every error is a `common.errors.CaucusError`, also one of a setting that Hydra refuses. A call leaves the working
 directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and the
@@ -21,7 +21,6 @@ import contextlib
 import json
 import logging
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +31,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
+from common.system.files import temporary_folder
 from server.configuration import asked, reloaded
 from server.deploy.plan import forwards
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
@@ -88,12 +88,11 @@ def simulate(
     Raises:
         CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
     """
-    with _errors_of_ours(), tempfile.TemporaryDirectory(prefix=_IN_MEMORY) as private:
-        tables = _files({"train": train, "test": test, "public_text": public_text}, Path(private))
-        given = _overrides(
-            tables, overrides, method=method, parties=parties, epsilon=epsilon, delta=delta, config_dir=config_dir
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        config = _config(
+            tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        config = _composed(given, labels)
         return _run(config, Path(folder) if folder else _new_folder(config.method.name))
 
 
@@ -117,10 +116,10 @@ def resume(
     Raises:
         CaucusError: As `simulate`; a CheckpointError if the folder cannot be resumed.
     """
-    with _errors_of_ours(), tempfile.TemporaryDirectory(prefix=_IN_MEMORY) as private:
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
             config = reloaded(Path(folder), overrides)
-        tables = _files({"train": train, "test": test, "public_text": public_text}, Path(private))
+        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
         for name in _COLUMNS:
             if name in tables:
                 config.task[name] = str(tables[name])
@@ -165,43 +164,46 @@ def plan(
     Raises:
         CaucusError: A setting is wrong, or no plan can be made.
     """
-    with _errors_of_ours(), tempfile.TemporaryDirectory(prefix=_IN_MEMORY) as private:
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         named = {"train": train, "test": test, "public_text": public_text}
-        tables = {name: Path(private) / name for name in ("train", "test") if named[name] is not None}
-        tables |= _files(
-            {name: table for name, table in named.items() if name not in tables or is_path(table)}, Path(private)
+        tables = _files(named, private, unread=("train", "test"))
+        config = _config(
+            tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        given = _overrides(
-            tables, overrides, method=method, parties=parties, epsilon=epsilon, delta=delta, config_dir=config_dir
-        )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(_composed(given, labels))))))
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(config)))))
         return facts
 
 
-def _files(tables: Mapping[str, Table | Texts | None], folder: Path) -> dict[str, Path]:
+def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
+    """The files of the tables that are given; of one that is in memory and unread, a name alone."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
-    return {name: as_file(name, table, _COLUMNS[name], folder) for name, table in tables.items() if table is not None}
+    return {
+        name: folder / name if name in unread and not is_path(table) else as_file(name, table, _COLUMNS[name], folder)
+        for name, table in tables.items()
+        if table is not None
+    }
 
 
-def _overrides(
+def _config(
     tables: Mapping[str, Path],
+    labels: Labels | None,
     overrides: Sequence[str],
+    config_dir: str | Path | None,
     *,
     method: str,
     parties: int,
     epsilon: float,
     delta: float,
-    config_dir: str | Path | None,
-) -> list[str]:
-    """The arguments as overrides, each checked, before those that were given as such."""
+) -> DictConfig:
+    """The configuration that the arguments make, each checked, below the overrides."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
     validate.probability(delta=delta)
     if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
         raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
-    return [
+    given = [
         *([f"hydra.searchpath=[{_quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []),
         f"method={method}",
         f"federation.parties={parties}",
@@ -211,20 +213,17 @@ def _overrides(
         *(f"task.{name}={_quoted(str(path))}" for name, path in tables.items()),
         *overrides,
     ]
-
-
-def _quoted(text: str) -> str:
-    """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
-    return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), text) + "'"
-
-
-def _composed(overrides: list[str], labels: Labels | None) -> DictConfig:
     with _hydra_of_ours():
-        config = asked(overrides)
+        config = asked(given)
     if labels is not None:
         named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
         OmegaConf.update(config, "task.labels", named, merge=False, force_add=True)
     return config
+
+
+def _quoted(text: str) -> str:
+    """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
 def _run(config: DictConfig, folder: Path) -> Result:

@@ -28,6 +28,7 @@ PLANNED = "multirun.yaml"
 """File of Hydra's in the folder of a sweep: what was typed."""
 
 SEED = "experiment_seed="
+RESUME = "--resume"
 
 
 class AfterSweep(Callback):
@@ -74,12 +75,12 @@ def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     return composed([*rows[config.row]["set"], *overrides])
 
 
-def stopped(config: DictConfig, overrides: Sequence[str], folder: Path) -> DictConfig | None:
-    """The stored configuration of the same run of the same sweep, if it was stopped before its end; else None."""
-    if not (folder / "run.json").exists() or load(folder).get("overrides") != list(overrides):
-        OmegaConf.update(config, "overrides", list(overrides), force_add=True)
-        return None
-    return reloaded(folder, [])
+def continued(config: DictConfig, overrides: Sequence[str], folder: Path) -> DictConfig:
+    """The stored configuration of the same run of the same sweep, if it was stopped before its end; else this one."""
+    if (folder / "run.json").exists() and load(folder).get("overrides") == list(overrides):
+        return reloaded(folder, [])
+    OmegaConf.update(config, "overrides", list(overrides), force_add=True)
+    return config
 
 
 def complete(folder: Path) -> bool:
@@ -101,4 +102,9 @@ def left(sweep: Path) -> str:
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
-    return f"{said}; caucus-simulate --resume {shlex.quote(str(sweep))} goes on"
+    return f"{said}; {resumption(sweep)}"
+
+
+def resumption(folder: Path) -> str:
+    """What goes on with the run or the sweep of a folder."""
+    return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"

@@ -9,17 +9,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates
+from server.draft import build
+from server.planning.plan import large_delta
+from server.setting_checks import number
 from server.tasks.sources import LabelledFiles, Source
 from simulations import parties
 
 log = logging.getLogger("caucus.simulation")
 
+_ALONE = "(simulation only)"
+"""Ends a line that tells something of the private records without noise."""
 _SHOWN = 5
 """Labels that a line names."""
 
@@ -32,7 +36,7 @@ def check(config: DictConfig) -> None:
             word; or the records cannot be dealt out as configured.
         DataError: A file cannot be read.
     """
-    source: Source = instantiate(config.task, _convert_="all")
+    source: Source = build(config.task)
     dealt = parties.deal(config)
     private = list(chain.from_iterable(dealt))
     for line in chain(
@@ -52,31 +56,29 @@ def _dealing(config: DictConfig, source: Source, dealt: Sequence[Sequence[Record
                 f"dealt as by dirichlet with federation.alpha={config.federation.alpha:g}; iid makes all parties alike"
             )
         if repeated := duplicates(list(chain.from_iterable(dealt))):
-            yield f"{repeated} rows of the training file repeat others; each votes"
+            yield f"{repeated} rows of the training file repeat others; each votes {_ALONE}"
     if empty := sum(not share for share in dealt):
-        yield f"{empty} of {len(dealt)} parties have no record: they contribute noise alone"
+        yield f"{empty} of {len(dealt)} parties have no record: they contribute noise alone {_ALONE}"
 
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
     labels, counts = source.task().labels, Counter(record.label for record in private)
     if absent := [label for label in labels if not counts[label]]:
-        yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone"
+        yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
     if single := [label for label in labels if counts[label] == 1]:
         more = ", ..." if len(single) > _SHOWN else ""
         yield (
             f"{len(single)} of {len(labels)} labels have one record, too few to be seen in the noise: "
-            f"{', '.join(single[:_SHOWN])}{more}; is the label misspelt?"
+            f"{', '.join(single[:_SHOWN])}{more}; is the label misspelt? {_ALONE}"
         )
 
 
 def _guarantee(config: DictConfig, private: Sequence[Record]) -> Iterator[str]:
     of_users = config.privacy.unit == "user"
     units = len({record.user for record in private}) if of_users else len(private)
-    if units and isinstance(config.privacy.delta, float) and config.privacy.delta > 1 / units:
-        yield (
-            f"privacy.delta={config.privacy.delta:g} is above 1 / {units}, one over the number of "
-            f"{'users' if of_users else 'records'}: a mechanism that publishes one of them whole would satisfy it"
-        )
+    delta = number("privacy.delta", config.privacy.delta)
+    for line in large_delta(delta, units, f"the number of {'users' if of_users else 'records'}"):
+        yield f"{line} {_ALONE}"
 
 
 def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
@@ -87,7 +89,8 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
         return
     texts = {record.text.strip() for record in private}
     if shared := sum(record.text.strip() in texts for record in held_out):
-        yield f"{shared} of {len(held_out)} texts of task.test are private records too: the accuracy will be too high"
+        of_test = f"{shared} of {len(held_out)} texts of task.test"
+        yield f"{of_test} are private records too: the accuracy will be too high {_ALONE}"
     public = {text.strip() for text in source.public_texts()} if source.public_text else set()
     if shared := len(texts & public):
         if shared == len(texts):
@@ -97,5 +100,5 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
             )  # fmt: skip
         yield (
             f"{shared} of {len(texts)} private texts are in task.public_text too: models learn from them and prompts "
-            "show them word for word, which no guarantee covers"
+            f"show them word for word, which no guarantee covers {_ALONE}"
         )

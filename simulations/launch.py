@@ -22,10 +22,8 @@ from typing import NoReturn
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
@@ -34,10 +32,9 @@ from server.configuration import checked, misprint, reloaded
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.misprints import CONFIGS
 from simulations import combinations
+from simulations.combinations import RESUME, resumption
 
 log = logging.getLogger("caucus.simulation")
-
-RESUME = "--resume"
 
 
 def launched(arguments: Sequence[str]) -> None:
@@ -63,7 +60,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
-    except (HydraException, OmegaConfBaseException) as error:
+    except WRONG_SETTINGS as error:
         _exit(misprint(error, overrides))
     except (OSError, ValueError) as error:
         inside = any(frame.name == "_composed" for frame in traceback.extract_tb(error.__traceback__))
@@ -99,7 +96,7 @@ def _composed(config: DictConfig) -> None:
         return
     try:
         config = combinations.in_row(checked(config, overrides), overrides)
-        _simulated(combinations.stopped(config, overrides, folder) or config, folder)
+        _simulated(combinations.continued(config, overrides, folder), folder)
         (folder / FAILURE).unlink(missing_ok=True)
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
@@ -125,7 +122,7 @@ def _resume(arguments: Sequence[str]) -> None:
     )
     logging.getLogger("caucus").setLevel(logging.INFO)
     _or_exit(folder, lambda: config)
-    _say_ending(folder, shlex.join(["caucus-coordinator", "evaluate", str(folder), "--test", "FILE"]))
+    _say_ending(folder)
 
 
 def _or_exit(folder: Path, settings: Callable[[], DictConfig]) -> None:
@@ -138,9 +135,9 @@ def _or_exit(folder: Path, settings: Callable[[], DictConfig]) -> None:
         _simulated(settings(), folder)
     except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
-        _exit(error, f"\n{_resumed(folder)}." if (folder / "run.json").exists() else "")
+        _exit(error, f"\n{resumption(folder)}." if (folder / "run.json").exists() else "")
     except KeyboardInterrupt as stop:
-        said = f"{_stopped(folder)}; {_resumed(folder)}" if (folder / "config.yaml").exists() else ""
+        said = f"{_stopped(folder)}; {resumption(folder)}" if (folder / "config.yaml").exists() else ""
         raise type(stop)(*[said] * bool(said)) from None
 
 
@@ -156,7 +153,7 @@ def _near(folder: Path) -> Path:
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
-def _say_ending(folder: Path, following: str) -> None:
+def _say_ending(folder: Path, following: str | None = None) -> None:
     from server.report.ending import ending  # noqa: PLC0415 the report's plots
 
     sys.stdout.write("".join(f"{line}\n" for line in ending(folder, following)))
@@ -165,10 +162,6 @@ def _say_ending(folder: Path, following: str) -> None:
 def _stopped(folder: Path) -> str:
     rounds = text_of(folder / "rounds.jsonl").count("\n")
     return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
-
-
-def _resumed(folder: Path) -> str:
-    return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:

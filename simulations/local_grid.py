@@ -1,23 +1,32 @@
 """Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
 
 Every message is turned into Flower's protobuf bytes and back in both directions, so what works here works on the wire.
+A bulk that several nodes get is turned once: with a thousand parties, copies of it would be most of a round. Nodes are
+served by as many threads as `workers` says.
 A test can script faults: a fault sees each message and may drop, alter or repeat it.
 """
 
 import uuid
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from threading import Lock
 
-from flwr.app import Context, Error, Message, RecordDict
+from flwr.app import ArrayRecord, Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.constant import SUPERLINK_NODE_ID
-from flwr.common.serde import message_from_proto, message_to_proto
+from flwr.common.serde import message_from_proto, message_to_proto, recorddict_from_proto, recorddict_to_proto
 from flwr.proto.message_pb2 import Message as ProtoMessage
+from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 Fault = Callable[[int, Message], Iterable[Message]]
 """Map (partition, message) to the messages that arrive instead: none, one or several."""
+
+BULK = "bulk"
+"""Name of the record of arrays in every message (`server/federation/network.py`)."""
 
 CLIENT_APP_RAISED = 2
 """Flower's error code for a handler that raised."""
@@ -36,14 +45,21 @@ class LocalGrid(Grid):
         parties: Number of nodes.
         on_request: Fault in messages to a party.
         on_reply: Fault in messages from a party.
+        workers: Number of messages that are delivered at once.
 
     Attributes:
-        bytes_sent: Serialised bytes to all parties so far.
+        bytes_sent: Serialised bytes to all parties so far, to within eight bytes a message.
         bytes_received: Serialised bytes from all parties so far.
     """
 
     def __init__(
-        self, client_app: ClientApp, parties: int, *, on_request: Fault = deliver, on_reply: Fault = deliver
+        self,
+        client_app: ClientApp,
+        parties: int,
+        *,
+        on_request: Fault = deliver,
+        on_reply: Fault = deliver,
+        workers: int = 1,
     ) -> None:
         # Flower's messages take the sender from the task that the process runs; in process nobody else sets it.
         TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
@@ -51,6 +67,7 @@ class LocalGrid(Grid):
         self._on_request = on_request
         self._on_reply = on_reply
         self._parties = parties
+        self._workers = workers
         self._run = Run.create_empty(run_id=1)
         self._replies: dict[str, Message] = {}
         self.bytes_sent = 0
@@ -77,20 +94,15 @@ class LocalGrid(Grid):
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Deliver each message at once and keep its reply for `pull_messages`."""
-        message_ids = []
-        for message in messages:
-            message_id = uuid.uuid4().hex
-            message.metadata.__dict__["_message_id"] = message_id
-            message_ids.append(message_id)
-            data = message_to_proto(message).SerializeToString()
-            self.bytes_sent += len(data)
-            partition = message.metadata.dst_node_id - 1
-            for arriving in self._on_request(partition, message_from_proto(ProtoMessage.FromString(data))):
-                for reply in self._on_reply(partition, self._answer(partition, arriving)):
-                    back = message_to_proto(reply).SerializeToString()
-                    self.bytes_received += len(back)
-                    self._replies[message_id] = message_from_proto(ProtoMessage.FromString(back))
-        return message_ids
+        bulk = _SharedBulk()
+        with ThreadPoolExecutor(self._workers) as threads:
+            delivered = list(threads.map(lambda message: self._deliver(message, bulk), messages))
+        for message_id, reply, sent, received in delivered:
+            self.bytes_sent += sent
+            self.bytes_received += received
+            if reply is not None:
+                self._replies[message_id] = reply
+        return [message_id for message_id, *_ in delivered]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         """Return each available reply once."""
@@ -100,6 +112,20 @@ class LocalGrid(Grid):
         """Push and pull; in process nothing is left to wait for."""
         del timeout
         return self.pull_messages(self.push_messages(messages))
+
+    def _deliver(self, message: Message, bulk: "_SharedBulk") -> tuple[str, Message | None, int, int]:
+        """Id of the message, the last reply that came back, bytes sent and bytes received."""
+        message_id = uuid.uuid4().hex
+        message.metadata.__dict__["_message_id"] = message_id
+        partition = message.metadata.dst_node_id - 1
+        arrived, sent = bulk.transported(message)
+        reply, received = None, 0
+        for arriving in self._on_request(partition, arrived):
+            for leaving in self._on_reply(partition, self._answer(partition, arriving)):
+                back = message_to_proto(leaving).SerializeToString()
+                received += len(back)
+                reply = message_from_proto(ProtoMessage.FromString(back))
+        return message_id, reply, sent, received
 
     def _answer(self, partition: int, message: Message) -> Message:
         context = Context(
@@ -113,3 +139,29 @@ class LocalGrid(Grid):
             return self._client_app(message, context)
         except Exception as error:  # noqa: BLE001 Flower reports any exception of a handler as this error
             return Message(Error(CLIENT_APP_RAISED, type(error).__name__), reply_to=message)
+
+
+class _SharedBulk:
+    """Messages on the wire; a record of arrays that the last message had too is not turned into bytes again."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sent: ArrayRecord | None = None
+        self._arrived, self._size = ArrayRecord(), 0
+
+    def transported(self, message: Message) -> tuple[Message, int]:
+        """The message as it arrives, and its number of bytes."""
+        content = message.content
+        bulk = content.array_records[BULK]
+        with self._lock:
+            if bulk is not self._sent:
+                data = recorddict_to_proto(RecordDict({BULK: bulk})).SerializeToString()
+                self._arrived = recorddict_from_proto(ProtoRecordDict.FromString(data)).array_records[BULK]
+                self._sent, self._size = bulk, len(data)
+            arrived_bulk, size = self._arrived, self._size
+        del content[BULK]
+        data = message_to_proto(message).SerializeToString()
+        content[BULK] = bulk
+        arrived = message_from_proto(ProtoMessage.FromString(data))
+        arrived.content[BULK] = ArrayRecord({name: copy(array) for name, array in arrived_bulk.items()})
+        return arrived, len(data) + size

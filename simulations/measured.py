@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from server.domain import Candidate
+from server.draft import build
 from server.tasks.sources import Source
 from simulations import parties
 from simulations.private_evaluation import canaries
@@ -20,15 +20,15 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
 
     What the run promises is not in its configuration: see `promised`.
     """
-    source: Source = instantiate(config.task, _convert_="all")
+    source: Source = build(config.task)
     task, dealt = source.task(), parties.deal(config)
     whole = [record for records in dealt for record in records]
     return MeasuredWithRecords(
         candidates=task.read(candidates),
         released=[candidate.text for candidate in candidates],
         test=task.read(source.held_out()),
-        evaluation=instantiate(config.evaluation, _convert_="all"),
-        encoder=instantiate(config.embedding, _convert_="all"),
+        evaluation=build(config.evaluation),
+        encoder=build(config.embedding),
         experiment_seed=config.experiment_seed,
         public=lambda: [example.text for example in source.public_examples()],
         private=task.read(whole),

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.domain import Record
+from server.draft import build
 from server.evaluation.small_model import Evaluation, by_encoder, majority_class
 from server.method import NoMemory, State
 from simulations import unprotected
@@ -57,7 +57,7 @@ def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[R
     Raises:
         ConfigError: The model would send the records to an endpoint.
     """
-    evaluation: Evaluation = instantiate(config.evaluation, _convert_="all")
+    evaluation: Evaluation = build(config.evaluation)
     metrics = {
         "definition": evaluation.definition,
         "test_records": len(held_out),
@@ -74,7 +74,7 @@ def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[R
 def _score(
     config: DictConfig, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
 ) -> dict[str, Any]:
-    encoder = instantiate(config.embedding, _convert_="all") if evaluation.model in {"encoder", "network"} else None
+    encoder = build(config.embedding) if evaluation.model in {"encoder", "network"} else None
     started = time.monotonic()
     scores = real_private(private, held_out, evaluation, encoder)
     seconds = round(time.monotonic() - started, 3)

@@ -69,7 +69,7 @@ def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
             private=records.embed(private, encoder),
             terms=lambda: Terms(limits=settings.limits),
             writers=writers,
-            ledger=Ledger(folder / "parties" / f"{party:04}.db"),
+            ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
             identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,
             roster=roster,
         )

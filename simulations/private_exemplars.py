@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common import rng, validate
 from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
+from server.draft import build
 from server.evaluation import of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
@@ -90,7 +90,7 @@ def _written(
     measured = with_records(config, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(
-        {name: instantiate(spec, _convert_="all", _partial_=True) for name, spec in config.llm.models.items()},
+        {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
         use=config.llm.use,
         public_texts=source.public_texts,
         public_examples=source.public_examples,

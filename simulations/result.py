@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 
 from common.errors import CheckpointError
+from common.system.files import text_of
+from server.run_folder import from_round_1
 
 _TEXTS = ("text", "label", "model", "round", "weight")
 _HEIGHT = 800
@@ -38,7 +40,7 @@ class Result:
     Attributes:
         folder: The run folder.
         status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
-        texts: The synthetic texts: columns text, label, model, round (from 1), weight.
+        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight.
         metrics: `metrics.json`: accuracy and all other figures; empty in a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
@@ -63,15 +65,13 @@ class Result:
         path = Path(folder).resolve()
         if not (path / "run.json").is_file():
             raise CheckpointError("run folder", expected="one with a run.json", got="none", where=path)
-        texts = pd.DataFrame(_lines(path / "synthetic.jsonl"), columns=_TEXTS)
-        done = _lines(path / "rounds.jsonl")
-        before = 1 - done[0]["round"] if done else 0  # 1 where a version counted rounds from 0
+        done, texts = from_round_1(_lines(path / "rounds.jsonl"), _lines(path / "synthetic.jsonl"))
         rounds = pd.json_normalize(done, max_level=1)
         rounds.index = pd.RangeIndex(1, len(rounds) + 1, name="round")
         return cls(
             folder=path,
             status=_json(path / "run.json")["status"],
-            texts=texts.assign(round=texts["round"] + before),
+            texts=pd.DataFrame(texts, columns=_TEXTS),
             metrics=_json(path / "metrics.json"),
             privacy=_json(path / "privacy.json"),
             rounds=rounds.drop(columns="round", errors="ignore"),
@@ -93,12 +93,10 @@ def with_infinities(value: Any) -> Any:  # noqa: ANN401 any JSON value
 
 
 def _json(path: Path) -> dict[str, Any]:
-    read: dict[str, Any] = with_infinities(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    read: dict[str, Any] = with_infinities(json.loads(text_of(path) or "{}"))
     return read
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    return [json.loads(line) for line in text_of(path).split("\n") if line]

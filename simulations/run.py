@@ -70,7 +70,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
 def _in_process(config: DictConfig, folder: Path) -> None:
     services = parties.parties(config, folder)
     client_app = relay(lambda context: services[int(context.node_config["partition-id"])])
-    grid = LocalGrid(client_app, len(services))
+    grid = LocalGrid(client_app, len(services), workers=os.cpu_count() or 1)
     resumed = (folder / "state" / "state.json").exists()
     server_app(grid, _context(folder))
     if not resumed:

@@ -1,12 +1,11 @@
 """Texts in memory as the files that a run reads: a data frame, a list of records or the path of a file.
 
-A wrong row is named by its place in the table, counted from 0 as Python counts, and never quoted. Of the names of
-columns only those that look like names are told: where a file without a header was read, they are a record.
+A wrong row is named by its place in the table, counted from 0 as Python counts, and never quoted. Names of columns are
+told only if all look like names: where a file without a header was read, they are a record.
 """
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,6 +15,7 @@ import pandas as pd
 
 from common.domain import Record
 from common.errors import DataError
+from common.file_diagnosis import look_like_names
 from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
@@ -28,7 +28,6 @@ Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 LABELLED, PUBLIC = ("text", "label"), ("text",)
 """Columns that each kind of table must have."""
 _OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
-_NAME = re.compile(r"[A-Za-z_][\w .-]{0,29}")
 
 
 def as_file(name: str, table: Any, columns: tuple[str, ...], folder: Path) -> Path:  # noqa: ANN401 checked here
@@ -113,15 +112,16 @@ def _check(column: str, value: object, where: str) -> None:
         if not value.strip():
             raise DataError(f"empty {column}", where=where, do="Fill it in or remove the row.")
         return
-    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 NaN differs from itself
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
     do = f"Make them text: table[{column!r}].astype(str)" if column == "label" else None
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)
 
 
 def _shown(names: Sequence[object]) -> str:
-    """Names of columns as far as they look like names."""
+    """Names of columns, if all look like names, or their number."""
     if not names:
         return "no column"
-    seen = [name if isinstance(name, str) and _NAME.fullmatch(name) else "(another, not shown)" for name in names]
-    return "the columns " + ", ".join(dict.fromkeys(seen))
+    if not look_like_names(names):
+        return f"{len(names)} column{'s' * (len(names) > 1)}, of names that may be a record"
+    return f"the columns {', '.join(dict.fromkeys(map(str, names)))}"

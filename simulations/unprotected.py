@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
 from server.domain import Task
+from server.draft import build
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
 from server.report import write_report
@@ -30,7 +30,7 @@ def records_of(config: DictConfig) -> tuple[Source, list[Record], list[Record]]:
     Raises:
         ConfigError: There are no held-out texts to measure on.
     """
-    source: Source = instantiate(config.task, _convert_="all")
+    source: Source = build(config.task)
     held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")

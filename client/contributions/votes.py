@@ -104,10 +104,10 @@ def _votes_of_label(
     votes = np.zeros((directions, columns), dtype=np.int64)
     right = _on_grid(candidates)
     rows = _on_grid(records)
-    chunk = max(1, _CHUNK_BYTES // (4 * columns))
-    for start in range(0, len(rows), chunk):
-        block = rows[start : start + chunk]
-        similarities = block @ right.T
+    buffer = torch.empty(min(len(rows), max(1, _CHUNK_BYTES // (4 * columns))), columns)
+    for start in range(0, len(rows), len(buffer)):
+        block = rows[start : start + len(buffer)]
+        similarities = torch.mm(block, right.T, out=buffer[: len(block)])
         for direction in range(directions):
             ranked = _ranked(similarities, block, right, ranks, furthest=direction == 1)
             for q in range(ranks):
@@ -157,21 +157,33 @@ def _listed(
     """The first `listed` values of each row, sorted, and their columns.
 
     Through the extremes of groups of columns: an unlisted group's is no better than `listed` others, so none of its
-    columns needs listing. That is a third faster than a search of whole rows.
+    columns needs listing. That, and partitions by numpy, are less than half of the time of `torch.topk` on whole rows.
     """
     columns = similarities.shape[1]
     groups = columns // _GROUP
-    if groups <= listed:
-        ranking = torch.topk(similarities, listed, largest=largest)
-        return ranking.values.double().numpy(), ranking.indices.numpy()
-    grouped = similarities[:, : groups * _GROUP].reshape(-1, _GROUP, groups)
-    extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
-    best = torch.topk(extremes, listed, largest=largest, sorted=False).indices
-    members = (best[:, None, :] + groups * torch.arange(_GROUP)[:, None]).flatten(1)
-    rest = torch.arange(groups * _GROUP, columns).expand(len(similarities), -1)
-    members = torch.cat([members, rest], dim=1)
-    ranking = torch.topk(similarities.gather(1, members), listed, largest=largest)
-    return ranking.values.double().numpy(), members.gather(1, ranking.indices).numpy()
+    members = None
+    if groups > listed:
+        grouped = similarities[:, : groups * _GROUP].reshape(-1, _GROUP, groups)
+        best = _foremost((grouped.amax(dim=1) if largest else grouped.amin(dim=1)).numpy(), listed, largest=largest)
+        within = (best[:, None, :] + groups * np.arange(_GROUP)[:, None]).reshape(len(best), -1)
+        rest = np.broadcast_to(np.arange(groups * _GROUP, columns), (len(best), columns - groups * _GROUP))
+        members = np.concatenate([within, rest], axis=1)
+        similarities = similarities.gather(1, torch.from_numpy(members))
+    values = similarities.numpy()
+    indices = _foremost(values, listed, largest=largest)
+    values = np.take_along_axis(values, indices, axis=1)
+    order = np.argsort(-values if largest else values, axis=1)
+    values, indices = np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
+    return values.astype(np.float64), indices if members is None else np.take_along_axis(members, indices, axis=1)
+
+
+def _foremost(values: npt.NDArray[np.float32], count: int, *, largest: bool) -> npt.NDArray[np.int64]:
+    """Columns of the `count` largest (smallest) values of each row, in any order."""
+    columns = values.shape[1]
+    if count == columns:
+        return np.broadcast_to(np.arange(columns), values.shape)
+    places = np.argpartition(values, columns - count if largest else count - 1, axis=1)
+    return places[:, -count:] if largest else places[:, :count]
 
 
 def _error(dim: int) -> float:

@@ -37,7 +37,8 @@ from client.app import app
 
 log = logging.getLogger("caucus.relay")
 
-POLL_SECONDS = 0.25
+POLL_SECONDS, BUSY_SECONDS, STAYS_BUSY_SECONDS = 0.25, 0.05, 60.0
+"""Seconds between two questions for a message; for a minute after one they are closer together."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -57,13 +58,14 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
     def acquire() -> str:
         return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
 
-    away, following = False, ""
+    away, following, busy_until = False, "", 0.0
     while True:
         try:
             token, following = following or acquire(), ""
             if token:
                 task = _client(address, certificate, RuntimeTokenHttpInterceptor(token))
                 following = answer(task, bundle, client_app, acquire)
+                busy_until = time.monotonic() + STAYS_BUSY_SECONDS
                 continue
             away = False
         except httpx.HTTPError as error:
@@ -71,7 +73,7 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
             if not away:
                 log.warning("no SuperNode at %s: %s", address, type(error).__name__)
             away = True
-        time.sleep(POLL_SECONDS)
+        time.sleep(BUSY_SECONDS if time.monotonic() < busy_until else POLL_SECONDS)
 
 
 def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquire: Callable[[], str]) -> str:

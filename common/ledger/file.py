@@ -17,8 +17,7 @@ VERSION = 2
 _APPLICATION = 0x43415543
 """Marks the file as ours: "CAUC"."""
 _BUSY_SECONDS = 30
-# EXTRA: no power cut after a commit brings its journal back, which would undo a charge whose answer has left.
-_PRAGMAS = ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON")
+_PRAGMAS = ("journal_mode = DELETE", "secure_delete = ON")
 
 _TABLES = (
     "meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
@@ -77,14 +76,17 @@ class LedgerFile:
         path: The file; it is created if it does not exist.
         secret: 32 bytes for a new file, kept in `meta` under "key".
         read_only: Neither create nor change the file.
+        durable: A commit survives a power cut.
 
     Raises:
         LedgerError: If it cannot be opened, is no ledger, or one of another version.
     """
 
-    def __init__(self, path: Path, *, secret: bytes, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, secret: bytes, read_only: bool = False, durable: bool = True) -> None:
         self._path = path
         self._mode = "ro" if read_only else "rw"
+        # EXTRA: no power cut after a commit brings its journal back, which would undo a charge whose answer has left.
+        self._synchronous = f"synchronous = {'EXTRA' if durable else 'OFF'}"
         if not read_only:
             try:
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -115,7 +117,7 @@ class LedgerFile:
         address = f"{self._path.absolute().as_uri()}?mode={self._mode}"
         try:
             with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)) as database:
-                for pragma in _PRAGMAS:
+                for pragma in (self._synchronous, *_PRAGMAS):
                     database.execute(f"PRAGMA {pragma}")
                 database.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:

@@ -72,6 +72,8 @@ class Ledger:
     Args:
         path: The file; it is created, readable by its owner only, if it does not exist.
         read_only: Neither create nor change the file.
+        durable: What was written survives a power cut; False for a simulation, whose many ledgers would wait for the
+            disk most of the time. A crash of the process loses nothing either way.
         head: Hex digest noted before, as for `verify`.
 
     Raises:
@@ -79,9 +81,11 @@ class Ledger:
             edited or is damaged.
     """
 
-    def __init__(self, path: Path | str, *, read_only: bool = False, head: str | None = None) -> None:
+    def __init__(
+        self, path: Path | str, *, read_only: bool = False, durable: bool = True, head: str | None = None
+    ) -> None:
         self._path = Path(path)
-        self._file = LedgerFile(self._path, secret=secure_bytes(_KEY_BYTES), read_only=read_only)
+        self._file = LedgerFile(self._path, secret=secure_bytes(_KEY_BYTES), read_only=read_only, durable=durable)
         self.verify(head)
 
     def reserve(

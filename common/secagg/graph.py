@@ -6,7 +6,9 @@ Below, L parties, C of them corrupt, D dropped at random; t shares recover a sec
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ GRINDING_BITS = 40
 parties out, before it finds one that suits it (`common.secagg`, malicious mode, 6)."""
 
 
-def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[PartyId, frozenset[PartyId]]:
+def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:
     """The graph along which parties exchange shares and masks.
 
     Args:
@@ -43,14 +45,22 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> dict[Par
     if degree >= len(parties) - 1:
         everybody = frozenset(parties)
         return {party: everybody - {party} for party in parties}
+    return _ring(tuple(parties), degree, seed)
+
+
+@lru_cache(maxsize=1)
+def _ring(parties: tuple[PartyId, ...], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:
+    """A sparse graph; all parties of a simulation compute the same one, which is computed once."""
     # Sorting by independent uniform labels makes every order equally likely; two equal ones have a chance of 2^-256.
     ring = sorted(parties, key=lambda party: _label(seed, party))
     half = (degree + 1) // 2
     around = ring[-half:] + ring + ring[:half]
-    return {
-        party: frozenset(around[place : place + half] + around[place + half + 1 : place + 2 * half + 1])
-        for place, party in enumerate(ring)
-    }
+    return MappingProxyType(
+        {
+            party: frozenset(around[place : place + half] + around[place + half + 1 : place + 2 * half + 1])
+            for place, party in enumerate(ring)
+        }
+    )
 
 
 def parameters(

@@ -1,8 +1,15 @@
 """Files that contain secrets or must survive a power cut."""
 
 import os
+import shutil
+import signal
 import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from common.errors import ConfigError, DataError
 
@@ -42,6 +49,31 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
         raise ConfigError("folder", expected="a new or empty one", got="one that is in use", where=path)
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(mode)
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder that only its owner can enter, removed at the end, also at SIGTERM and SIGHUP that have no handler.
+
+    By itself Python ends there at once, and leaves the folder. A signal is heard in the main thread alone.
+    """
+    process, main = os.getpid(), threading.current_thread() is threading.main_thread()
+    unheard = [each for each in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(each) is signal.SIG_DFL]
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+
+        def end(number: int, _: FrameType | None) -> None:
+            if os.getpid() == process:  # not in a fork of it
+                shutil.rmtree(folder, ignore_errors=True)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        for each in unheard:
+            signal.signal(each, end)
+        try:
+            yield Path(folder)
+        finally:
+            for each in unheard:
+                signal.signal(each, signal.SIG_DFL)
 
 
 def check_secret(path: Path) -> None:

@@ -18,7 +18,7 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 def strangers() -> dict[str, str]:
     """Names of ours under which Python would import something else, and where that is."""
     places = {name: _places(name) for name in NAMES}
-    return {name: found[0] for name, found in places.items() if found and not any(_ours(name, at) for at in found)}
+    return {name: there[0] for name, there in places.items() if there and not any(_ours(name, at) for at in there)}
 
 
 def refuse_strangers() -> None:

@@ -18,12 +18,12 @@ from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import build_parts
 from server.configuration import asked
-from server.deploy.plan import large_delta
 from server.draft import build, without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
+from server.planning.plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, signals
 from server.setting_checks import FILES, check_file, expected_records, given_paths
 from server.tasks.sources import Source
@@ -86,8 +86,8 @@ def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
     parts = build_parts(config)
     records = expected_records(config)
     warnings = hopeless(signals(parts.plan, parts.method.compared(parts.source.task()), records)).values()
-    told = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records)]
-    return parts.plan.digest().hex(), "; ".join(told)
+    facts = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records, EXPECTED_RECORDS)]
+    return parts.plan.digest().hex(), "; ".join(facts)
 
 
 def _why(look: Callable[[], None]) -> str | None:

@@ -74,6 +74,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     from server.draft import without_auto  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
+    from server.planning.plan import EXPECTED_RECORDS, large_delta  # noqa: PLC0415
     from server.planning.signal import advice, signals  # noqa: PLC0415
 
     settled = without_auto(config)
@@ -87,7 +88,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
         query["signal"] = estimate.to_dict()
     return facts | {
         "expected_records": expected_records(config),
-        "advice": [*advice(estimates), *large_delta(parts.plan.delta, expected_records(config))],
+        "advice": [*advice(estimates), *large_delta(parts.plan.delta, expected_records(config), EXPECTED_RECORDS)],
         **_chosen(config, settled),
         "forecast": forecast(
             parts.method,
@@ -138,10 +139,3 @@ def _chosen(config: Any, settled: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra'
     """What `auto` became."""
     chosen = {f"method.{name}": value for name, value in settled.method.items() if value != config.method[name]}
     return {"chosen": chosen} if chosen else {}
-
-
-def large_delta(delta: float, records: int | None) -> list[str]:
-    """A sentence if δ is above one over the expected number of records; none if no number is expected."""
-    if records is None or delta * records <= 1:
-        return []
-    return [f"privacy.delta={delta:g} is above 1 / {records:,}, one over federation.expected_records: choose a smaller"]

@@ -153,7 +153,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
         yield from lines
         match found.status:
             case Status.COMPLETE:
-                yield from ending(folder, shlex.join(["caucus-coordinator", "evaluate", str(folder), "--test", "FILE"]))
+                yield from ending(folder)
                 return
             case Status.AWAITING:
                 do = f"They decide with caucus-party approve; after that {resume}"

@@ -5,7 +5,7 @@ Those of the synthetic texts need no private record. Beside them a simulation pu
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from common.structure import Structure
 
@@ -18,13 +18,15 @@ DEFINITION = (
 )
 
 
-def of_run(
-    texts: Sequence[str], structure: Structure | None, rounds: Iterable["RoundCounts"]
-) -> dict[str, dict[str, Any]]:
+Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
+"""Of each round the number of texts by model and rule of the cleaner."""
+
+
+def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
     """The group of a run's texts, with a note of what was repaired and dropped; none for plain texts."""
     if structure is None:
         return {}
-    note = _note(report.cleaned for report in rounds)
+    note = _note(cleaned)
     return {SYNTHETIC: shares(texts, structure) | ({"note": note} if note else {})}
 
 
@@ -45,7 +47,7 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
     return group
 
 
-def _note(cleaned: Iterable[Mapping[str, Mapping[str, int]]]) -> str | None:
+def _note(cleaned: Cleaned) -> str | None:
     """What the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
     counts: Counter[str] = Counter()
     for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):
@@ -62,11 +64,3 @@ def _share(count: int, rows: int) -> dict[str, Any]:
     if not rows:
         return {"value": None, "reason": "there are no such texts", "rows": 0}
     return {"value": count / rows, "rows": rows}
-
-
-class RoundCounts(Protocol):
-    """What is read of a round's report."""
-
-    @property
-    def cleaned(self) -> Mapping[str, Mapping[str, int]]:
-        """By model and the cleaner's rule, number of texts."""

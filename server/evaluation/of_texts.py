@@ -112,19 +112,19 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 def _personal(measured: Measured) -> dict[str, Group]:
     """In the synthetic texts; and in public ones, which show what the patterns find where nobody's secret is."""
-    groups = {"privacy": _found(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
+    groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
     try:
         public = measured.public()
     except CaucusError as error:  # the file of public texts may be another machine's
         return groups | {"privacy_public": missing(["personal_information"], error, rows=0)}
     if public:
-        found = _found(measured.drawn(public, "personal", _PERSONAL))
-        groups["privacy_public"] = found | {"definition": "The same in the public texts."}
+        rates = _rates(measured.drawn(public, "personal", _PERSONAL))
+        groups["privacy_public"] = rates | {"definition": "The same in the public texts."}
         _with_all_kinds(list(groups.values()))
     return groups
 
 
-def _found(texts: Sequence[str]) -> Group:
+def _rates(texts: Sequence[str]) -> Group:
     try:
         flags, kinds = personal_information.personal_information(texts)
     except CaucusError as error:

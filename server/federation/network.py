@@ -20,7 +20,7 @@ from common.messages import Parcel
 
 log = logging.getLogger("caucus.network")
 
-POLL_SECONDS = 0.25
+POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 
 

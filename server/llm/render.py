@@ -248,13 +248,13 @@ def _objects(text: str) -> Iterator[str]:
     decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
         try:
-            found, end = decoder.raw_decode(text, place)
+            value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             end = text.find("}", place) + 1 or len(text)
             yield text[place:end]
         else:
-            inner = [each for value in found.values() if isinstance(value, list) for each in value]
-            objects = [each for each in inner if isinstance(each, dict)] or [found]
+            inner = [each for field in value.values() if isinstance(field, list) for each in field]
+            objects = [each for each in inner if isinstance(each, dict)] or [value]
             yield from (json.dumps(each, ensure_ascii=False) for each in objects)
         place = text.find("{", end)
 

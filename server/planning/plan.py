@@ -16,6 +16,7 @@ from server.planning.calibration import calibrate
 
 log = logging.getLogger("caucus.planning")
 
+EXPECTED_RECORDS = "federation.expected_records"
 _LARGE_DELTA = 1e-3
 
 
@@ -51,6 +52,14 @@ class Secagg:
     def secure(self) -> bool:
         """Whether there is secure aggregation."""
         return self.mode != "none"
+
+
+def large_delta(delta: float, number: int | None, of: str) -> list[str]:
+    """A sentence if δ is above one over the number of records or users; none if there are none or nobody knows."""
+    if not number or delta * number <= 1:
+        return []
+    why = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
+    return [f"privacy.delta={delta:g} is above 1 / {number:,}, one over {of}: {why}"]
 
 
 def make_plan(

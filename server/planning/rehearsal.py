@@ -20,6 +20,7 @@ from common.queries.closed_set import Spec, make_query
 from common.queries.histograms import LengthHistogramSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.sketch import SketchSpec, features
 from common.queries.texts import TextSpec
 from server.domain import Task
 from server.llm import prompts
@@ -31,6 +32,7 @@ from server.method import Method
 _TOKENS_PER_WORD = 1.35
 _FILLER = " words"  # as long as an English word with its space
 _UNKNOWN = 1_000  # records, where no number is expected
+_SEARCHES = 11  # for each party's ends of the range of lengths
 
 
 @dataclass(slots=True)
@@ -117,6 +119,8 @@ class Rehearsal:
             bins = np.searchsorted(arrays["edges"], self._lengths(self._records or _UNKNOWN), side="right")
             noise = generator.normal(0, planned.noise_deviation if self._records else 0, spec.bins)
             return np.bincount(bins, minlength=spec.bins) + noise
+        if isinstance(spec, SketchSpec):
+            return self._sketch(spec, planned.noise_deviation, arrays, generator)
         if isinstance(spec, SeedChoiceSpec):
             return generator.integers(len(arrays["vectors"]), size=(self._parties, spec.choices)).astype(np.float64)
         if isinstance(spec, TextSpec):
@@ -125,6 +129,18 @@ class Rehearsal:
             return np.tile(text_codec.encode(texts, spec.texts, spec.longest).astype(np.float64), (self._parties, 1))
         length = make_query(spec, arrays).length
         return np.abs(generator.normal(3, 1, (length,) if planned.summed else (self._parties, length))) + 0.1
+
+    def _sketch(
+        self, spec: SketchSpec, deviation: float, arrays: Mapping[str, NDArray[Any]], generator: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Sums of features of as many records of each label, whose terms come evenly from the whole vocabulary."""
+        records, vectors = (self._records or _UNKNOWN) / spec.labels, arrays["vectors"]
+        if spec.prefix:
+            drawn = generator.integers(len(vectors), size=(_UNKNOWN, spec.prefix))
+            vectors = vectors[drawn].reshape(len(drawn), -1)
+        sums = records * features(vectors @ arrays["frequencies"].T, arrays["phases"]).mean(axis=0)
+        noise = generator.normal(0, deviation if self._records else 0, spec.labels * spec.features)
+        return np.tile(sums, spec.labels) + noise
 
     def _lengths(self, records: int) -> NDArray[np.int64]:
         """Words of so many records: half to one and a half times as many as a model's texts, evenly."""
@@ -135,7 +151,8 @@ class Rehearsal:
         lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
         if not (self._records and scale):
             return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))
-        keys = [generator.bytes(32) for _ in range(self._parties)]
+        # Of more searches than there are parties the medians are those to expect.
+        keys = [generator.bytes(32) for _ in range(_SEARCHES * self._parties)]
         return np.array([mechanisms.length_range(lengths, cap, scale, key) for key in keys], np.float64)
 
     def noise(self, name: str, nth: int) -> float:
@@ -176,7 +193,9 @@ class Actor:
         use.input_tokens += input_tokens
         use.output_tokens += output_tokens
         self._words = _words_of(output_tokens, request)
-        filler = _FILLER * ((request.words or self._words) - 1)
+        # A variation has the length of its parent; a new text is no longer than is asked for, but may well be shorter.
+        words = request.words if request.words and request.source else min(request.words or self._words, self._words)
+        filler = _FILLER * (words - 1)
         fillers = (f"{self.name}-{next(self._numbers)}{filler}" for _ in range(request.n))
         return Reply(texts=tuple(fillers), input_tokens=0, output_tokens=0)
 

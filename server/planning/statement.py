@@ -57,6 +57,11 @@ def show_delta(delta: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
+def one_in(delta: float) -> str:
+    """A delta above 0 as one in so many, rounded toward the larger chance (beyond 1e-6 of numerical noise)."""
+    return f"1 in {int(1.000001 / delta):,}"
+
+
 def at_most_times(epsilon: float) -> str:
     """How many times as probable a result is at most with one unit as without: e^epsilon, rounded up."""
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
@@ -118,9 +123,11 @@ def _without_noise(privacy: Mapping[str, Any]) -> list[str]:
         "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
         "single records without any bound. Such a run is for experiments with data that need no protection."
     )
-    if privacy["aggregation"] == "none":
+    if privacy["aggregation"] == "none" or not any(query["summed"] for query in privacy["queries"]):
         return [first, "The coordinator saw the exact answers of each party."]
-    return [first, "Secure aggregation showed the coordinator only the parties' sums, but those are exact."]
+    own = ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
+    others = f"; and of {own} each party's own exact answer" if own else ""
+    return [first, f"Secure aggregation showed the coordinator only the parties' sums, but those are exact{others}."]
 
 
 def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
@@ -134,7 +141,7 @@ def _guarantee(privacy: Mapping[str, Any], epsilon: float) -> list[str]:
     else:
         unit, given = "any one record", "a given record was"
     factor, right = at_most_times(epsilon), right_guesses(epsilon, delta)
-    extra = f", apart from an additional probability of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
+    extra = f", apart from an additional probability of at most δ ({one_in(delta)})" if delta else ""
     first = (
         f"The parties' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
         f"and δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "

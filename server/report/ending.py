@@ -1,20 +1,21 @@
 """The last lines of a command that made a data set: what it cost, how good it is, where it is, and what comes next."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from server.planning.statement import show_delta, show_epsilon
 from server.report.guarantee import Kind, guarantee_kind
 from server.report.reading import JsonObject, as_object, read
+from server.report.utility import accuracies
 
 
-def ending(run: Path, following: str) -> Iterator[str]:
+def ending(run: Path, following: str | None = None) -> Iterator[str]:
     """Six lines about a complete run folder.
 
     Args:
         run: The run folder.
-        following: The next command.
+        following: The next command; None: the one that measures the texts on other test texts.
     """
     privacy, metrics = (read(run / f"{name}.json", as_object, []) for name in ("privacy", "metrics"))
     yield f"privacy:  {_privacy(privacy)}"
@@ -24,7 +25,8 @@ def ending(run: Path, following: str) -> Iterator[str]:
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"
     yield f"report:   {run / 'report.html'}"
     yield f"as JSON:  {run / 'report.json'}"
-    yield f"next:     {following}"
+    evaluation = ["caucus-coordinator", "evaluate", str(run), "--test", "FILE"]
+    yield f"next:     {following or shlex.join(evaluation)}"
 
 
 def _privacy(privacy: JsonObject | None) -> str:
@@ -36,13 +38,20 @@ def _privacy(privacy: JsonObject | None) -> str:
     if kind is Kind.NOT_ASKED and not privacy.get("earlier"):
         return "no party was asked (ε = 0)"
     delta = show_delta(float(privacy["delta"]))
+    if privacy.get("earlier"):
+        planned = show_epsilon(privacy["planned_epsilon"])
+        return f"ε = {planned}, δ = {delta} of run {privacy['earlier']['run']}, which asked; nothing more was asked"
     spent = show_epsilon(privacy["spent"]["epsilon"])
     return f"ε = {show_epsilon(privacy['planned_epsilon'])} planned and {spent} spent, δ = {delta} planned and spent"
 
 
 def _accuracy(metrics: JsonObject) -> str:
     """Of a model trained on the texts, beside one trained on the records and one that always gives the same answer."""
-    places = {"synthetic": "synthetic", "real_private": "real records", "majority_class": "the most frequent label"}
-    found: dict[str, Any] = {words: metrics.get(name) for name, words in places.items()}
-    shares = [f"{words} {100 * scores['accuracy']:.1f} %" for words, scores in found.items() if scores]
-    return ", ".join(shares) or "not measured, for there are no test texts"
+    measured = accuracies(metrics)
+    shares = {
+        "synthetic": measured.synthetic,
+        "real records": measured.real,
+        "the most frequent label": measured.majority,
+    }
+    shown = [f"{words} {100 * share:.1f} %" for words, share in shares.items() if share is not None]
+    return ", ".join(shown) or "not measured, for there are no test texts"

@@ -15,7 +15,7 @@ from server.report import labels, metric_groups, utility, votes, weaknesses
 from server.report.guarantee import Kind, guarantee, guarantee_kind
 from server.report.reading import JsonObject, as_object, read, read_lines
 from server.report.verdict import verdict
-from server.run_folder import first_round, for_json
+from server.run_folder import for_json, from_round_1
 
 _PRIVACY_FIELDS = (
     "epsilon",
@@ -46,7 +46,7 @@ _QUERY_FIELDS = (
     "epsilon_alone",
 )
 
-_NO_LABELS: dict[str, Any] = {"records": None, "rows": []}
+_NO_LABELS: dict[str, Any] = {"records": None, "simulation_only": False, "rows": []}
 _NO_UTILITY: dict[str, Any] = {"rows": [], "notes": []}
 
 Places = Mapping[str, Sequence[Sequence[float]]]
@@ -77,10 +77,7 @@ def gather(run: Path) -> Gathered:
     privacy = read(run / "privacy.json", _privacy, problems)
     rounds = read_lines(run / "rounds.jsonl", _round, problems)
     texts = read_lines(run / "synthetic.jsonl", _text, problems)
-    if rounds and rounds[0]["round"] == 0:  # of an earlier version, which counted from 0
-        first = first_round({row["round"] for row in texts}, len(rounds))
-        rounds = [{**entry, "round": entry["round"] + 1} for entry in rounds]
-        texts = [{**row, "round": row["round"] + first} for row in texts]
+    rounds, texts = from_round_1(rounds, texts)
     metrics = read(run / "metrics.json", lambda text: metric_groups.groups(as_object(text)), problems)
     measured = read(run / "metrics.json", as_object, []) or {}
     config = read(run / "config.yaml", str, problems)
@@ -116,7 +113,7 @@ def gather(run: Path) -> Gathered:
     facts["weaknesses"] = read(run / "run.json", lambda _: weaknesses.weaknesses(facts, measured, texts), []) or []
     facts["labels"] = read(run / "synthetic.jsonl", lambda _: labels.by_label(facts, measured, texts), []) or _NO_LABELS
     facts["utility"] = read(run / "metrics.json", lambda _: utility.utility(measured), []) or _NO_UTILITY
-    facts["verdict"] = verdict(promised, utility.accuracies(measured), measured, len(texts), facts["weaknesses"])
+    facts["verdict"] = verdict(promised, measured, len(texts), facts["weaknesses"])
     return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
 
 

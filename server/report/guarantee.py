@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from server.planning.statement import at_most_times, right_guesses, show_delta, show_epsilon
+from server.planning.statement import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 from server.report.reading import JsonObject
 
 
@@ -108,8 +108,9 @@ def guarantee(privacy: JsonObject | None) -> Guarantee:
             kind=kind,
             epsilon=epsilon,
             title="ε = 0: no query about private records",
-            reader="Whoever reads the texts learns nothing about any record from them: no party was asked about its "
-            "records.",
+            reader="Whoever reads the texts learns nothing about any record from them"
+            + (", but which labels occur" if privacy.get("labels_from_records") else "")
+            + ": no party was asked about its records.",
             insiders="The coordinator saw no answer of any party.",
             assumes=assumes,
         )
@@ -135,7 +136,7 @@ def _reader(privacy: JsonObject) -> str:
     known, used = "all records but one", "that one was"
     if _unit(privacy) == "user":
         known, used = "all records but those of one user", "those were"
-    apart = f", apart from a chance of at most δ (1 in {int(1.000001 / delta):,})" if delta else ""
+    apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
     return (
         f"Whoever reads the texts, and even knows {known}, can tell whether {used} used at most this well: nothing "
         f"that the texts can say is more than {at_most_times(epsilon)} as probable with as without, nor without as "
@@ -158,9 +159,11 @@ def _insiders(privacy: JsonObject, epsilon: float) -> str:
         )
     helped = privacy["assumed_colluders"]
     alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
+    own = _own(privacy)
     return (
         f"The coordinator sees only noised sums over at least {privacy['assumed_survivors']} of {privacy['parties']} "
-        f"parties: the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
+        + (f"parties, and of {own} each party's own answer with the whole noise in it" if own else "parties")
+        + f": the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
         f"learn more; {privacy['largest_coalition'] + 1} or more may see single answers."
     )
 
@@ -170,14 +173,21 @@ def _summed(privacy: JsonObject) -> bool:
     return privacy["aggregation"] != "none" and any(query["summed"] for query in privacy["queries"])
 
 
+def _own(privacy: JsonObject) -> str:
+    """Names of the queries of which the coordinator sees each party's own answer, although others are summed."""
+    return ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
+
+
 def _without_bound(privacy: JsonObject) -> str:
     if not privacy["queries"]:
         return "No party was asked: all records were in one place, open to whoever ran this."
     if privacy.get("unproven"):
         return f"The coordinator receives {', '.join(privacy['unproven'])}, written from each party's records."
-    if privacy["aggregation"] == "none":
+    if not _summed(privacy):
         return "The coordinator saw the exact answers of each party."
-    return "The coordinator saw only the parties' sums, by secure aggregation, but those are exact."
+    own = _own(privacy)
+    others = f", and of {own} each party's own exact answer" if own else ""
+    return f"The coordinator saw only the parties' sums, by secure aggregation, but those are exact{others}."
 
 
 def _assumes(privacy: JsonObject, kind: Kind) -> Iterator[str]:

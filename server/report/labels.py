@@ -19,8 +19,9 @@ def by_label(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[Json
 
     Returns:
         "records", which is "counted" for exact numbers of private records, in a simulation alone, "noised" for shares
-        that the method's answers released, or None; and "rows", each with "label", "texts", "share" (of their
-        weights), "words" (median), and of the records "records" (only if counted) and "record_share".
+        that the method's answers released, or None; "simulation_only", whether they are counted; and "rows", each with
+        "label", "texts", "share" (of their weights), "words" (median), and of the records "records" (only if counted)
+        and "record_share".
     """
     shares, exact = record_shares(facts["privacy"], facts["rounds"], metrics)
     number = _number(metrics) if exact else None
@@ -38,7 +39,8 @@ def by_label(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[Json
         }
         for label in names
     ]
-    return {"records": ("counted" if exact else "noised") if shares else None, "rows": rows}
+    source = ("counted" if exact else "noised") if shares else None
+    return {"records": source, "simulation_only": exact, "rows": rows}
 
 
 def weights_of(texts: Sequence[JsonObject]) -> Counter[str]:

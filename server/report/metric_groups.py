@@ -28,22 +28,19 @@ def groups(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def by_name(metrics: Mapping[str, Any]) -> dict[str, float]:
     """All figures that have a finite value, by group and name."""
-    return {
-        f"{group['title']}: {figure['name']}": figure["value"]
-        for group in groups(metrics)
-        for figure in group["figures"]
-        if figure["value"] is not None and math.isfinite(figure["value"])
-    }
+    figures = {name: figure["value"] for name, figure in _named(metrics)}
+    return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
 
 
-def private_names(metrics: Mapping[str, Any]) -> set[str]:
+def private_names(metrics: Mapping[str, Any]) -> frozenset[str]:
     """Names, as in `by_name`, of the figures that were computed from private records."""
-    return {
-        f"{group['title']}: {figure['name']}"
-        for group in groups(metrics)
-        for figure in group["figures"]
-        if figure["private"]
-    }
+    return frozenset(name for name, figure in _named(metrics) if figure["private"])
+
+
+def _named(metrics: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for group in groups(metrics):
+        for figure in group["figures"]:
+            yield f"{group['title']}: {figure['name']}", figure
 
 
 def _as_group(title: str, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.metrics.intervals import over_seeds
-from server.report import metric_groups, plots
-from server.report.reading import as_object, read
+from server.report import plots
 from server.report.write import render, replace
 
 _AXES = {
@@ -36,6 +35,7 @@ class Run:
         tokens: Tokens read and written by all models.
         seconds: Wall time.
         figures: All measured figures, by name.
+        private: Names of the figures that are computed from private records.
         weaknesses: What is poor about its results, and what to change.
         seed: Experiment seed: runs of different rows with the same seed are a pair.
     """
@@ -54,6 +54,7 @@ class Run:
     tokens: int | None = None
     seconds: float | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
     weaknesses: tuple[str, ...] = ()
 
 
@@ -201,20 +202,11 @@ def write_comparison(folder: Path, table: Table) -> Path:
         rows=[row.to_dict() for row in table.rows],
         plots=[plot for plot in drawings if plot is not None],
         figures=_side_by_side(table.rows),
-        marked=_marked(folder, table.runs),
+        marked={name for run in table.runs for name in run.private},
         data_sets=list(dict.fromkeys(name for row in table.rows for name in row.paper)),
         has_page={run.folder: (folder / run.folder / "report.html").is_file() for run in table.runs},
     )
     return replace(folder / "report.html", page)
-
-
-def _marked(folder: Path, runs: Sequence[Run]) -> set[str]:
-    """Names of the figures that any run computed from private records."""
-    marked: set[str] = set()
-    for run in runs:
-        path = folder / run.folder / "metrics.json"
-        marked |= read(path, lambda text: metric_groups.private_names(as_object(text)), []) or set()
-    return marked
 
 
 def mean(values: Iterable[float | None]) -> float | None:

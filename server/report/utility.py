@@ -47,19 +47,22 @@ class Accuracies:
 
 def accuracies(metrics: JsonObject) -> Accuracies:
     """The accuracies in the content of a `metrics.json`; figures that are missing or no numbers are None."""
-    synthetic, interval = _figure(metrics.get("synthetic"), "accuracy"), None
-    detailed = _group(metrics, "utility").get("accuracy")
     # Several trainings have a mean, of which the plain figure is the first.
-    if isinstance(detailed, Mapping) and finite(detailed.get("value")) is not None:
-        synthetic, interval = float(detailed["value"]), _pair(detailed.get("interval"))
+    synthetic = _figure("accuracy", _group(metrics, "utility"), _group(metrics, "synthetic"))
     tested = metrics.get("test_records")
     return Accuracies(
-        synthetic=synthetic,
-        interval=interval,
-        real=_figure(metrics.get("real_private"), "accuracy"),
-        majority=_figure(metrics.get("majority_class"), "accuracy"),
+        synthetic=synthetic["value"],
+        interval=synthetic["interval"],
+        real=_figure("accuracy", _group(metrics, "real_private"))["value"],
+        majority=_figure("accuracy", _group(metrics, "majority_class"))["value"],
         tested=tested if isinstance(tested, int) else None,
     )
+
+
+def counted(metrics: JsonObject) -> float | None:
+    """Share of the parties' own records on which a classifier of the texts is right, by a count with noise."""
+    share: float | None = _figure("accuracy", _group(metrics, "federated"))["value"]
+    return share
 
 
 def utility(metrics: JsonObject) -> dict[str, Any]:
@@ -85,53 +88,40 @@ def utility(metrics: JsonObject) -> dict[str, Any]:
 
 
 def _rows(metrics: JsonObject) -> Iterator[dict[str, Any]]:
-    synthetic, real = metrics.get("synthetic"), metrics.get("real_private")
-    tested = metrics.get("test_records")
-    trained = synthetic.get("records") if isinstance(synthetic, Mapping) else None
+    synthetic, real, detailed = (_group(metrics, name) for name in ("synthetic", "real_private", "utility"))
+    tested, trained, number = metrics.get("test_records"), synthetic.get("records"), real.get("records")
     if synthetic or "utility" in metrics:
-        yield _row("synthetic texts", trained, tested, metrics.get("utility") or {}, plain=synthetic)
+        yield _row("synthetic texts", trained, tested, detailed, synthetic)
     as_many = _group(metrics, "utility_real")
     # Other test texts, of a later evaluation, are no reference.
-    if as_many.get("test") != _group(metrics, "utility").get("test"):
+    if as_many.get("test") != detailed.get("test"):
         as_many = {}
-    number = real.get("records") if isinstance(real, Mapping) else None
     drawn = as_many.get("trained_on", None if number is None or trained is None else min(number, trained))
     if as_many and (not real or drawn != number):
         yield _row("private records, as many as texts", drawn, tested, as_many, simulation_only=True)
         as_many = {}
-    if isinstance(real, Mapping) or as_many:
-        yield _row("all private records", number, tested, as_many, plain=real, simulation_only=True)
-    if majority := metrics.get("majority_class"):
-        yield _row("nothing: always the most frequent label", 0, tested, {}, plain=majority)
+    if real or as_many:
+        yield _row("all private records", number, tested, as_many, real, simulation_only=True)
+    if majority := _group(metrics, "majority_class"):
+        yield _row("nothing: always the most frequent label", 0, tested, majority)
     if encoder := _group(metrics, "utility_encoder"):
         private = bool(encoder.get("simulation_only"))
         name = "all private records" if private else "synthetic texts"
         texts = encoder.get("records", trained)
-        yield _row(f"{name}, second classifier", texts, tested, encoder, plain=encoder, simulation_only=private)
+        yield _row(f"{name}, second classifier", texts, tested, encoder, simulation_only=private)
     if federated := _group(metrics, "federated"):
-        counted = federated.get("accuracy")
-        rows = counted.get("rows") if isinstance(counted, Mapping) else None
+        rows = _group(federated, "accuracy").get("rows")
         yield _row("synthetic texts", trained, rows, federated) | {
             "tested_on": "the parties' records, counted with noise"
         }
 
 
 def _row(
-    trained_on: str,
-    texts: object,
-    tested: object,
-    group: Any,  # noqa: ANN401 — from JSON
-    *,
-    plain: object = None,
-    simulation_only: bool = False,
+    trained_on: str, texts: object, tested: object, *groups: JsonObject, simulation_only: bool = False
 ) -> dict[str, Any]:
-    """A row of the table: figures with intervals from a group where it has them, else the plain ones."""
-    figures = {
-        name: _detailed(group, name) or {"value": _figure(plain, name), "interval": None}
-        for name in ("accuracy", "macro_f1")
-    }
-    accuracy = group.get("accuracy") if isinstance(group, Mapping) else None
-    about = accuracy if isinstance(accuracy, Mapping) else group if isinstance(group, Mapping) else {}
+    """A row of the table: each figure is of the first group that has it, the reason for none of the first of all."""
+    figures = {name: _figure(name, *groups) for name in ("accuracy", "macro_f1")}
+    about = _group(groups[0], "accuracy") or groups[0]
     return {
         "trained_on": trained_on,
         "texts": texts,
@@ -143,15 +133,13 @@ def _row(
     }
 
 
-def _detailed(group: Any, name: str) -> dict[str, Any] | None:  # noqa: ANN401
-    figure = group.get(name) if isinstance(group, Mapping) else None
-    if not isinstance(figure, Mapping) or finite(figure.get("value")) is None:
-        return None
-    return {"value": float(figure["value"]), "interval": _pair(figure.get("interval"))}
-
-
-def _figure(group: object, name: str) -> float | None:
-    return finite(group.get(name)) if isinstance(group, Mapping) else None
+def _figure(name: str, *groups: JsonObject) -> dict[str, Any]:
+    """The first number of this name in these groups, which have it plain or with an interval."""
+    for group in groups:
+        figure = _group(group, name) or {"value": group.get(name)}
+        if (value := finite(figure.get("value"))) is not None:
+            return {"value": value, "interval": _pair(figure.get("interval"))}
+    return {"value": None, "interval": None}
 
 
 def _group(metrics: JsonObject, name: str) -> JsonObject:

@@ -1,11 +1,12 @@
 """One sentence on a run: what its texts teach beside real records and guessing, and whether they have a guarantee."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from server.report.guarantee import Guarantee, Kind
-from server.report.reading import JsonObject, finite
-from server.report.utility import Accuracies
+from server.report.reading import JsonObject
+from server.report.utility import Accuracies, accuracies, counted
 
 NEARLY = 0.9
 """Share of the way from guessing to real records from which texts are nearly as good as these."""
@@ -13,15 +14,12 @@ USABLE = 0.5
 """Share of that way from which texts can stand in for real records, with a loss that is said."""
 
 
-def verdict(
-    guarantee: Guarantee, accuracies: Accuracies, metrics: JsonObject, texts: int, weaknesses: Sequence[JsonObject]
-) -> dict[str, Any]:
+def verdict(guarantee: Guarantee, metrics: JsonObject, texts: int, weaknesses: Sequence[JsonObject]) -> dict[str, Any]:
     """The verdict, as `report.json` has it.
 
     Args:
         guarantee: What the run promises.
-        accuracies: What was measured on test texts.
-        metrics: Content of `metrics.json`, for a count by the parties where there are no test texts.
+        metrics: Content of `metrics.json`; empty if there is none.
         texts: Number of texts.
         weaknesses: What is poor about the run.
 
@@ -29,7 +27,8 @@ def verdict(
         "sentence"; "guarantee", its title; "accuracy" with "synthetic", "interval", "real", "majority" and "tested";
         and "simulation_only", whether the sentence tells a figure of private records.
     """
-    sentence = _taught(accuracies, metrics, texts)
+    measured = accuracies(metrics)
+    sentence = _taught(measured, counted(metrics), texts)
     if texts and weaknesses:
         sentence += f"; see the {'weakness' if len(weaknesses) == 1 else f'{len(weaknesses)} weaknesses'} below"
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
@@ -38,19 +37,13 @@ def verdict(
     return {
         "sentence": f"{sentence}.",
         "guarantee": guarantee.title,
-        "accuracy": {
-            "synthetic": accuracies.synthetic,
-            "interval": accuracies.interval,
-            "real": accuracies.real,
-            "majority": accuracies.majority,
-            "tested": accuracies.tested,
-        },
-        "simulation_only": accuracies.real is not None,
+        "accuracy": asdict(measured),
+        "simulation_only": measured.real is not None,
     }
 
 
-def _taught(accuracies: Accuracies, metrics: JsonObject, texts: int) -> str:
-    synthetic, real, majority = accuracies.synthetic, accuracies.real, accuracies.majority
+def _taught(measured: Accuracies, share: float | None, texts: int) -> str:
+    synthetic, real, majority = measured.synthetic, measured.real, measured.majority
     beside = " and ".join(
         f"{what} {_percent(value)}"
         for what, value in (("real records teach", real), ("guessing", majority))
@@ -59,23 +52,23 @@ def _taught(accuracies: Accuracies, metrics: JsonObject, texts: int) -> str:
     if not texts:
         return "There are no texts" + (f": {beside}" if beside else "")
     if synthetic is None:
-        return _counted(metrics) or "What the texts teach was not measured: it takes test texts (task.test)"
+        return _counted(share)
     said = f"The texts teach {_percent(synthetic)}"
     said += f" where {beside}" if beside else ""
-    return f"{said}: {_judged(accuracies, synthetic)}"
+    return f"{said}: {_judged(measured, synthetic)}"
 
 
-def _judged(accuracies: Accuracies, synthetic: float) -> str:
+def _judged(measured: Accuracies, synthetic: float) -> str:
     """Against guessing, and if that is clearly surpassed, against real records."""
-    if accuracies.majority is None:
+    if measured.majority is None:
         return "what guessing would reach is not known"
-    if accuracies.majority == 1:
+    if measured.majority == 1:
         return "all test texts have one label, so this says nothing about the texts"
-    if synthetic <= accuracies.majority:
+    if synthetic <= measured.majority:
         return "not usable for training a classifier"
-    if not accuracies.clearly_above_guessing:
+    if not measured.clearly_above_guessing:
         return "not clearly better than guessing, so test on more texts before they are used"
-    return _against_real(synthetic, accuracies.majority, accuracies.real)
+    return _against_real(synthetic, measured.majority, measured.real)
 
 
 def _against_real(synthetic: float, majority: float, real: float | None) -> str:
@@ -91,15 +84,12 @@ def _against_real(synthetic: float, majority: float, real: float | None) -> str:
     return "better than guessing, and far from what real records teach"
 
 
-def _counted(metrics: JsonObject) -> str | None:
+def _counted(share: float | None) -> str:
     """What the parties counted with noise, where there are no test texts."""
-    federated = metrics.get("federated")
-    figure = federated.get("accuracy") if isinstance(federated, dict) else None
-    value = finite(figure.get("value")) if isinstance(figure, dict) else None
-    if value is None:
-        return None
+    if share is None:
+        return "What the texts teach was not measured: it takes test texts (task.test)"
     return (
-        f"A classifier of the texts is right on {_percent(value)} of the parties' own records, by a noised count; "
+        f"A classifier of the texts is right on {_percent(share)} of the parties' own records, by a noised count; "
         "what guessing or real records would reach is not known here"
     )
 

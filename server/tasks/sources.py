@@ -4,7 +4,7 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 (`simulations/parties.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -141,15 +141,14 @@ class LabelledFiles:
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )
         with named_by("task.public_text"):
-            return [self._reading(text) for text in read_texts(self.public_text)]
+            return list(map(self._reading(), read_texts(self.public_text)))
 
     def public_examples(self) -> list[Example]:
         """See Source; none if `public_text` is not set."""
         with named_by("task.public_text"):
             topics = read_topics(self.public_text) if self.public_text else ()
-        return [
-            Example(text=self._reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics
-        ]
+        reading = self._reading()
+        return [Example(text=reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
 
     def held_out(self) -> list[Record]:
         """See Source."""
@@ -168,6 +167,6 @@ class LabelledFiles:
             check_records(records, structure, path)
         return records
 
-    def _reading(self, text: str) -> str:
-        """A public text; of an object of the structure its text field."""
-        return Structure.of(self.structure, "task.structure").reading(text) if self.structure else text
+    def _reading(self) -> Callable[[str], str]:
+        """What a public text is read as: an object of the structure as its text field."""
+        return Structure.of(self.structure, "task.structure").reading if self.structure else str

@@ -22,14 +22,15 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
+from simulations.benchmarks.ratios import Ratio, benchmark
 
 Result = TypeVar("Result")
 
 _DIM, _SYLLABLES = 256, 60_000
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print the table; return how the times grow with twice a size."""
     parser = argparse.ArgumentParser(prog="bench_keyphrases", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, for a test")
     scale: float = parser.parse_args(arguments).scale
@@ -40,16 +41,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _say(f"{'what':24}{'terms':>9}{'features':>10}{'sequences':>11}{'phrases':>9}{'documents':>11}{'seconds':>10}\n")
     for terms, documents, bound in ((400_000, 10_000, 60), (400_000, 1_000, 0), (40_000, 10_000, 0)):
         _extraction(sized(terms), sized(documents), bound)
+    densities = []
     for terms, features, bound in ((10_000, 1_000, 2), (10_000, 2_000, 0), (20_000, 1_000, 0)):
-        _densities(sized(terms), sized(features), bound)
+        densities.append(_densities(sized(terms), sized(features), bound))
+    sequences = []
     for terms, features, phrases, bound in (
         (10_000, 1_000, 10, 60),
         (5_000, 1_000, 10, 0),
         (10_000, 500, 10, 0),
         (10_000, 1_000, 5, 0),
     ):
-        _sequences(sized(terms), sized(features), sized(1_000), phrases, bound)
+        sequences.append(_sequences(sized(terms), sized(features), sized(1_000), phrases, bound))
     _say(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB (bound: 4)\n")
+    grown = [
+        ("densities, features", densities[1] / densities[0]),
+        ("densities, terms", densities[2] / densities[0]),
+        ("iterative sequences, terms", sequences[0] / sequences[1]),
+        ("iterative sequences, features", sequences[0] / sequences[2]),
+        ("iterative sequences, phrases", sequences[0] / sequences[3]),
+    ]
+    return [Ratio(name=name, to="half as many", value=value) for name, value in grown]
 
 
 def _extraction(terms: int, documents: int, bound: float) -> None:
@@ -65,15 +76,16 @@ def _extract(extractor: Extractor, texts: Sequence[str], first: int) -> list[tup
     return [extractor.first(text, first) for text in texts]
 
 
-def _densities(terms: int, features: int, bound: float) -> None:
+def _densities(terms: int, features: int, bound: float) -> float:
     """Densities of all terms from vectors and a sketch, with single features and one label."""
     rng = np.random.default_rng(0)
     density, vectors = _sketched(rng, terms, features, 0)
     _, seconds = _timed(lambda: density.at(vectors))
     _line("densities", (terms, features, None, None, None), seconds, bound)
+    return seconds
 
 
-def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: float) -> None:
+def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: float) -> float:
     """Sequences from a logarithmic ensemble, with single features and one label."""
     rng = np.random.default_rng(0)
     prefixes = keyphrases.ensemble_prefixes(phrases, "logarithmic")
@@ -82,6 +94,7 @@ def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: f
     ensemble = [sketches[int(np.searchsorted(prefixes, j))][0] for j in range(1, phrases + 1)]
     _, seconds = _timed(lambda: keyphrases.iterative(ensemble, 0, vectors, sequences, rng))
     _line("iterative sequences", (terms, features, sequences, phrases, None), seconds, bound)
+    return seconds
 
 
 def _sketched(rng: np.random.Generator, terms: int, features: int, prefix: int) -> tuple[Density, keyphrases.Floats]:
@@ -126,4 +139,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from server.metrics import clusters, diversity, manifolds, transport
 from server.metrics.fidelity import fid
+from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.private_evaluation import attacks
 
 _CENTRES = 40
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a line for each metric and one for all."""
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print a line for each metric and one for all; return their times to that of a product."""
     parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=768)
@@ -45,12 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     head = ("metric", "wall s", "cpu s", "products", "peak MiB")
     sys.stdout.write("{:38}{:>8}{:>8}{:>10}{:>10}\n".format(*head))
-    total = np.zeros(2)
+    total, ratios = np.zeros(2), []
     for name, compute in measured.items():
         wall, cpu, peak = _timed(compute)
         total += (wall, cpu)
         sys.stdout.write(f"{name:38}{wall:8.1f}{cpu:8.1f}{cpu / product:10.1f}{peak:10.0f}\n")
+        ratios.append(Ratio(name=name, to="product", value=cpu / product))
     sys.stdout.write(f"{'all':38}{total[0]:8.1f}{total[1]:8.1f}{total[1] / product:10.1f}\n")
+    return ratios
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
@@ -71,4 +74,4 @@ def _vectors(rows: int, dim: int, seed: int) -> NDArray[np.float32]:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

@@ -28,6 +28,7 @@ from common.models import checkpoints
 from server.llm.engines.base import Continuations, Job
 from server.llm.engines.openvino import OpenVino
 from server.tasks import demo_notes
+from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.benchmarks.timing import fastest, timed
 
 _PROMPT, _SHARED, _LONG, _MOST = 110, 233, 248, 28  # tokens
@@ -50,8 +51,8 @@ class Work:
         return (self.read + self.written) / self.seconds
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the limit, and a line for each kind of batch."""
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print the limit, and a line for each kind of batch; return the engine's times to those of transformers."""
     parser = argparse.ArgumentParser(prog="bench_models", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", default="smollm2", help="name of the catalogue, or a folder with a GGUF file")
     parser.add_argument("--texts", type=int, default=32, help="number of texts of a batch")
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{'':16}{'-- openvino-genai --':>24}{'-- transformers --':>22}\n"
         f"{'prompts':16}{'tokens/s':>12}{'new/s':>12}{'tokens/s':>12}{'new/s':>10}{'factor':>8}{'':12}{'limit':>8}\n"
     )
+    ratios = []
     for number, (kind, jobs_of) in enumerate(_BATCHES.items()):
         pairs = []
         for repetition in range(options.repetitions + 1):  # the first is to warm up
@@ -90,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{kind:16}{speeds[0]:12.0f}{speeds[1]:12.1f}{speeds[2]:12.0f}{speeds[3]:10.1f}"
             f"{median(factors):8.1f}{spread:>12}{share:8.0%}\n"
         )
+        ratios.append(Ratio(name=f"prompts {kind}", to="transformers", value=1 / median(factors)))
+    return ratios
 
 
 def different(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
@@ -193,4 +197,4 @@ def _product_speed() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

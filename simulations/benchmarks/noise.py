@@ -22,6 +22,7 @@ from common.privacy import exact
 from common.privacy.keystream import KEY_BYTES, Keystream
 from common.privacy.samplers import discrete_gaussian, discrete_laplace, gaussian_tv, laplace_tv
 from common.rng import secure_bytes
+from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.benchmarks.timing import fastest, timed
 
 _RUNS = 5
@@ -45,19 +46,22 @@ class Sampler:
     part: float
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print the table; return the time of a draw from each table."""
     parser = argparse.ArgumentParser(prog="bench_noise", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1560.0, help="standard deviation, or scale of the Laplace")
     parser.add_argument("--size", type=int, default=10**6, help="draws from a table")
     options = parser.parse_args(arguments)
     dp.enable_features("contrib")
     _say(f"{'noise at scale ' + format(options.scale, 'g'):32}{'sampler':12}{'draws':>9}{'a second':>12}  table is\n")
-    bench("discrete Gaussian", gaussians(options.scale), options.size)
-    for shares in _SHARES:
+    ratios = [bench("discrete Gaussian", gaussians(options.scale), options.size)]
+    ratios += [
         bench(f"discrete Laplace, share of {shares}", laplaces(options.scale, shares), options.size)
+        for shares in _SHARES
+    ]
     _say(f"total variation of a draw from a table: Gaussian {gaussian_tv(options.scale):.1e}, ")
     _say(f"Laplace {max(laplace_tv(options.scale, shares) for shares in _SHARES):.1e}\n")
+    return ratios
 
 
 def gaussians(sigma: float) -> list[Sampler]:
@@ -88,8 +92,8 @@ def laplaces(scale: float, shares: int) -> list[Sampler]:
     ]
 
 
-def bench(noise: str, samplers: Iterable[Sampler], size: int) -> None:
-    """Print a line for each sampler, compared with the first, which is a table."""
+def bench(noise: str, samplers: Iterable[Sampler], size: int) -> Ratio:
+    """Print a line for each sampler, compared with the first, a table; return its time to that of the last."""
     table = 0.0
     for sampler in samplers:
         draws = max(1, int(size * sampler.part))
@@ -99,6 +103,7 @@ def bench(noise: str, samplers: Iterable[Sampler], size: int) -> None:
         table = table or rate
         beside = f"made in {first:.0f} ms" if sampler.name == "table" else f"{table / rate:.0f} times as fast"
         _say(f"{noise:32}{sampler.name:12}{draws:9}{rate:12.2e}  {beside}\n")
+    return Ratio(name=noise, to=sampler.name, value=rate / table)
 
 
 def _integers(metric: dp.Metric) -> tuple[dp.Domain, dp.Metric]:
@@ -115,4 +120,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

@@ -28,6 +28,7 @@ from common.secagg.graph import parameters
 from common.secagg.keys import KeyPair, Secret, seal
 from simulations.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
 from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
+from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.benchmarks.timing import fastest
 
 _CHUNK = 2**15
@@ -44,8 +45,8 @@ _HEADER = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print limits, tables and targets."""
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print limits, tables and targets; return the targets."""
     parser = argparse.ArgumentParser(prog="bench_secagg", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100, 1000])
     parser.add_argument("--lengths", type=int, nargs="+", default=[10**4, 10**5, 10**6])
@@ -54,16 +55,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.disable()
     limits = Limits()
     _say(limits.lines(options.lengths))
-    targets: list[str] = []
+    ratios: list[Ratio] = []
     _say(
         "\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask. F: Flower's SecAgg+.\n"
     )
     _say(_HEADER)
     for count in options.parties:
         for group in groups(count):
-            targets += bench(group, options.lengths, limits)
+            ratios += bench(group, options.lengths, limits)
     gc.enable()
-    _say("\n" + "".join(targets))
+    _say("\n" + "".join(f"{ratio}\n" for ratio in ratios))
+    return ratios
 
 
 def groups(parties: int) -> list[Group]:
@@ -81,7 +83,7 @@ def groups(parties: int) -> list[Group]:
     return [Group(parties=parties, degree=degree, threshold=threshold)]
 
 
-def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
+def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]:
     """Print the lines of one group; return its targets."""
     cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
     # The first case has separate keys, to measure the cost of a set-up for one round.
@@ -89,7 +91,7 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
     multiple = BenchmarkFederation(group, len(cases) - 1)
     shares = _FLOWER.get((group.parties, group.degree))
     flower = FlowerParties(group.parties, *shares) if shares else None
-    targets = []
+    ratios = []
     for place, (length, gone) in enumerate(cases):
         sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
         federation, index = (multiple, place - 1) if place else (single, 0)
@@ -105,14 +107,14 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[str]:
             flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
         )
         _say(timed_round.line())
-        targets += timed_round.targets()
+        ratios += timed_round.targets()
     _say(
         f"{group.name:22} set-up for 1 round: party {single.party_ms:.2f}, coordinator {single.coordinator_ms:.1f}; "
         f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}"
         + (f"; Flower's party {flower.share_ms:.1f}" if flower else "")
         + "\n"
     )
-    return targets
+    return ratios
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,21 +156,19 @@ class TimedRound:
             f"{beside}\n"
         )
 
-    def targets(self) -> list[str]:
-        """Lines with each target and whether it was met."""
-        lines = []
+    def targets(self) -> list[Ratio]:
+        """Ratios with a goal."""
+        case = f"{self.group.name}, {self.length} words, {self.gone} gone"
+        ratios = []
         if self.length == 10**6:
-            lines.append(self._target("times the limit, to mask", self.ours.mask / self.limit, at_most=1.5))
+            ratios.append(Ratio(name=f"mask: {case}", to="limit", value=self.ours.mask / self.limit, goal=1.5))
         if self.length == 10**5 and self.group.parties == 100:
-            lines.append(self._target("times the prediction, a party in total", self.total / self.predicted, at_most=2))
+            value = self.total / self.predicted
+            ratios.append(Ratio(name=f"a party in total: {case}", to="prediction", value=value, goal=2))
         if self.flower and self.group.parties == 50 and self.group.degree == 49:
-            ratio = self.ours.combine / self.flower.combine
-            lines.append(self._target("times Flower's, to unmask", ratio, at_most=1 / 20))
-        return lines
-
-    def _target(self, what: str, value: float, *, at_most: float) -> str:
-        verdict = "hit   " if value <= at_most else "MISSED"
-        return f"{verdict} {value:.3f} of {at_most} {what} ({self.group.name}, {self.length} words, {self.gone} gone)\n"
+            value = self.ours.combine / self.flower.combine
+            ratios.append(Ratio(name=f"unmask: {case}", to="Flower's SecAgg+", value=value, goal=1 / 20))
+        return ratios
 
 
 @dataclass(slots=True)
@@ -248,4 +248,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.operators.suppression import Elites, self_similarity, suppress
+from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.benchmarks.timing import timed
 
 _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}
 """Number of centres per candidate, and the spread of candidates around a centre."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print the table; return our time for each population to that of the plain definition."""
     parser = argparse.ArgumentParser(prog="bench_suppression", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--elites", type=int, default=2000)
@@ -35,18 +36,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write(
         f"{'population':12}{'candidates':>11}{'way':>8}{'tau from':>10}{'to':>7}{'wall s':>8}{'CPU s':>8}\n"
     )
-    same = True
+    same, ratios = True, []
     for name in _POPULATIONS:
         for part in (1, 10):
             n, count = options.candidates // part, options.elites // part
             votes, vectors = population(name, n, options.dimensions)
             start = self_similarity(vectors) or 0.0
             task = (votes, vectors, count)
-            ours = _line(name, "ours", task, start)
+            ours, seconds = _line(name, "ours", task, start)
             if part > 1:
-                same &= ours.positions.tolist() == _line(name, "plain", task, start).positions.tolist()
+                plainly, longer = _line(name, "plain", task, start)
+                same &= ours.positions.tolist() == plainly.positions.tolist()
+                ratios.append(Ratio(name=name, to="plain definition", value=seconds / longer))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     sys.stdout.write(f"the same elites both ways: {'yes' if same else 'NO'}; peak memory {peak:.0f} MiB\n")
+    return ratios
 
 
 def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
@@ -77,15 +81,17 @@ def plain(votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, 
         steps += 1
 
 
-def _line(name: str, way: str, task: tuple[NDArray[np.float64], NDArray[np.float32], int], tau: float) -> Elites:
+def _line(
+    name: str, way: str, task: tuple[NDArray[np.float64], NDArray[np.float32], int], tau: float
+) -> tuple[Elites, float]:
     start = time.monotonic()
     elites, milliseconds = timed(suppress if way == "ours" else plain, *task, tau=tau)
     wall = time.monotonic() - start
     sys.stdout.write(
         f"{name:12}{len(task[0]):11}{way:>8}{tau:10.3f}{elites.tau:7.3f}{wall:8.2f}{milliseconds / 1000:8.2f}\n"
     )
-    return elites
+    return elites, milliseconds / 1000
 
 
 if __name__ == "__main__":
-    main()
+    benchmark(main)

@@ -19,12 +19,12 @@ KEY = bytes(range(32))
 def test_records_are_read_and_embedded_under_the_plans_numbers(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("text,label\nhello there,b\ngood day,a\n", encoding="utf-8")
-    mine = embed(read(path, LABELS), ENCODER).for_plan(LABELS)
+    mine = embed(read(path), ENCODER).for_plan(LABELS)
     assert mine.labels.tolist() == [1, 0]
     assert mine.texts == ("hello there", "good day")
     assert mine.owners is None
     assert np.array_equal(mine.vectors, ENCODER.encode(["hello there", "good day"]))
-    assert embed(read(path, LABELS), ENCODER).for_plan(("b", "a")).labels.tolist() == [0, 1]
+    assert embed(read(path), ENCODER).for_plan(("b", "a")).labels.tolist() == [0, 1]
 
 
 def test_a_party_without_records_has_vectors_of_the_right_width():
@@ -46,12 +46,12 @@ def test_a_label_that_the_plan_lacks_does_not_take_part_and_is_not_named(caplog)
     assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in said]
 
 
-@pytest.mark.parametrize("rows", ["text,label\nzqx,secretlabel\n", "text,label\n,b\n", "text\nzqx\n"])
+@pytest.mark.parametrize("rows", ["text,label\nzqx,secretlabel,more\n", "text,label\n,b\n", "text\nzqx\n"])
 def test_a_complaint_about_the_file_names_its_line_and_no_word_of_it(rows, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(rows, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        read(path, LABELS)
+        read(path)
     assert "mine.csv" in str(caught.value)
     assert "zqx" not in str(caught.value)
     assert "secretlabel" not in str(caught.value)

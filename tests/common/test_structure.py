@@ -6,7 +6,7 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError, DataError
-from common.structure import MOST_FIELDS, MOST_VALUES, Structure, check_records
+from common.structure import LONGEST_LOOSE, MOST_FIELDS, MOST_VALUES, Structure, check_records
 
 SETTINGS = {
     "text_field": "note",
@@ -51,6 +51,7 @@ def test_a_structure_keeps_the_schema_with_its_order_and_always_requires_the_tex
         (SETTINGS | {"text_field": "triage"}, "structure.text_field"),
         (SETTINGS | {"text_field": "age"}, "structure.text_field"),
         (SETTINGS | {"text_field": ["note"]}, "structure.text_field"),
+        (fielded(type="string") | {"text_field": 7}, "structure.text_field"),
         (SETTINGS | {"text_field": "pain"}, "its type; expected one of string; got 'number'"),
         (changed(type="array"), "structure.schema.type"),
         (changed(properties={}), "1 to 50 fields"),
@@ -138,6 +139,32 @@ def test_what_can_be_repaired_becomes_canonical(text, repairs):
 )
 def test_what_cannot_is_dropped_for_one_reason(text, reason):
     assert STRUCTURE.read(text) == (None, (reason,))
+
+
+_MERGED = ", ".join(f"x{i}: &x{i} {{<<: [{', '.join([f'*x{i - 1}'] * 9)}]}}" for i in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"{{x0: &x0 {{a: 1}}, {_MERGED}, triage: red, note: x}}", "not an object"),  # 9^8 pairs
+        ('{"note":' + "[" * 50_000, "not an object"),
+        ('{triage: red, note: x, age: !!int ""}', "not an object"),
+        ('{triage: red, note: x, admitted: !!bool "x"}', "not an object"),
+        ('{triage: red, note: !!timestamp "x"}', "not an object"),
+        ("{triage: red, note: 0001-01-01 00:00:00 +23:00}", "wrong type"),
+        ("{triage: red, note: 2001-13-13}", "not an object"),
+        ("{triage: red, note: x, age: 0x" + "f" * 15_000 + "}", "out of range"),
+        ('{"triage": "red", "note": "x", "pain": 1' + "0" * 4000 + "}", "out of range"),
+        (WHOLE[:-1] + ", " + " " * LONGEST_LOOSE + "}", "not an object"),
+    ],
+)
+def test_no_text_of_a_model_takes_long_or_ends_the_run(text, reason):
+    assert STRUCTURE.read(text) == (None, (reason,))
+
+
+def test_half_a_surrogate_pair_reaches_no_classifier():
+    assert STRUCTURE.reading('{"triage": "red", "note": "a \\ud83d b"}') == "a ? b"
 
 
 def test_half_a_surrogate_pair_does_not_reach_a_file():

@@ -131,7 +131,7 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("privacy.epsilon=0", "caucus-simulate: epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=0", "caucus-simulate: privacy.epsilon; expected a finite number > 0"),
         ("client.limits.max_epsilon=1", "caucus-simulate: too few parties take part; expected at least 3 of 3; got 0"),
     ],
 )

@@ -173,7 +173,10 @@ def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, said, capsys):
 
 
 def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
-    said = "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records: choose a smaller"
+    said = (
+        "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records: choose a smaller, as a mechanism "
+        "that publishes one of them whole would satisfy it"
+    )
     settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")
     assert said in plan(capsys, *settings, "federation.expected_records=101")["advice"]
     assert said not in plan(capsys, *settings, "federation.expected_records=100")["advice"]

@@ -3,7 +3,8 @@
 import json
 
 from server.report.facts import gather
-from server.run_folder import first_round
+from server.run_folder import first_round, from_round_1
+from simulations.result import Result
 from tests.support.runs import lines, tiny
 
 
@@ -14,7 +15,7 @@ def test_a_text_s_round_is_that_of_the_log(tmp_path):
     assert (first_round({0, 1}, 2), first_round({0, 1, 2}, 2)) == (1, 0)
 
 
-def test_the_report_of_an_earlier_version_s_folder_counts_from_1_too(tmp_path):
+def test_report_and_result_of_an_earlier_version_s_folder_count_from_1_too(tmp_path):
     run = tiny(tmp_path, "method.rounds=2")
     now = gather(run)
     for name in ("rounds.jsonl", "synthetic.jsonl"):
@@ -24,3 +25,15 @@ def test_the_report_of_an_earlier_version_s_folder_counts_from_1_too(tmp_path):
     then = gather(run)
     assert [entry["round"] for entry in then.facts["rounds"]] == [1, 2]
     assert then.facts["released"]["round"] == now.facts["released"]["round"] == {"1": 30, "2": 30}
+    result = Result.load(run)
+    assert result.texts["round"].value_counts().to_dict() == {1: 30, 2: 30}
+    assert list(result.rounds.index) == [1, 2]
+
+
+def test_a_round_0_before_all_stays_and_a_lost_first_line_shifts_nothing():
+    earlier = [{"round": 0}, {"round": 1}]
+    assert from_round_1(earlier, [{"round": 0}, {"round": 2}]) == (
+        [{"round": 1}, {"round": 2}],
+        [*earlier[:1], {"round": 2}],
+    )
+    assert from_round_1([{"round": 2}], [{"round": 1}]) == ([{"round": 2}], [{"round": 1}])

@@ -208,7 +208,8 @@ MISSING = float("nan")
 SECRET = f"{PRIVATE[3][0]} secret, and long"
 TABLES = [
     (TRAIN.rename(columns={"text": "note"}), "train; expected a column 'text', once; got the columns note, label"),
-    (TRAIN.rename(columns={"text": SECRET}), "got the columns (another, not shown), label"),
+    (TRAIN.rename(columns={"text": SECRET}), "got 2 columns, of names that may be a record. Rename"),
+    (TRAIN.rename(columns={"text": "zq has it", "label": "zq"}), "got 2 columns, of names"),  # no header: a record
     (pd.concat([TRAIN, TRAIN], axis=1), "train; expected a column 'text', once; got the columns text, label"),
     (TRAIN.iloc[:0], "train; expected at least one row; got none"),
     ([], "train; expected at least one row; got none"),
@@ -218,6 +219,7 @@ TABLES = [
     (TRAIN.assign(label=1), "label; expected text; got int; at train.iloc[0]. Make them text: table['label']"),
     ([("zq", "a"), ("zq", np.float32("nan"))], "missing label; expected text; got no value; at train[1]"),
     ([("zq", "a"), (b"zq", "a")], "text; expected text; got bytes; at train[1]"),
+    ([("zq", np.array(["zq", "a"]))], "label; expected text; got ndarray; at train[0]"),
     ([("zq", "a"), ("  ", "a")], "empty text; at train[1]"),
     ([("zq", "a"), ("zq", "a", "more")], "row; expected text and label; got tuple; at train[1]"),
     ([{"text": "zq", "class": "a"}], "row; expected text and label; got the columns text, class; at train[0]"),

@@ -46,6 +46,7 @@ def test_labels_and_repeated_rows(private, said, tmp_path, caplog):
     task = [setting for setting in labelled(tmp_path, train=private) if not setting.startswith("task.labels")]
     (line,) = warned(caplog, [*task, "task.labels={a: null, b: null, c: null}"], IID)
     assert line.startswith(said)
+    assert line.endswith("(simulation only)")
 
 
 def test_a_label_that_six_and_more_share_is_cut_short(tmp_path, caplog):
@@ -74,7 +75,8 @@ def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     (line,) = warned(caplog, task, IID, "task.test=null")
     assert line == "no held-out texts (task.test): no accuracy and no FID will be measured"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
-    assert line == "40 of 40 texts of task.test are private records too: the accuracy will be too high"
+    said = "40 of 40 texts of task.test are private records too: the accuracy will be too high"
+    assert line == f"{said} (simulation only)"
 
 
 def test_public_text_with_private_texts(tmp_path, caplog):

@@ -121,9 +121,22 @@ class BuiltinModel:
         """Tokens read and to be written, for the forecast; they cost nothing here."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
-        unasked = _WORDS_OF_A_PHRASE if request.phrases else self._usual_words
-        written = request.n * (request.words or unasked) * (1.0 if request.blanks or request.phrases else _WRITTEN)
+        around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
+        if around:
+            words = min(request.words or around, around)
+        elif request.phrases:
+            words = request.words or _WORDS_OF_A_PHRASE
+        else:
+            words = (request.words or self._usual_words) * (1.0 if request.blanks else _WRITTEN)
+        written = request.n * words
         return round(read * _TOKENS_PER_WORD), round(written * _TOKENS_PER_WORD)
+
+    @cached_property
+    def _words_around(self) -> float:
+        """Words of a sentence that holds a given word: a sentence counts as often as it has words."""
+        parts = (part for text in self._texts for part in sentences(text))
+        lengths = np.array([len("".join(part).split()) for part in parts])
+        return float((lengths**2).sum() / lengths.sum())
 
     @cached_property
     def _library(self) -> Library:

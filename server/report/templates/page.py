@@ -1,7 +1,7 @@
 """The page about one run."""
 
 PAGE = r"""
-{% from "pieces" import head, table, draw, sample with context %}
+{% from "pieces" import draw, head, sample, table, tag with context %}
 {% set task = run.task if run else "an unfinished run" %}
 {% set total = released.texts %}
 {% set unprotected = guarantee.kind == "none" %}
@@ -27,7 +27,7 @@ computed from private records without noise and must not be published with the t
 {% if weaknesses %}
 <div class="banner note" role="note">
 <p><strong>What is poor, and what to change</strong></p>
-<ul class="tight">{% for weakness in weaknesses %}<li>{{ weakness.what }}{% if weakness.simulation_only %} <span class="tag">simulation only</span>{% endif %}; {{ weakness.do }}.</li>
+<ul class="tight">{% for weakness in weaknesses %}<li>{{ weakness.what }}{{ tag(weakness.simulation_only) }}; {{ weakness.do }}.</li>
 {% endfor %}</ul>
 </div>
 {% endif %}

@@ -1,6 +1,8 @@
 """A SuperNode that has given up ends, whatever threads of it are left."""
 
 import asyncio
+import inspect
+import re
 import subprocess
 import sys
 
@@ -8,8 +10,11 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supernode import start_client_internal
 from flwr.supernode.main import create_app
 from flwr.supernode.nodestate import NodeStateFactory
+
+from client.deploy import supernode
 
 BEGUN = """
 import sys, threading
@@ -39,6 +44,19 @@ def test_a_supernode_that_has_given_up_ends(how, tmp_path):
     )
     assert ended.returncode == 1
     assert ("it failed" in ended.stderr) == (how != "gives_up")
+
+
+def test_a_node_asks_more_often_for_a_minute_after_a_message():
+    pace = supernode.Pace()
+    assert pace.seconds(3, now=1000) == 3
+    assert pace.seconds(0.5, now=1000) == 0.05
+    assert [pace.seconds(3, now) for now in (1000, 1059, 1061)] == [0.25, 0.25, 3]
+
+
+def test_flowers_loop_waits_in_the_ways_that_the_pace_knows():
+    """Three seconds without a message, half a second for a reply, and nothing else of the module `time`."""
+    source = inspect.getsource(start_client_internal)
+    assert re.findall(r"time\.(\w+\([^)]*\))", source) == ["sleep(3)", "sleep(0.5)", "sleep(0.5)"]
 
 
 def test_no_call_of_its_local_api_is_answered_to_another_user():

@@ -1,6 +1,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 from common.errors import ConfigError
@@ -192,3 +193,15 @@ def test_impossible_combinations_are_refused():
     with pytest.raises(ConfigError, match="prefix"):
         SketchSpec(labels=2, features=4, first=3, prefix=4)
     assert SketchSpec(labels=2, features=4, first=3, prefix=3).prefix == 3
+
+
+def test_nobody_can_change_a_query_that_came_as_bytes():
+    spec = VotesSpec(top=1, furthest=False, fine=128, max_records=1)
+    arrays = {"vectors": np.eye(3, dtype=np.float32), "labels": np.zeros(3, np.int32)}
+    sent = closed_set.make_query(spec, arrays)
+    shapes = {name: array.shape for name, array in arrays.items()}
+    got = closed_set.from_bytes(spec, shapes, closed_set.to_bytes(sent))
+    assert closed_set.digest(got) == closed_set.digest(sent)
+    for array in closed_set.inputs(got).values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1

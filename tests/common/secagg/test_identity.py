@@ -4,7 +4,7 @@ import json
 import pytest
 
 from common.errors import ConfigError, MembershipError, SignatureError
-from common.secagg.identity import Identity, Roster, check_roster, sign, verify
+from common.secagg.identity import Identity, Roster, _holds, check_roster, sign, verify
 from tests.support.secagg_rounds import identity, roster, setup
 
 KEYS = {number: identity(number).public for number in (0, 1, 10)}
@@ -89,6 +89,15 @@ def test_a_party_that_is_named_twice_is_refused():
 def test_other_entries_are_refused(keys):
     with pytest.raises(ConfigError):
         Roster(keys)
+
+
+def test_what_cannot_be_a_signature_is_refused_and_not_kept():
+    held = Roster(KEYS)
+    kept = _holds.cache_info().currsize
+    for given in (b"", bytes(63), bytes(1 << 20)):
+        with pytest.raises(SignatureError):
+            verify(held, 0, b"statement", given, where="test")
+    assert _holds.cache_info().currsize == kept
 
 
 def test_a_signature_is_one_party_s_over_one_statement():

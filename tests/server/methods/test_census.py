@@ -264,7 +264,7 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
     privacy = read(again, "privacy.json")
     assert privacy["epsilon"] == "inf"
     assert "No privacy: no noise was added" in privacy["statement"]
-    assert "None: ε = ∞" in (again / "report.html").read_text("utf-8")
+    assert "No guarantee: ε = ∞" in (again / "report.html").read_text("utf-8")
     assert "without noise: nothing that is made of these numbers is private" in read(again, "census.json")["statement"]
 
 

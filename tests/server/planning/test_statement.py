@@ -131,6 +131,13 @@ def test_where_no_answer_is_summed_no_sum_is_spoken_of():
     assert "only the sum" not in said
 
 
+def test_without_noise_answers_of_a_partys_own_are_named_too():
+    own, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
+    without = {"epsilon": math.inf, "planned_epsilon": math.inf}
+    assert "exact; and of lengths each party's own exact answer." in statement(privacy(**without, queries=[votes, own]))
+    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[own]))
+
+
 def test_texts_without_proof_are_no_guarantee():
     choice = {"claimed_epsilon": 4.0, "epsilon_among_public_candidates": 1.9549}
     seeds = {"name": "seeds", "summed": False, "candidates": 5, "choice": choice}

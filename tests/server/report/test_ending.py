@@ -52,7 +52,7 @@ def test_a_run_that_asked_nobody_says_so(tmp_path):
     nothing = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": {"epsilon": 0.0}}
     assert lines(tmp_path, privacy=nothing)[0] == "privacy:  no party was asked (ε = 0)"
     again = lines(tmp_path, privacy=nothing | {"epsilon": 2.0, "planned_epsilon": 2.0, "earlier": {"run": "first"}})
-    assert again[0].startswith("privacy:  ε = 2 planned")
+    assert again[0] == "privacy:  ε = 2, δ = 1e-5 of run first, which asked; nothing more was asked"
 
 
 def test_what_there_is_not_is_said(tmp_path):

@@ -69,11 +69,22 @@ def test_both_sides_are_told_their_own_epsilon():
             "only noised sums",
             "at most 1 parties are corrupt",
         ),
+        (
+            {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
+            "of 3 parties, and of lengths each party's own answer with the whole noise in it: the same holds",
+            "the ciphers that make noise and masks",
+        ),
         ({"earlier": {"run": "census-1"}}, "made of what run census-1 released", "computational"),
         ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
         ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
         (NOTHING, "but those are exact", ""),
         (NOTHING | {"aggregation": "none"}, "exact answers of each party", ""),
+        (NOTHING | {"queries": [{"name": "lengths", "summed": False}]}, "saw the exact answers of each party", ""),
+        (
+            NOTHING | {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
+            "those are exact, and of lengths each party's own exact answer.",
+            "",
+        ),
         (NOTHING | {"queries": []}, "all records were in one place", ""),
         ({"unproven": ["seeds"]}, "receives seeds, written from each party's records", ""),
     ],
@@ -82,6 +93,12 @@ def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
     said = guarantee(privacy(**changes))
     assert insiders in said.insiders
     assert assumes in said.assumes
+
+
+def test_labels_from_records_are_an_exception_where_nothing_was_asked():
+    nothing = {"queries": [], "planned_epsilon": 0.0}
+    assert "learns nothing about any record from them: no party" in guarantee(privacy(**nothing)).reader
+    assert "but which labels occur: no party" in guarantee(privacy(**nothing, labels_from_records=True)).reader
 
 
 def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
@@ -94,7 +111,7 @@ def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
 
 
 def judged(metrics, *, texts=40, weaknesses=(), **changes):
-    return verdict(guarantee(privacy(**changes)), accuracies(metrics), metrics, texts, weaknesses)["sentence"]
+    return verdict(guarantee(privacy(**changes)), metrics, texts, weaknesses)["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +224,7 @@ def labelled(metrics, *, simulation=True, rounds=()):
 def test_labels_have_real_counts_in_a_simulation_alone():
     metrics = {"label_shares": {"count": 12, "records": {"cold": 0.25, "flu": 0.75}}}
     made = labelled(metrics)
-    assert made["records"] == "counted"
+    assert (made["records"], made["simulation_only"]) == ("counted", True)
     assert [(row["label"], row["texts"], row["share"], row["words"], row["records"]) for row in made["rows"]] == [
         ("cold", 0, 0.0, None, 3),
         ("flu", 2, 1.0, 2.0, 9),
@@ -221,7 +238,7 @@ def test_labels_have_real_counts_in_a_simulation_alone():
 
 def test_labels_have_the_methods_noised_shares_in_a_deployment():
     made = labelled({}, simulation=False, rounds=[{"shares": {"flu": 0.6, "cold": 0.4}}])
-    assert made["records"] == "noised"
+    assert (made["records"], made["simulation_only"]) == ("noised", False)
     assert [(row["records"], row["record_share"]) for row in made["rows"]] == [(None, 0.4), (None, 0.6)]
 
 
