@@ -28,6 +28,7 @@ was away at the next query stores the answer until it answers another one, or un
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,9 @@ from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
 """Scale of practically no noise: inside a party it has an effect with probability below exp(-2^19)."""
+
+_WRITING = Lock()
+"""Writers seed torch's generators, which are the process's own: the parties of a simulation write one after another."""
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
@@ -174,9 +178,10 @@ def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDAr
 
 def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords, party: Party) -> NDArray[np.int64]:
     """The texts of this party's writer for the query, as integers."""
-    texts = party.writers[query.spec.kind].write(
-        planned, units, labels=plan.labels, encoder=party.encoder, key=secure_bytes(32)
-    )
+    with _WRITING:
+        texts = party.writers[query.spec.kind].write(
+            planned, units, labels=plan.labels, encoder=party.encoder, key=secure_bytes(32)
+        )
     return text_codec.encode(texts, query.spec.texts, query.spec.longest)
 
 
