@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from hydra.errors import HydraException
+from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
 from common.domain import named
@@ -42,9 +42,15 @@ PATIENCE = 2.0
 
 
 def summary(error: BaseException) -> str:
-    """The error in one line; of an error of Caucus that Hydra wrapped, the inner one."""
-    wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
-    return " ".join(str(error.__cause__ if wrapped else error).split())
+    """The error in one line; of an error of Caucus that Hydra wrapped, or of an import, the inner one."""
+    shown, cause = error, error.__cause__
+    if isinstance(cause, CaucusError) and not isinstance(error, CaucusError):
+        shown = cause
+    line = " ".join(str(shown).split())
+    if isinstance(error, InstantiationException) and isinstance(cause, ImportError):
+        setting = line.rpartition("full_key: ")[2]
+        line = f"{setting}; {' '.join(str(cause).split())} PYTHONPATH=FOLDER adds the folder of a module of your own"
+    return line
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
@@ -32,13 +33,18 @@ RESUME = "--resume"
 
 
 class AfterSweep(Callback):
-    """Hydra's callback for the end of a sweep."""
+    """Hydra's callback for the begin and the end of a sweep."""
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
+        """Keep the sweep's folder in Hydra's state, where a parallel sweep leaves nothing in this process."""
+        HydraConfig.instance().set_config(config)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
         """Print and write the table; exit with an error if a run failed."""
         from simulations.sweep import write_table  # noqa: PLC0415 the report's plots
 
-        table = write_table(Path(config.hydra.sweep.dir))
+        HydraConfig.instance().cfg = None
+        table = write_table(near(Path(config.hydra.sweep.dir)))
         if table.failures:
             sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
 
@@ -53,9 +59,16 @@ def planned(sweep: Path) -> list[list[str]]:
 
 def again(sweep: Path) -> list[str]:
     """The arguments with which a stopped sweep goes on."""
-    typed = OmegaConf.load(sweep / PLANNED).hydra.overrides
+    hydra = OmegaConf.load(sweep / PLANNED).hydra
+    typed = hydra.overrides
     of_hydra = [each for each in typed.hydra if not each.startswith(("hydra.mode=", "hydra.sweep.dir="))]
-    return ["--multirun", *typed.task, *of_hydra, f"hydra.sweep.dir='{sweep.resolve()}'"]
+    return ["--multirun", *config_dir(hydra), *typed.task, *of_hydra, f"hydra.sweep.dir='{sweep.resolve()}'"]
+
+
+def config_dir(hydra: Any) -> list[str]:  # noqa: ANN401 Hydra's own settings
+    """The arguments that name a folder of configurations of the user's own, if one was given."""
+    given = [source.path for source in hydra.runtime.config_sources if source.provider == "command-line"]
+    return [part for path in given for part in ("--config-dir", path)]
 
 
 def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
@@ -103,6 +116,11 @@ def left(sweep: Path) -> str:
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
     return f"{said}; {resumption(sweep)}"
+
+
+def near(folder: Path) -> Path:
+    """The folder as one would type it here."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def resumption(folder: Path) -> str:

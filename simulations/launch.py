@@ -9,12 +9,14 @@ Settings are checked before anything heavy is imported. Wrong settings and faili
 any other error is a bug, and is shown with its traceback. Ctrl-C and SIGTERM leave what `--resume` needs.
 """
 
+import json
 import logging
 import multiprocessing
 import os
 import shlex
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +26,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
+from tqdm import tqdm
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
@@ -31,10 +34,13 @@ from common.system.files import text_of
 from server.configuration import checked, misprint, reloaded
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.misprints import CONFIGS
+from server.setting_checks import SEARCH_PATH
 from simulations import combinations
-from simulations.combinations import RESUME, resumption
+from simulations.combinations import RESUME, near, resumption
 
 log = logging.getLogger("caucus.simulation")
+
+MULTIRUN = {"--multirun", "-m"}
 
 
 def launched(arguments: Sequence[str]) -> None:
@@ -55,7 +61,8 @@ def launched(arguments: Sequence[str]) -> None:
 
 
 def _by_hydra(arguments: Sequence[str]) -> None:
-    sys.argv[1:] = arguments
+    # This option first: argparse refuses settings on both sides of it.
+    sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
     overrides = [argument for argument in arguments if not argument.startswith("-")]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
@@ -68,27 +75,29 @@ def _by_hydra(arguments: Sequence[str]) -> None:
             raise
         if isinstance(error, ValueError):
             _exit(misprint(error, overrides))
-        name = "hydra.sweep.dir" if {"--multirun", "-m"} & set(arguments) else "hydra.run.dir"
+        name = "hydra.sweep.dir" if MULTIRUN & set(arguments) else "hydra.run.dir"
         _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
         # The runs of a parallel sweep are in other processes, which are ended without a word.
         if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
-            raise type(stop)(f"stopped: {combinations.left(Path(HydraConfig.get().sweep.dir))}") from None
+            sweep = near(Path(HydraConfig.get().sweep.dir))
+            if (sweep / combinations.PLANNED).exists():
+                raise type(stop)(f"stopped: {combinations.left(sweep)}") from None
         raise
 
 
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
 def _composed(config: DictConfig) -> None:
     hydra_config = HydraConfig.get()
-    folder, overrides = _near(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
+    folder, overrides = near(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
     if hydra_config.mode != RunMode.MULTIRUN:
         _or_exit(folder, lambda: checked(config, overrides))
-        others = [each for each in overrides if not each.startswith(("privacy.epsilon=", "experiment_seed="))]
-        _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", "privacy.epsilon=1,4,16", *others]))
+        _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", *_sweep(folder)]))
         return
     if multiprocessing.parent_process():
         # Ctrl-C reaches the workers of a parallel sweep too; the process that started them ends them.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        tqdm.set_lock(threading.RLock())  # its own, a semaphore, would be said to be leaked by a worker that is ended
     number, runs = hydra_config.job.num + 1, len(combinations.planned(Path(hydra_config.sweep.dir)))
     log.info("run %d of %d: %s → %s", number, runs, ", ".join(overrides), folder)
     if combinations.complete(folder):
@@ -104,7 +113,18 @@ def _composed(config: DictConfig) -> None:
         combinations.failed(config, folder, summary(error))
     except KeyboardInterrupt as stop:
         combinations.failed(config, folder, _stopped(folder))
-        raise type(stop)(f"stopped: {combinations.left(_near(Path(hydra_config.sweep.dir)))}") from None
+        raise type(stop)(f"stopped: {combinations.left(near(Path(hydra_config.sweep.dir)))}") from None
+
+
+def _sweep(folder: Path) -> list[str]:
+    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked, whatever ε is."""
+    hydra_config = HydraConfig.get()
+    typed = hydra_config.overrides
+    others = [each for each in typed.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
+    others += [each for each in typed.hydra if each.startswith(f"{SEARCH_PATH}=")]
+    asked = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))["queries"]
+    swept = "privacy.epsilon=1,4,16" if asked else f"{combinations.SEED}0,1,2"
+    return [*combinations.config_dir(hydra_config), swept, *others]
 
 
 def _resume(arguments: Sequence[str]) -> None:
@@ -146,11 +166,6 @@ def _simulated(config: DictConfig, folder: Path) -> None:
     from simulations.run import simulate  # noqa: PLC0415 torch
 
     simulate(config, folder)
-
-
-def _near(folder: Path) -> Path:
-    """The folder as one would type it here."""
-    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _say_ending(folder: Path, following: str | None = None) -> None:

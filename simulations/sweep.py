@@ -48,7 +48,7 @@ def write_table(folder: Path) -> Table:
     plain = json.dumps(for_json(table.to_dict()), ensure_ascii=False, indent=2)
     (folder / "table.json").write_text(plain, encoding="utf-8")
     write_comparison(folder, table)
-    sys.stdout.write(as_text(table))
+    sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
     return table
 
 

@@ -1,11 +1,16 @@
 import json
+import sys
 
 import pytest
+from hydra.conf import HydraConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
 from server.configuration import composed
-from simulations.combinations import failed, in_row
+from simulations import launch
+from simulations.combinations import AfterSweep, again, failed, in_row
 from simulations.sweep import as_markdown, as_text, read_table, write_table
 from tests.support.runs import command, read
 
@@ -164,6 +169,7 @@ def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
     )
     text = (tmp_path / "sweep" / "table.md").read_text("utf-8")
     assert as_text(read_table(tmp_path / "sweep")) in said
+    assert f"report:   {tmp_path}/sweep/report.html\n" in said
     assert code == 1
     assert "| method.samples=24 | 1 |" in text
     assert "| method.samples=1 | 0, 1 failed | failed | – |" in text
@@ -243,3 +249,41 @@ def test_seeds_with_several_runs_in_a_row_are_no_pair(tmp_path):
     for number, (row, accuracy) in enumerate([("theirs", 0.5), ("ours", 0.6), ("ours", 0.7)]):
         run(tmp_path, number, row, accuracy, experiment=experiment, seed=0)
     assert write_table(tmp_path).rows[1].against == {"them": ()}
+
+
+def hydra_of(folder, monkeypatch):
+    """Hydra's own settings in a sweep with `--config-dir mine`, of which this process knows nothing yet."""
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    hydra = {
+        "mode": RunMode.MULTIRUN,
+        "sweep": {"dir": str(folder)},
+        "sweeper": {"params": {}},
+        "overrides": {"task": ["method.samples=24", "privacy.epsilon=1,4"], "hydra": ["hydra/launcher=joblib"]},
+        "runtime": {"config_sources": [{"path": "mine", "schema": "file", "provider": "command-line"}]},
+    }
+    return OmegaConf.create({"hydra": OmegaConf.merge(OmegaConf.structured(HydraConf), hydra)})
+
+
+def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeypatch, tmp_path):
+    config = hydra_of(tmp_path, monkeypatch)
+    OmegaConf.save(config, tmp_path / "multirun.yaml")
+
+    def stopped():
+        AfterSweep().on_multirun_start(config)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch, "_composed", stopped)
+    monkeypatch.setattr("sys.argv", ["caucus-simulate"])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        launch._by_hydra(["method.samples=24", "--multirun", "privacy.epsilon=1,4"])
+    assert str(caught.value) == f"stopped: no run is done; caucus-simulate --resume {tmp_path} goes on"
+    assert sys.argv[1:] == ["--multirun", "method.samples=24", "privacy.epsilon=1,4"]
+    assert again(tmp_path)[:3] == ["--multirun", "--config-dir", "mine"]
+
+
+@pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
+def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, monkeypatch, tmp_path):
+    (tmp_path / "privacy.json").write_text(json.dumps({"queries": queries}))
+    AfterSweep().on_multirun_start(hydra_of(tmp_path, monkeypatch))
+    assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]
