@@ -70,7 +70,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
         evaluation = replace(evaluation, metrics=chosen)
     task, texts = build(config.task).task(), read_candidates(run)
     with named_by("--test"):
-        held_out = read_records(test, show_names=True)
+        held_out = read_records(test, list(task.labels), show_names=True)
     measured = figures.Measured(
         candidates=task.read(texts),
         test=task.read(held_out),
