@@ -99,7 +99,7 @@ def run(setup: RunParts) -> State[Any]:
         state = replace(state, rounds=(*earlier, report))
         save(status="partial")
         track(options.tracking, folder, state.round, line_of(report))
-        said = "" if report.fid is None else f", FID {report.fid}"
+        said = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), said)
     count = _federated_count(setup, federation, tools, state)
     if plan.queries:

@@ -81,6 +81,9 @@ def _in_process(config: DictConfig, folder: Path) -> None:
 def _on_ray(config: DictConfig, folder: Path) -> None:
     # By default Flower sends telemetry and looks for updates; workers inherit the environment.
     os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+    # Neither Flower's internals nor Ray's tip about accelerators matter to who reads the log.
+    os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+    logging.getLogger("flwr").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
         host = subprocess.Popen(  # noqa: S603

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
 from server.configuration import load
@@ -71,6 +71,9 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
     task, texts = build(config.task).task(), read_candidates(run)
     with named_by("--test"):
         held_out = read_records(test, show_names=True)
+        if not {record.label for record in held_out} & set(task.labels):
+            expected = f"texts with labels of the run: {', '.join(task.labels)}"
+            raise DataError("labels", expected=expected, got="none with one of them", where=test)
     measured = figures.Measured(
         candidates=task.read(texts),
         test=task.read(held_out),

@@ -6,7 +6,11 @@ curve of divergences of both histograms from their mixtures (Pillutla et al. 202
 histograms, as in Aug-PE's program, which replaces a share of 0 by 1e-8.
 """
 
+import contextlib
 import logging
+import os
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +69,8 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
         ) from error
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
-    result = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)
+    with _without_advice():
+        result = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)
     smooth_p, smooth_q = (_smoothed(shares, len(rows)) for shares, rows in ((result.p_hist, p), (result.q_hist, q)))
     return Divergences(
         mauve=float(result.mauve),
@@ -73,6 +78,20 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
         total_variation=float(np.abs(result.p_hist - result.q_hist).sum() / 2),
         clusters=len(result.p_hist),
     )
+
+
+@contextlib.contextmanager
+def _without_advice() -> Iterator[None]:
+    """Hide what faiss writes about few points a cluster: from C++, past Python's streams and loggers."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _smoothed(shares: NDArray[np.float64], rows: int) -> NDArray[np.float64]:

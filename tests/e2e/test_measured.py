@@ -113,6 +113,10 @@ def test_no_run_no_texts_no_test_file(copy, tmp_path, capsys):
     (tmp_path / "own.csv").write_text("text,label\na,b\n")
     code, error = evaluate(capsys, copy, "--test", tmp_path / "own.csv", "--metrics", "beauty")
     assert (code, "evaluation.metrics" in error) == (2, True)
+    code, error = evaluate(capsys, copy, "--test", tmp_path / "own.csv")
+    assert code == 2
+    assert "--test: labels; expected texts with labels of the run: " in error
+    (tmp_path / "own.csv").write_text("text,label\na,pneumonia\n")
     (copy / "synthetic.jsonl").write_text("")
     code, error = evaluate(capsys, copy, "--test", tmp_path / "own.csv")
     assert (code, "none yet" in error) == (2, True)
