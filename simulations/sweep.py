@@ -174,7 +174,7 @@ def read_run(folder: Path, row: str, seed: int | None = None) -> Run:
         tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
         seconds=ended.get("seconds"),
         figures=metric_groups.by_name(metrics) | ({"seconds": ended["seconds"]} if "seconds" in ended else {}),
-        private=metric_groups.private_names(metrics),
+        figures_of_records=metric_groups.private_names(metrics),
         weaknesses=tuple(map(str, read_weaknesses(folder))),
     )
 

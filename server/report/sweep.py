@@ -35,7 +35,7 @@ class Run:
         tokens: Tokens read and written by all models.
         seconds: Wall time.
         figures: All measured figures, by name.
-        private: Names of the figures that are computed from private records.
+        figures_of_records: Names of the figures that are computed from private records.
         weaknesses: What is poor about its results, and what to change.
         seed: Experiment seed: runs of different rows with the same seed are a pair.
     """
@@ -54,7 +54,7 @@ class Run:
     tokens: int | None = None
     seconds: float | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
-    private: frozenset[str] = frozenset()
+    figures_of_records: frozenset[str] = frozenset()
     weaknesses: tuple[str, ...] = ()
 
 
@@ -202,7 +202,7 @@ def write_comparison(folder: Path, table: Table) -> Path:
         rows=[row.to_dict() for row in table.rows],
         plots=[plot for plot in drawings if plot is not None],
         figures=_side_by_side(table.rows),
-        marked={name for run in table.runs for name in run.private},
+        marked={name for run in table.runs for name in run.figures_of_records},
         data_sets=list(dict.fromkeys(name for row in table.rows for name in row.paper)),
         has_page={run.folder: (folder / run.folder / "report.html").is_file() for run in table.runs},
     )
