@@ -1,4 +1,4 @@
-"""More hospitals than three, as forks of one process (`simulations/nodes`), over a slow line and with one that fails."""
+"""More hospitals than three, forks of one process (`simulations/nodes`): over a slow line, and with one that fails."""
 
 import sys
 
