@@ -40,7 +40,7 @@ class Forks:
         self._one_at_a_time = Lock()
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "simulations.nodes.forks", *functions],
-            env=os.environ | processes.QUIET | environment,
+            env={**os.environ, **processes.QUIET, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
