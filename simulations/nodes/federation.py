@@ -237,7 +237,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def wait(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+def wait(condition: Callable[[], object], what: str, *, patience: float = PATIENCE, every: float = 0.2) -> None:
     """Wait until a condition holds.
 
     Raises:
@@ -247,7 +247,7 @@ def wait(condition: Callable[[], object], what: str, patience: float = PATIENCE)
     while not condition():
         if time.monotonic() > deadline:
             raise CaucusError("nodes", expected=what, got=f"not within {patience:g} s")
-        time.sleep(0.2)
+        time.sleep(every)
 
 
 def proportional_set(processes: Iterable[int]) -> int:
