@@ -151,5 +151,5 @@ def digest(dimensions: int, bits: int, public_seed: int) -> str:
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"
     digest = hashlib.sha256(f"{described}{weights}".encode())
-    digest.update(signs(dimensions, bits, public_seed))
+    digest.update(signs(dimensions, bits, public_seed).data)
     return digest.hexdigest()
