@@ -27,7 +27,7 @@ PHASES = 3
 """Of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
 _SETTINGS = (
-    *("method=wasp", "method.samples=60", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
+    *("method=wasp", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120", "privacy.epsilon=8"),
 )
 
@@ -115,14 +115,15 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         _say_memory(nodes.processes(), count)
         began = time.time()
         each = queries + 1
-        following = nodes.begin("run", f"method.rounds={each * len(stretches) + 2}", *_SETTINGS)
+        rounds = each * len(stretches) + 2
+        following = nodes.begin("run", f"method.rounds={rounds}", f"method.samples={20 * rounds}", *_SETTINGS)
         measured = []
         for number, stretch in enumerate(stretches):
-            _asked(nodes, number * each)
+            _asked(nodes, number * each, following)
             line.delay, line.rate = stretch.delay, stretch.rate
-            begun = _asked(nodes, number * each + 1)
+            begun = _asked(nodes, number * each + 1, following)
             before, passed = _spent(nodes), dict(line.passed)
-            took = _asked(nodes, (number + 1) * each) - begun
+            took = _asked(nodes, (number + 1) * each, following) - begun
             after = _spent(nodes)
             measured.append(
                 replace(
@@ -144,13 +145,20 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
     return measured, start
 
 
-def _asked(nodes: Nodes, number: int) -> float:
-    """When the first hospital has answered the query of this number, from 0, in seconds of the monotonic clock."""
-    wait(
-        lambda: sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number,
-        f"query {number} is answered",
-        every=0.02,
-    )
+def _asked(nodes: Nodes, number: int, following: int) -> float:
+    """When the first hospital has answered the query of this number, from 0, in seconds of the monotonic clock.
+
+    Raises:
+        RuntimeError: The run has ended before; with what it said.
+    """
+
+    def answered() -> bool:
+        found = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
+        if not found and _stat(following)[0] in "Z0":  # a process that has ended, or is forgotten
+            raise RuntimeError(nodes.ended("run", following)[1])
+        return found
+
+    wait(answered, f"query {number} is answered", every=0.02)
     return time.monotonic()
 
 
