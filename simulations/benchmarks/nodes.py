@@ -84,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     sys.stdout.write(f"{cost}\n{'':>24}{'measured':>10}{'predicted':>10}{'ratio':>8}\n")
     ratios = []
     for stretch in measured:
-        predicted = cost.phase(nodes=many, delay=stretch.delay, rate=stretch.rate or float("inf"))
+        own = replace(cost, bytes=stretch.bytes)  # later queries have more candidates
+        predicted = own.phase(nodes=many, delay=stretch.delay, rate=stretch.rate or float("inf"))
         ratio = Ratio(name=f"a phase at {stretch}", to="predicted", value=stretch.phase / predicted)
         sys.stdout.write(f"{stretch!s:>24}{stretch.phase:10.2f}{predicted:10.2f}{ratio.value:8.2f}\n")
         ratios.append(ratio)
@@ -99,8 +100,8 @@ def terms(small: Stretch, quick: Stretch, slow: Stretch, *, few: int, many: int,
     """The terms, of few and of many nodes without a delay, and of as many with one."""
     work = max(0.0, (quick.phase - small.phase) / (many - few))
     return Cost(
-        wait=quick.phase - many * work,
-        trips=(slow.phase - quick.phase) / slow.delay,
+        wait=max(0.0, quick.phase - many * work),
+        trips=max(0.0, slow.phase - quick.phase) / slow.delay,
         bytes=quick.bytes,
         work=work,
         start=start,
