@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from flwr.app import Message
@@ -193,8 +193,9 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
 
 def plan_of(parties: int, dropouts: int, encoder: Encoder, roster: Roster) -> Plan:
     """A plan of WASP with two queries."""
+    method: Any = Wasp(rounds=QUERIES + 1, top=2)
     return make_plan(
-        Wasp(rounds=QUERIES + 1, top=2),
+        method,
         task=Task(name="dropouts", kind="note", labels=dict.fromkeys(_LABELS, "")),
         encoder=encoder.digest,
         target=PrivacyTarget(epsilon=4.0),
