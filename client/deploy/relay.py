@@ -38,8 +38,8 @@ from client.deploy.pace import Pace
 
 log = logging.getLogger("caucus.relay")
 
-POLL_SECONDS, BUSY_SECONDS = 0.25, 0.05
-"""The longest and the shortest wait between two questions to SuperNode."""
+POLL_SECONDS, BUSY_SECONDS, SHARE = 0.25, 0.05, 0.1
+"""The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -59,7 +59,7 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
     def acquire() -> str:
         return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
 
-    away, following, pace = False, "", Pace(BUSY_SECONDS, POLL_SECONDS)
+    away, following, pace = False, "", Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
     while True:
         try:
             token, following = following or acquire(), ""
@@ -110,7 +110,7 @@ def _until_let_go(
     It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest for ever. While
     SuperNode still receives a part, it is asked for again sooner than after Flower's second.
     """
-    one_at_a_time, pace = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS)
+    one_at_a_time, pace = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
     pace.came()
 
     def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:

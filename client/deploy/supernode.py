@@ -32,13 +32,15 @@ IDLE_SECONDS = 3.0
 """Flower's wait where there was no message."""
 BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
 """The shortest wait for a message, and the wait for a reply or a message's parts."""
+SHARE = 0.2
+"""Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask oftener."""
 
 
 class Waits:
     """SuperNode's waits, in place of the module `time` in Flower's loop of one message after the other."""
 
     def __init__(self) -> None:
-        self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS)
+        self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS, SHARE)
 
     def seconds(self, flowers: float) -> float:
         """The wait in place of Flower's: shorter for a reply, and for the next message of a run.

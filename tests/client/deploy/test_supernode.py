@@ -56,7 +56,7 @@ def test_a_node_asks_more_often_after_a_message(monkeypatch):
     for flowers, later in ((3, 0), (0.5, 10), (3, 0), (3, 5), (3, 60)):
         now[0] += later
         waits.sleep(flowers)
-    assert slept == [3, 0.05, 0.1, 0.5, 3]
+    assert slept == [3, 0.05, 0.1, 1, 3]
 
 
 def test_flowers_loop_waits_in_the_ways_that_the_pace_knows():
