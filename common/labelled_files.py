@@ -23,6 +23,8 @@ _Row = tuple[int, dict[str, str]]
 
 _LONGEST_FIELD = 2**31 - 1
 """Characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
+_ENDINGS = (".csv", ".jsonl")
+"""Endings of the names of files of records."""
 _TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 
 
@@ -96,6 +98,16 @@ def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
     return [(row["text"], row.get("topic", row.get("label"))) for _, row in rows]
 
 
+def check_ending(path: Path) -> None:
+    """Refuse a file of records whose name says another format than `read_records` reads, before it is opened.
+
+    Raises:
+        DataError: With the path.
+    """
+    if path.suffix.lower() not in _ENDINGS:
+        raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)
+
+
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
     """Say in an error about a file which setting named it, such as `task.train`."""
@@ -126,7 +138,7 @@ def _rows(
     *,
     may_be_empty: bool = False,
     show_names: bool = False,
-    endings: tuple[str, ...] = (".csv", ".jsonl"),
+    endings: tuple[str, ...] = _ENDINGS,
 ) -> Iterator[_Row]:
     parse = {".csv": _csv, ".jsonl": _json_lines}.get(file.suffix.lower())
     if parse is None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -27,22 +28,27 @@ LARGEST_ROSTER = 1 << 20
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
-    """The bytes of one message for each party; an array sent to several of them is converted and digested once."""
+    """The bytes of one message for each party; a body or array sent to several of them is converted once."""
     bulks: dict[int, tuple[bytes, bytes]] = {}
+    last, packed = None, party_pb2.Envelope()
     parcels = {}
     for party, envelope in envelopes.items():
-        key = id(envelope.body.query) if isinstance(envelope.body, m.Ask) else id(envelope.body)
+        body = envelope.body
+        key = id(body.query) if isinstance(body, m.Ask) else id(body)
         if key not in bulks:
-            bulk = _bulk(envelope.body)
+            bulk = _bulk(body)
             bulks[key] = bulk, hashlib.sha256(bulk).digest()
-        parcels[party] = _pack(envelope, *bulks[key])
+        if body is not last:
+            last, packed = body, _packed(body)
+        parcels[party] = _pack(envelope, packed, *bulks[key])
     return parcels
 
 
 def pack(envelope: m.Envelope) -> m.Parcel:
     """The bytes of one message."""
     bulk = _bulk(envelope.body)
-    return _pack(envelope, bulk, hashlib.sha256(bulk).digest())
+    # Not `_digest`, which keeps one: the digest of each party's answer would push out that of the question they share.
+    return _pack(envelope, _packed(envelope.body), bulk, hashlib.sha256(bulk).digest())
 
 
 def unpack(parcel: m.Parcel) -> m.Envelope:
@@ -125,7 +131,7 @@ def _bulk(body: m.Request | m.Reply) -> bytes:
             return b""
 
 
-def _pack(envelope: m.Envelope, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
+def _pack(envelope: m.Envelope, body: party_pb2.Envelope, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
     proto = party_pb2.Envelope(
         version=m.VERSION,
         run=envelope.run,
@@ -133,8 +139,16 @@ def _pack(envelope: m.Envelope, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
         plan_digest=envelope.plan_digest,
         index=envelope.index,
         attempt=envelope.attempt,
+        bulk_digest=bulk_digest,
     )
-    match envelope.body:
+    proto.MergeFrom(body)
+    return m.Parcel(proto.SerializeToString(deterministic=True), bulk)
+
+
+def _packed(body: m.Request | m.Reply) -> party_pb2.Envelope:
+    """An envelope with the body alone."""
+    proto = party_pb2.Envelope()
+    match body:
         case m.Open(plan, first):
             proto.open.CopyFrom(session_pb2.Open(plan=plan, first=first))
         case m.AskShares(adverts):
@@ -174,8 +188,7 @@ def _pack(envelope: m.Envelope, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
             proto.refusal.CopyFrom(session_pb2.Refusal(reason=session_pb2.Reason.Name(reason)))
         case _ as unreachable:
             assert_never(unreachable)
-    proto.bulk_digest = bulk_digest
-    return m.Parcel(proto.SerializeToString(deterministic=True), bulk)
+    return proto
 
 
 def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
@@ -186,7 +199,7 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
         case "open":
             return m.Open(proto.open.plan, proto.open.first)
         case "ask_shares":
-            return m.AskShares({_party(p): _keys(advert) for p, advert in proto.ask_shares.adverts.items()})
+            return m.AskShares(_adverts(proto.ask_shares.SerializeToString(deterministic=True)))
         case "ask":
             return m.Ask(_query(proto.ask, bulk), _delivery(proto.ask))
         case "ask_agree":
@@ -215,6 +228,13 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
             return m.Refusal(m.Reason(proto.refusal.reason))
         case _:
             raise ProtocolError("message body", expected="one of this protocol version", got="none")
+
+
+@lru_cache(maxsize=1)
+def _adverts(data: bytes) -> Mapping[PartyId, KeyAdvert]:
+    """Everybody's keys; all parties of a simulation get the same bytes, in envelopes of their own, decoded once."""
+    adverts = secagg_pb2.AskShares.FromString(data).adverts
+    return MappingProxyType({_party(party): _keys(advert) for party, advert in adverts.items()})
 
 
 def _query(proto: query_pb2.Ask, bulk: bytes) -> closed_set.Query:

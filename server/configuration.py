@@ -70,9 +70,10 @@ def identified(config: DictConfig) -> DictConfig:
     try:
         resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
-        raise ConfigError(
-            str(error.full_key), expected="a value", got="none", do=f"Add {error.full_key}=VALUE"
-        ) from error
+        key, expected, value = str(error.full_key), "a value", "VALUE"
+        if key in PATHS:
+            expected, value = "a file", "PATH"
+        raise ConfigError(key, expected=expected, got="none", do=f"Add {key}={value}") from error
     except OmegaConfBaseException as error:
         raise explained(error, ()) from error
     resolved["run"] = resolved.get("run") or uuid.uuid4().hex

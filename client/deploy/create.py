@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from common.errors import ConfigError
+from common.labelled_files import check_ending
 from common.rng import secure_bytes
 from common.secagg.identity import Identity
 from common.system.commands import add_command
@@ -59,6 +60,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
     invitation = Invitation.load(chosen.invitation)
     check_records(chosen.records)
+    check_ending(chosen.records)
     account = _account(chosen.relay_user)
     public, keys = new_keys(chosen.name)
     new_folder(folder)

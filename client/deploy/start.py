@@ -14,7 +14,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
@@ -59,26 +59,31 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     halves = SIDES[chosen.only]
     with locks.held(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
-        children = []
         if "service" in halves:
             check_records(settings.records)
             settings.number(settings.roster())
-            command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
-            # Its home is another than ours.
-            environment = processes.environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
-            children.append(Child(name="service", command=command, environment=environment))
-            if settings.metrics_port is not None:
-                metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
-                children.append(Child(name="metrics", command=metrics, environment=environment))
         if "relay" in halves:
             if settings.relay_user is None and os.geteuid() == 0:
                 yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
             for secret in ("node.key", "superexec.secret"):
                 check_secret(settings.node / secret)
-            children += _relay(settings, _free_port())
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
-        processes.supervise(children, folder=settings.folder, names=halves)
+        processes.supervise(children(settings, halves), folder=settings.folder, names=halves)
+
+
+def children(settings: HospitalSettings, halves: Sequence[str]) -> list[Child]:
+    """The processes of these halves of a hospital."""
+    found = []
+    if "service" in halves:
+        command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
+        # Its home is another than ours.
+        environment = processes.environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
+        found.append(Child(name="service", command=command, environment=environment))
+        if settings.metrics_port is not None:
+            metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
+            found.append(Child(name="metrics", command=metrics, environment=environment))
+    return found + (_relay(settings, _free_port()) if "relay" in halves else [])
 
 
 def _relay(settings: HospitalSettings, port: int) -> list[Child]:

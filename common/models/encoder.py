@@ -3,7 +3,7 @@
 Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
 digests before the first query. It always runs where it is built, so a private text stays there; what sends texts to an
 endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). torch takes seconds to import, so it is imported when
-an encoder is built and not before; the hashed n-gram encoder is built with its first text.
+a pretrained encoder is built and not before; the hashed n-gram encoder needs none of it.
 """
 
 import hashlib
@@ -216,13 +216,17 @@ class Encoder:
         """
         if len(texts) == 0:
             return np.zeros((0, self.dimensions), np.float32)
+        return _unit(self._raw(texts))
+
+    def _raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, dimensions) float32, as the model gives them."""
         raw = np.empty((len(texts), self.dimensions), np.float32)
         for batch in self._batches(texts):
             raw[batch] = self._model.encode(
                 [texts[place] for place in batch], prompt=self._prompt, batch_size=len(batch), show_progress_bar=False,
                 convert_to_numpy=True, normalize_embeddings=False,
             )  # fmt: skip
-        return _unit(raw)
+        return raw
 
     def _batches(self, texts: Sequence[str]) -> list[list[int]]:
         """Positions of texts to encode together: of like length in tokens where there are tokens to pad."""
@@ -245,7 +249,7 @@ class Encoder:
 
 
 class _HashedNgrams(Encoder):
-    """The encoder without weights: its width and its digest are known before torch is imported."""
+    """The encoder without weights, which encodes without torch: importing it takes longer than a small run."""
 
     def __init__(self, dimensions: int, bits: int, public_seed: int) -> None:
         self._numbers, self._prompt = (dimensions, bits, public_seed), ""
@@ -256,7 +260,13 @@ class _HashedNgrams(Encoder):
 
         from common.models.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
 
+        # Only to be saved.
         return SentenceTransformer(modules=[HashedNgrams(*self._numbers)], device="cpu")
+
+    def _raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, dimensions) of whole numbers."""
+        starts = range(0, len(texts), _BATCH)
+        return np.concatenate([ngram_table.sums(texts[start : start + _BATCH], *self._numbers) for start in starts])
 
     @property
     def dimensions(self) -> int:

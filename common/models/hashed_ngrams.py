@@ -1,10 +1,6 @@
-"""The hashed n-gram encoder as a module of sentence-transformers: rows of a table of random signs, added up.
+"""The hashed n-gram encoder as a module of sentence-transformers, which a saved encoder names for that library's use.
 
-Which rows belong to a text, and what is in them, is `common.models.ngram_table`. Every entry is +1 or -1, so every sum
-is a whole number far below 2^24 and exact in float32. So the result is the same on every machine, with any number of
-threads, and in any batch.
-
-This module imports torch; `common.models.encoder` imports it only when a text is encoded.
+`Encoder.hashed_ngrams` gives the same vectors from the same table (`common.models.ngram_table`) without torch.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,8 @@ hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2
 2003), and the text's vector is the sum of its rows. Nothing is fitted and nothing is downloaded, so all parties that
 agree on three integers have the same encoder.
 
-This page needs numpy alone: the encoder's digest, which a plan names, is known without torch.
+Every entry of the table is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32: the same on
+every machine, with any number of threads, and in any batch. This page needs numpy and scipy alone.
 """
 
 import hashlib
@@ -13,9 +14,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 CHARACTER_RUNS = (3, 4, 5)
 """Lengths of the character n-grams. Each word is framed by one space on either side, so that " a " is a run."""
@@ -24,6 +27,15 @@ _WORDS = re.compile(r"\w+")
 _SPACE = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _WORD, _PAIR = 1, 2
+
+
+def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
+    """(texts, dimensions) float32 of whole numbers: each text's rows of the table, added up; at least one text."""
+    rows, offsets = hashed_rows(texts, bits)
+    ends = np.append(offsets, len(rows))
+    counts = csr_array((np.ones(len(rows), np.float32), rows, ends), shape=(len(texts), 1 << bits))
+    added: NDArray[np.float32] = counts @ _table(dimensions, bits, public_seed)
+    return added
 
 
 def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -124,9 +136,20 @@ def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
     return table.reshape(1 << bits, dimensions)
 
 
+@lru_cache(maxsize=1)
+def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
+    """`signs`, for all encoders of this process that have these numbers."""
+    table = signs(dimensions, bits, public_seed)
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache
 def digest(dimensions: int, bits: int, public_seed: int) -> str:
-    """What `Encoder.digest` is of the module that has this table, in hexadecimal."""
+    """What `Encoder.digest` is of the module that has this table, in hexadecimal; half a second at 16 bits."""
     config = {"dimensions": dimensions, "bits": bits, "public_seed": public_seed}
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"
-    return hashlib.sha256(f"{described}{weights}".encode() + signs(dimensions, bits, public_seed).tobytes()).hexdigest()
+    digest = hashlib.sha256(f"{described}{weights}".encode())
+    digest.update(signs(dimensions, bits, public_seed).data)
+    return digest.hexdigest()

@@ -26,12 +26,13 @@ too large, nothing is computed and the result is infinite.
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
 
 from common.privacy.gaussian import rounded_mu_squared
 
@@ -197,9 +198,17 @@ def _repeat(loss: pld.PrivacyLossDistribution, count: int) -> pld.PrivacyLossDis
 
 
 def _gaussian(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
-    return pld.from_discrete_gaussian_mechanism(
-        piece.scale, sensitivity=piece.shift, use_connect_dots=True, value_discretization_interval=interval
-    )
+    """`pld.from_discrete_gaussian_mechanism`, bit for bit, without its loops over outcomes and losses."""
+    noise = DiscreteGaussianPrivacyLoss(piece.scale, piece.shift)
+    bounds = noise.connect_dots_bounds()
+    first, last = cast("int", bounds.lower_x), cast("int", bounds.upper_x)
+    losses = piece.shift * (-0.5 * piece.shift - np.arange(first, last + 1)) / piece.scale**2 / interval
+    points = np.unique(np.concatenate([np.floor(losses), np.ceil(losses)]).astype(np.int64))
+    at = points * interval
+    # A loss of at least `at` is that of the outcomes up to here.
+    outcomes = np.floor(np.clip(-0.5 * piece.shift - at * piece.scale**2 / piece.shift, first - 1, last))
+    deltas = np.clip(noise.mu_upper_cdf(outcomes) - np.exp(at + noise.mu_lower_log_cdf(outcomes)), 0, 1)
+    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(interval, points, deltas))
 
 
 def _laplace(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:

@@ -44,7 +44,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
         )
     if degree >= len(parties) - 1:
         everybody = frozenset(parties)
-        return {party: everybody - {party} for party in parties}
+        return MappingProxyType({party: everybody - {party} for party in parties})
     return _ring(tuple(parties), degree, seed)
 
 

@@ -58,8 +58,8 @@ class Roster:
         digest: SHA-256 over the parties and keys in ascending order.
     """
 
-    keys: Mapping[PartyId, bytes]
-    digest: bytes = field(init=False, compare=False)
+    keys: Mapping[PartyId, bytes] = field(hash=False)
+    digest: bytes = field(init=False, compare=False, hash=True)
 
     def __post_init__(self) -> None:
         """Refuse an invalid roster.

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from common.domain import PartyId
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError
@@ -39,10 +40,22 @@ def check_adverts(
         SignatureError: If a party did not sign its keys for this set-up.
         DropoutError: If too few advertised.
     """
-    check_members(step, adverts, setup.parties)
+    return _checked(setup, tuple(sorted(adverts.items())), roster, step)
+
+
+@lru_cache(maxsize=1)
+def _checked(
+    setup: AggregationSetup, adverts: tuple[tuple[PartyId, KeyAdvert], ...], roster: Roster | None, step: str
+) -> tuple[bytes, Graph]:
+    """What `check_adverts` returns; all parties of a simulation are shown the same keys, which are checked once.
+
+    The arguments are all that it depends on. A refusal is not kept.
+    """
+    parties = tuple(party for party, _ in adverts)
+    check_members(step, parties, setup.parties)
     seen: set[bytes] = set()
     statements = []
-    for party, advert in sorted(adverts.items()):
+    for party, advert in adverts:
         where = f"party {party}, {step}"
         if len(advert.mask_publics) != len(setup.rounds):
             raise PublicKeyError(
@@ -58,7 +71,7 @@ def check_adverts(
     check_enough(step, len(adverts), setup.quorum)
     transcript = hashlib.sha256(PROTOCOL + b"|adverts|" + b"".join(statements)).digest()
     # Fewer parties than asked may have advertised; a small group is a full graph.
-    return transcript, neighbours(tuple(sorted(adverts)), min(setup.degree, len(adverts) - 1), transcript)
+    return transcript, neighbours(parties, min(setup.degree, len(adverts) - 1), transcript)
 
 
 def advert_statement(setup: AggregationSetup, party: PartyId, advert: KeyAdvert) -> bytes:

@@ -48,7 +48,7 @@ class Parties:
     def __init__(self, *, network: Network, plan: Plan, run: str) -> None:
         self.attempt = -1
         self._network = network
-        self._plan = plan
+        self._plan, self._plan_digest = plan, plan.digest()
         self._run = run
         self._reasons: dict[PartyId, str] = {}
 
@@ -99,7 +99,7 @@ class Parties:
         return m.Envelope(
             run=self._run,
             party=party,
-            plan_digest=self._plan.digest(),
+            plan_digest=self._plan_digest,
             index=index,
             attempt=self.attempt,
             body=body,
@@ -127,7 +127,7 @@ class Parties:
             match reply.body:
                 case m.Refusal(reason):
                     self._reasons[party] = _refused(reason, self._compared(reason))
-                case kind() if place == (self._run, party, self._plan.digest(), index, self.attempt):
+                case kind() if place == (self._run, party, self._plan_digest, index, self.attempt):
                     bodies[party] = reply.body
                 case _ if reply.party != party:
                     self._reasons[party] = f"answered as number {reply.party}: it has another roster.json"

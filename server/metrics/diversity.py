@@ -1,8 +1,10 @@
 """Diversity of one set of texts."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,9 @@ from numpy.typing import NDArray
 from common.errors import DataError
 from common.validate import integers
 from server.metrics.fidelity import comparable
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
 
 DEFINITION = (
     "Self-BLEU: mean sentence BLEU-4 (sacrebleu, 0 to 1) of 100 texts drawn with the experiment seed, each against the "
@@ -45,16 +50,49 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
         DataError: There are fewer than two texts.
     """
     _check_two(texts)
-    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 — a second to import
+    from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER  # noqa: PLC0415 — a second to import
+    from sacrebleu.metrics.helpers import extract_all_word_ngrams  # noqa: PLC0415
 
     # The size of the sample is fixed, because more references alone raise the figure.
     at = np.sort(np.random.default_rng(seed).choice(len(texts), min(sample, len(texts)), replace=False))
-    chosen = [texts[position] for position in at]
     bleu = BLEU(effective_order=True)
-    scores = [
-        bleu.sentence_score(text, chosen[:place] + chosen[place + 1 :]).score for place, text in enumerate(chosen)
-    ]
-    return float(np.mean(scores)) / 100
+    tokenised = (bleu.tokenizer(texts[position].rstrip()) for position in at)
+    counted = [extract_all_word_ngrams(text, 1, MAX_NGRAM_ORDER) for text in tokenised]
+    return float(np.mean(_bleu_against_others(bleu, counted))) / 100
+
+
+def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str, ...]], int]]) -> list[float]:
+    """`bleu.sentence_score` of each text against all others, from n-grams counted once a text, not once a pair.
+
+    Args:
+        bleu: Its settings.
+        counted: N-grams and length of each text.
+    """
+    most: dict[tuple[str, ...], tuple[int, int]] = {}  # the two largest counts in one text; equal ones count twice
+    for grams, _ in counted:
+        for gram, count in grams.items():
+            first, second = most.get(gram, (0, 0))
+            most[gram] = (count, first) if count > first else (first, max(second, count))
+    scores = []
+    for place, (grams, length) in enumerate(counted):
+        correct, total = [0] * bleu.max_ngram_order, [0] * bleu.max_ngram_order
+        for gram, count in grams.items():
+            first, second = most[gram]
+            total[len(gram) - 1] += count
+            correct[len(gram) - 1] += min(count, second if count == first else first)
+        others = (other for at, (_, other) in enumerate(counted) if at != place)
+        scores.append(
+            bleu.compute_bleu(
+                correct=correct,
+                total=total,
+                sys_len=length,
+                ref_len=min(others, key=lambda other: (abs(length - other), other)),
+                smooth_method=bleu.smooth_method,
+                smooth_value=bleu.smooth_value,
+                effective_order=bleu.effective_order,
+            ).score
+        )
+    return scores
 
 
 def distinct(texts: Sequence[str], n: int) -> float:

@@ -1,7 +1,7 @@
 r"""One federated query with up to a thousand parties in one process: time, memory and bytes, by part.
 
     OMP_NUM_THREADS=1 python -m simulations.benchmarks.parties \
-        [--parties 10 100 300 1000] [--modes semi_honest malicious] [--candidates 6000] [--dimensions 384]
+        [--parties 10 100 300 1000] [--modes semi_honest malicious] [--candidates 6000] [--dimensions 384] [--plot FILE]
 
 A round is what a run does for one query of votes: the parties open the run, exchange keys and shares, then vote and
 unmask. Each has six records of ten labels. The services are those of hospitals; the messages are serialised as on the
@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from client.guard import Limits
 from client.records import embed
 from client.service import PartyService
 from common import wire
-from common.domain import Record
+from common.domain import PartyId, Record
 from common.ledger.ledger import Ledger
 from common.messages import Parcel
 from common.models.encoder import Encoder
@@ -42,9 +43,10 @@ from common.secagg.identity import Identity, Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
-from server.federation.network import FlowerNetwork
+from server.federation.network import FlowerNetwork, Network
 from server.methods.wasp import Wasp
 from server.planning.plan import Secagg, make_plan
+from simulations.benchmarks import growth
 from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.local_grid import LocalGrid
 
@@ -61,18 +63,28 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--modes", nargs="+", default=["semi_honest", "malicious"])
     parser.add_argument("--candidates", type=int, default=6000)
     parser.add_argument("--dimensions", type=int, default=384)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the growth, as SVG")
     options = parser.parse_args(arguments)
     encoder = Encoder.hashed_ngrams(dimensions=options.dimensions, bits=12)
     head = "".join(f"{name:>13}" for name in _PARTS)
     sys.stdout.write(f"{'mode':12}{'parties':>8}{'wall s':>8}{'CPU s':>8}{head}{'KB a party':>12}{'MiB':>7}\n")
-    sizes = sorted(options.parties)
-    ratios = []
-    for mode in options.modes:
-        costs = [_line(size, mode, encoder, options.candidates) for size in sizes]
-        growth = (costs[-1].cpu / sizes[-1]) / (costs[0].cpu / sizes[0])
-        name = f"CPU a party, {sizes[-1]} parties, {mode}"
-        ratios.append(Ratio(name=name, to=f"{sizes[0]} parties", value=growth))
-    return ratios
+    sizes = sorted(set(options.parties))
+    if options.plot and len(sizes) < 2:
+        parser.error("--plot: expected two numbers of parties")
+    costs: dict[str, list[Cost]] = {mode: [] for mode in options.modes}
+    for size in sizes:
+        for mode, line in costs.items():
+            line.append(_line(size, mode, encoder, options.candidates))
+    if options.plot:
+        options.plot.write_text(picture(sizes, costs), encoding="utf-8")
+    return [
+        Ratio(
+            name=f"CPU a party, {sizes[-1]} parties, {mode}",
+            to=f"{sizes[0]} parties",
+            value=(line[-1].cpu / sizes[-1]) / (line[0].cpu / sizes[0]),
+        )
+        for mode, line in costs.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +133,12 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
             )
             for party in range(parties)
         }
-        timed = {party: _Timed(service, seconds) for party, service in services.items()}
+        timed = {party: _TimedParty(service) for party, service in services.items()}
         grid = LocalGrid(
             relay(lambda context: timed[int(context.node_config["partition-id"])]), parties, workers=_WORKERS
         )
         federation = Federation(
-            network=FlowerNetwork(grid, timeout=0),
+            network=_TimedNetwork(FlowerNetwork(grid, timeout=0), timed.values(), seconds),
             plan=plan,
             run="benchmark",
             checkpoint=Checkpoint(Path(folder) / "state"),
@@ -148,6 +160,31 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
     )
 
 
+def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
+    """What the modes cost by number of parties, as SVG."""
+    parts = [
+        growth.Panel(
+            title=f"CPU ms a party, {mode}",
+            lines={"all": [1000 * cost.cpu / size for size, cost in zip(sizes, line, strict=True)]}
+            | {
+                # A part that the mode has not is none, not zero.
+                name: [
+                    1000 * cost.parts[name] / size if name in cost.parts else None
+                    for size, cost in zip(sizes, line, strict=True)
+                ]
+                for name in _PARTS
+                if any(name in cost.parts for cost in line)
+            },
+        )
+        for mode, line in costs.items()
+    ]
+    totals = [
+        growth.Panel(title=title, lines={mode: list(map(attrgetter(field), line)) for mode, line in costs.items()})
+        for title, field in (("wall s", "wall"), ("peak memory, MiB", "mebibytes"), ("KB a party", "kilobytes"))
+    ]
+    return growth.draw("One query: cost by number of parties", x_name="parties", sizes=sizes, rows=[parts, totals])
+
+
 def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) -> Plan:
     """A plan of WASP with one query."""
     method: Any = Wasp(rounds=2)
@@ -161,18 +198,42 @@ def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) ->
     )
 
 
-class _Timed:
-    """A party whose CPU time is counted, by the kind of its reply."""
+class _TimedParty:
+    """A party whose CPU seconds are counted."""
 
-    def __init__(self, service: PartyService, seconds: dict[str, float]) -> None:
-        self._service, self._seconds = service, seconds
+    def __init__(self, service: PartyService) -> None:
+        self._service = service
+        self.seconds = 0.0
 
     def handle(self, parcel: Parcel) -> Parcel:
         start = time.thread_time()
         reply = self._service.handle(parcel)
-        spent = time.thread_time() - start
-        self._seconds[type(wire.unpack(reply).body).__name__] += spent
+        self.seconds += time.thread_time() - start
         return reply
+
+
+class _TimedNetwork:
+    """A network that adds up the parties' CPU seconds, by the kind of reply, after each exchange.
+
+    Not in `_TimedParty`: to read each reply there would push the question that the parties share out of the caches of
+    `common/wire.py`, which no run does.
+    """
+
+    def __init__(self, network: Network, parties: Collection[_TimedParty], seconds: dict[str, float]) -> None:
+        self._network, self._parties, self._seconds = network, parties, seconds
+
+    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
+        return self._counted(self._network.join(parcel, parties))
+
+    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
+        return self._counted(self._network.exchange(parcels))
+
+    def _counted(self, replies: dict[PartyId, Parcel]) -> dict[PartyId, Parcel]:
+        kind = type(wire.unpack(next(iter(replies.values()))).body).__name__
+        for party in self._parties:
+            self._seconds[kind] += party.seconds
+            party.seconds = 0.0
+        return replies
 
 
 def _limits(mode: str) -> Limits:

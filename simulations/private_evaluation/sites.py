@@ -17,16 +17,19 @@ label, or the one with a planted style. A change that knows nothing of hospitals
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
 from common import rng
 from common.errors import DataError
 from server.evaluation.figures import Figure
 from server.metrics import intervals
 from simulations.private_evaluation.change import Labelled
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
 
 STYLE = "Dictated over the telephone: {}"
 """How all records of the hospital `federation.style_site` begin, and no other record."""
@@ -191,7 +194,9 @@ def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
 
 def _classifier(
     features: NDArray[np.float64], sites: NDArray[np.int64], weights: NDArray[np.float64] | None = None
-) -> LogisticRegression:
+) -> "LogisticRegression":
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 — takes long to import
+
     return LogisticRegression(C=10.0, max_iter=1000).fit(features, sites, sample_weight=weights)
 
 

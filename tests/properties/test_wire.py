@@ -200,6 +200,34 @@ def test_parties_that_get_the_same_query_share_its_bytes():
     assert [wire.unpack(parcel).body.delivery.inbox[9] for parcel in parcels.values()] == [b"\0", b"\1", b"\2"]
 
 
+def asked_to_share(*adverts):
+    return {
+        party: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=m.AskShares(dict(enumerate(each))))
+        for party, each in enumerate(adverts)
+    }
+
+
+def test_parties_that_get_the_same_keys_share_them_and_cannot_change_them():
+    one, other = (KeyAdvert(seal_public=bytes([n]) * 32, mask_publics=(), signature=bytes(64)) for n in (1, 2))
+    envelopes = asked_to_share([one, other], [one, other], [one, one], [one, other])
+    first, second, third, fourth = (wire.unpack(parcel).body.adverts for parcel in wire.pack_all(envelopes).values())
+    assert first is second
+    assert first == fourth == {0: one, 1: other}
+    assert third == {0: one, 1: one}
+    with pytest.raises(TypeError):
+        first[0] = other
+
+
+@given(st.lists(st.tuples(PARTIES, BODIES), max_size=6, unique_by=lambda each: each[0]), st.integers(1, 3))
+def test_bytes_for_many_parties_are_those_for_each(sent, times):
+    envelopes = {
+        party * 3 + copy: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=body)
+        for party, body in sent
+        for copy in range(times)
+    }
+    assert wire.pack_all(envelopes) == {party: wire.pack(envelope) for party, envelope in envelopes.items()}
+
+
 def test_a_parcel_finds_its_partition():
     parcel = m.Parcel(b"abc", b"defg")
     assert wire.unpack_parcel(wire.pack_parcel(parcel, 7)) == (parcel, 7)

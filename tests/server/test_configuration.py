@@ -68,11 +68,16 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         check_files(config)
 
 
-def test_a_setting_without_a_default_is_named():
-    with pytest.raises(
-        ConfigError, match=r"method\.vocabulary; expected a value; got none\. Add method\.vocabulary=VALUE"
-    ):
-        composed(["method=dp_kps"])
+@pytest.mark.parametrize(
+    ("choice", "line"),
+    [
+        ("method=dp_kps", r"method\.vocabulary; expected a file; got none\. Add method\.vocabulary=PATH"),
+        ("embedding=pretrained", r"name_or_path; expected a value; got none\. Add embedding\.name_or_path=VALUE"),
+    ],
+)
+def test_a_setting_without_a_default_is_named(choice, line):
+    with pytest.raises(ConfigError, match=line):
+        composed([choice])
 
 
 def test_a_setting_newer_than_a_stored_run_has_its_default_and_its_choices_stay(tmp_path):

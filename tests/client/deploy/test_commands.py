@@ -81,6 +81,15 @@ def test_records_that_are_missing_or_open_to_others_do_not_start(made, capsys):
     assert "file of records; expected an existing file; got none" in said(capsys, "start", made)
 
 
+def test_init_refuses_records_that_check_would_refuse_and_makes_nothing(made, tmp_path, capsys):
+    sheet = tmp_path / "notes.xlsx"
+    sheet.touch(mode=0o600)
+    invitation = tmp_path / "invitation.json"
+    error = said(capsys, "init", tmp_path / "new", "--name", "x", "--records", sheet, "--invitation", invitation)
+    assert "expected a name that ends in .csv or .jsonl; got .xlsx" in error
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_hospital_without_a_record_takes_part(made, capsys):
     HospitalSettings.load(made).records.write_text("text,label\n")
     assert main(["check", str(made), "--offline"]) == 0

@@ -55,18 +55,19 @@ def test_the_table_holds_signs_in_equal_share():
     assert np.abs(gram - np.eye(64)).max() < 6 / np.sqrt(1024)
 
 
-def test_the_digest_is_that_of_the_module_that_is_built_later():
+def test_digest_and_vectors_are_those_of_the_module_that_is_saved():
     encoder = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2)
     built = Encoder(SentenceTransformer(modules=[HashedNgrams(32, 9, 2)], device="cpu"))
     assert encoder.digest == built.digest
     assert encoder.dimensions == built.dimensions == 32
-    assert np.array_equal(encoder.encode(["a text"]), built.encode(["a text"]))
+    texts = ["a text", "", "another one, " * 300] * 100
+    assert np.array_equal(encoder.encode(texts), built.encode(texts))
 
 
-def test_a_plan_needs_no_torch():
+def test_a_plan_and_a_vector_need_no_torch():
     code = (
-        "import sys; from common.models.encoder import Encoder; Encoder.hashed_ngrams().digest;"
-        "print({'torch', 'sentence_transformers'} & set(sys.modules))"
+        "import sys; from common.models.encoder import Encoder; encoder = Encoder.hashed_ngrams(); encoder.digest;"
+        "encoder.encode(['a text']); print({'torch', 'sentence_transformers'} & set(sys.modules))"
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert said.stdout.strip() == "set()"

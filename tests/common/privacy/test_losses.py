@@ -238,3 +238,16 @@ def test_deltas_of_a_mechanism_with_two_losses_are_the_librarys_to_the_last_bit(
     base = losses._pure(losses._Piece("pure", 1.0, 1, 0.7, 1), 1e-3)
     grid = np.arange(-800, 801) * 1e-3
     assert np.array_equal(losses._deltas(base, grid), base.get_delta_for_epsilon(grid))
+
+
+@pytest.mark.parametrize(("sigma", "shift"), [(0.7, 1), (2.5, 3), (31.4, 128), (180.0, 16), (900.0, 1)])
+@pytest.mark.parametrize("interval", [1e-4, 3.3e-3])
+def test_a_gaussian_loss_is_the_librarys_bit_for_bit(sigma, shift, interval):
+    ours = losses._gaussian(losses._Piece("gaussian", sigma, shift, shift / sigma, 1), interval)
+    theirs = pld.from_discrete_gaussian_mechanism(
+        sigma, sensitivity=shift, use_connect_dots=True, value_discretization_interval=interval
+    )
+    one, other = (loss._pmf_remove.to_dense_pmf() for loss in (ours, theirs))
+    assert (one._lower_loss, one._infinity_mass) == (other._lower_loss, other._infinity_mass)
+    assert one._probs.tobytes() == other._probs.tobytes()
+    assert ours._symmetric

@@ -33,6 +33,12 @@ def test_digest_is_a_hash_of_parties_and_keys_in_order():
     assert Roster(KEYS).digest == Roster(dict(reversed(KEYS.items()))).digest == expected
 
 
+def test_equal_rosters_have_one_hash_and_others_another():
+    first, same, other = roster([0, 3]), Roster(dict(reversed(roster([0, 3]).keys.items()))), roster([0, 4])
+    assert (first == same, hash(first) == hash(same)) == (True, True)
+    assert (first == other, hash(first) == hash(other)) == (False, False)
+
+
 def test_files_are_read_back():
     assert Roster.from_json(Roster(KEYS).to_json()) == Roster(KEYS)
     assert list(Roster.from_json(Roster(dict(reversed(KEYS.items()))).to_json()).keys) == [0, 1, 10]

@@ -20,6 +20,16 @@ def test_self_bleu_is_the_mean_of_each_against_the_others():
     assert self_bleu(["one two three four", "five six seven eight"]) == 0
 
 
+def test_self_bleu_is_the_librarys_of_any_texts():
+    rng = np.random.default_rng(2)
+    pieces = ["a ", "b ", "b. ", "c-d ", "", "\n"]
+    for _ in range(40):
+        texts = ["".join(rng.choice(pieces, rng.integers(8))) for _ in range(rng.integers(2, 7))]
+        others = [[other for at, other in enumerate(texts) if at != place] for place in range(len(texts))]
+        scores = [sentence_bleu(text, rest).score for text, rest in zip(texts, others, strict=True)]
+        assert self_bleu(texts) == np.mean(scores) / 100
+
+
 def test_self_bleu_of_a_sample_is_that_of_the_drawn_texts():
     many = [f"text number {i // 10} of {i % 7} {'here ' * (i % 3)}" for i in range(50)]
     assert self_bleu(many, sample=5) == self_bleu(many, sample=5)

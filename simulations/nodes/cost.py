@@ -1,0 +1,46 @@
+"""What a run over real nodes takes: one sum with named terms, for whoever plans one.
+
+    Cost(wait=0.5, trips=11, bytes=40_000, work=0.02, start=20).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
+
+`make bench-nodes` measures the terms on this machine, and prints this sum beside what delayed runs took.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """The terms.
+
+    Attributes:
+        wait: Seconds of a phase without a delay: waits between two questions for a message, and the work of a hospital.
+        trips: Round trips of a phase that follow one another.
+        bytes: That a node sends and receives in a phase, in the busier direction of the coordinator's line.
+        work: Seconds of a phase that the coordinator's processes work for each node.
+        start: Seconds before the first phase and after the last.
+    """
+
+    wait: float
+    trips: float
+    bytes: float
+    work: float
+    start: float = 0.0
+
+    def phase(self, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
+        """Seconds of one phase.
+
+        Args:
+            nodes: Number of hospitals.
+            delay: Seconds of a round trip between hospital and coordinator.
+            rate: Bytes a second of the coordinator's line, which all hospitals share.
+        """
+        return self.wait + self.trips * delay + nodes * self.bytes / rate + nodes * self.work
+
+    def run(self, phases: int, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
+        """Seconds of a run of so many phases."""
+        return self.start + phases * self.phase(nodes=nodes, delay=delay, rate=rate)
+
+
+def phases(queries: int, *, malicious: bool = True) -> int:
+    """Number of phases of a run: two of set-up, three (semi-honest: two) a query, and one of the end."""
+    return 2 + (3 if malicious else 2) * queries + 1

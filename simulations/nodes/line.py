@@ -1,0 +1,81 @@
+"""A slow line between hospitals and coordinator: a relay of TCP on this machine, with a delay and a rate.
+
+It needs neither root nor the kernel's netem, which not every kernel has. What it has not: loss, and the slow start of
+TCP, which costs a real line a few round trips more for each large message.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from threading import Thread
+
+
+class Line:
+    """The line; delay and rate can be set while it is in use.
+
+    Attributes:
+        delay: Seconds of a round trip, half of them in each direction; also that of a connection's first packets.
+        rate: Bytes a second in each direction, for all hospitals together, as of the coordinator's own line; None: no
+            limit.
+        passed: Bytes so far, "up" to the coordinator and "down" from it.
+    """
+
+    def __init__(self) -> None:
+        self.delay = 0.0
+        self.rate: float | None = None
+        self.passed = {"up": 0, "down": 0}
+        self._free = {"up": 0.0, "down": 0.0}
+
+    @contextlib.contextmanager
+    def between(self, near: tuple[str, int], far: tuple[str, int]) -> Iterator[None]:
+        """Relay what connects to `near` (host and port) to `far`, as long as the context lasts."""
+        loop = asyncio.new_event_loop()
+        listening = loop.run_until_complete(
+            asyncio.start_server(lambda reader, writer: self._serve(reader, writer, far), *near, backlog=1024)
+        )
+        thread = Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            asyncio.run_coroutine_threadsafe(_ended(listening), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: tuple[str, int]) -> None:
+        await asyncio.sleep(self.delay)  # of TCP's own first round trip
+        try:
+            back, forth = await asyncio.open_connection(*far)
+        except OSError:
+            writer.close()
+            return
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(self._pump(reader, forth, "up"), self._pump(back, writer, "down"))
+        forth.close()
+        writer.close()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: str) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        with contextlib.suppress(OSError):
+            while data := await reader.read(2**16):
+                self.passed[direction] += len(data)
+                due = max(due, self._through(loop.time(), len(data), direction) + self.delay / 2)
+                loop.call_at(due, writer.write, data)
+        loop.call_at(max(due, loop.time()), writer.close)
+
+    def _through(self, now: float, size: int, direction: str) -> float:
+        """When so many bytes are on the line, after all before them."""
+        if self.rate is None:
+            return now
+        self._free[direction] = max(now, self._free[direction]) + size / self.rate
+        return self._free[direction]
+
+
+async def _ended(listening: asyncio.Server) -> None:
+    listening.close()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
