@@ -6,7 +6,7 @@ hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2
 agree on three integers have the same encoder.
 
 Every entry of the table is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32: the same on
-every machine, with any number of threads, and in any batch. This page needs numpy and scipy alone.
+every machine, with any number of threads, and in any batch. This page needs numpy, and scipy for vectors.
 """
 
 import hashlib
@@ -18,7 +18,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 CHARACTER_RUNS = (3, 4, 5)
 """Lengths of the character n-grams. Each word is framed by one space on either side, so that " a " is a run."""
@@ -31,6 +30,8 @@ _WORD, _PAIR = 1, 2
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
     """(texts, dimensions) float32 of whole numbers: each text's rows of the table, added up; at least one text."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 — settings are checked without it
+
     rows, offsets = hashed_rows(texts, bits)
     ends = np.append(offsets, len(rows))
     counts = csr_array((np.ones(len(rows), np.float32), rows, ends), shape=(len(texts), 1 << bits))

@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 
 _WIDTH, _ROW = 800, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 62, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 18, 62, 40
 """Margins of a panel."""
 _HEAD = 8
 _MARKS = (
@@ -50,7 +50,7 @@ height="{{ height }}" role="img" aria-labelledby="title text">
 <desc id="text">{{ summary }}</desc>
 <style>
 text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
-.head { font-size: 14px; font-weight: 650; } .line, .rule { fill: none; } .line { stroke-width: 1.8; }
+.head { font-size: 14px; font-weight: 650; } .rule { fill: none; } path.line { fill: none; stroke-width: 1.8; }
 {% for palette in palettes %}
 {% if not loop.first %}@media (prefers-color-scheme: dark) {
 {% endif %}
@@ -93,7 +93,7 @@ class Panel:
 
     Attributes:
         title: What is measured, with its unit.
-        lines: By name, a value for each size; None if there is none.
+        lines: By name, a value for each size; None if there is none. A line without any keeps its colour free.
     """
 
     title: str
@@ -146,6 +146,8 @@ def _laid_out(panel: Panel, sizes: Sequence[int], *, left: float, right: float, 
     lines = []
     legend_x, legend_y = left + 4, top - 25
     for number, (name, values) in enumerate(panel.lines.items()):
+        if not any(values):
+            continue
         width = _SAMPLE + _LETTER * len(name)
         if legend_x + width > right + _RIGHT:
             legend_x, legend_y = left + 4, legend_y + 15

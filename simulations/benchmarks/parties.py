@@ -20,7 +20,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from common.ledger.ledger import Ledger
 from common.messages import Parcel
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
+from common.queries import closed_set
 from common.queries.votes import Votes, VotesSpec
 from common.rng import secure_bytes
 from common.secagg.identity import Identity, Roster
@@ -96,6 +96,7 @@ class Cost:
         cpu: CPU seconds of the process.
         parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.
+        question: Those of them that are the question's arrays.
         mebibytes: Peak memory of the process so far.
     """
 
@@ -103,6 +104,7 @@ class Cost:
     cpu: float
     parts: Mapping[str, float]
     kilobytes: float
+    question: float
     mebibytes: float
 
 
@@ -146,9 +148,10 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
             roster=roster,
             retries=0,
         )
+        query = _query(plan, encoder, candidates)
         wall, cpu = time.perf_counter(), time.process_time()
         federation.open()
-        federation.ask(plan.queries[0].name, 0, _query(plan, encoder, candidates))
+        federation.ask(plan.queries[0].name, 0, query)
         federation.close()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return Cost(
@@ -156,33 +159,39 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
         cpu=cpu,
         parts={**seconds, "elsewhere": cpu - sum(seconds.values())},
         kilobytes=(grid.bytes_sent + grid.bytes_received) / parties / 1000,
+        question=len(closed_set.to_bytes(query)) / 1000,
         mebibytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """What the modes cost by number of parties, as SVG."""
+    """What the modes cost by number of parties, as SVG; wall time is left out, since it depends on what else runs."""
     parts = [
         growth.Panel(
             title=f"CPU ms a party, {mode}",
             lines={"all": [1000 * cost.cpu / size for size, cost in zip(sizes, line, strict=True)]}
             | {
-                # A part that the mode has not is none, not zero.
-                name: [
-                    1000 * cost.parts[name] / size if name in cost.parts else None
-                    for size, cost in zip(sizes, line, strict=True)
-                ]
+                name: [_of_each(cost.parts.get(name), size) for size, cost in zip(sizes, line, strict=True)]
                 for name in _PARTS
-                if any(name in cost.parts for cost in line)
             },
         )
         for mode, line in costs.items()
     ]
     totals = [
-        growth.Panel(title=title, lines={mode: list(map(attrgetter(field), line)) for mode, line in costs.items()})
-        for title, field in (("wall s", "wall"), ("peak memory, MiB", "mebibytes"), ("KB a party", "kilobytes"))
+        growth.Panel(
+            title="peak memory, MiB", lines={mode: [cost.mebibytes for cost in line] for mode, line in costs.items()}
+        ),
+        growth.Panel(
+            title="KB a party, without the question",
+            lines={mode: [cost.kilobytes - cost.question for cost in line] for mode, line in costs.items()},
+        ),
     ]
     return growth.draw("One query: cost by number of parties", x_name="parties", sizes=sizes, rows=[parts, totals])
+
+
+def _of_each(seconds: float | None, parties: int) -> float | None:
+    """Milliseconds of each party."""
+    return None if seconds is None else 1000 * seconds / parties
 
 
 def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) -> Plan:

@@ -64,6 +64,13 @@ except SystemExit as ended:
     assert said.stderr.splitlines()[-1].endswith("Did you mean method.samples?")
 
 
+def test_a_run_begins_without_what_only_its_evaluation_needs():
+    late = {"sklearn", "pandas", "transformers", "sentence_transformers", "spacy", "presidio_analyzer", "ot", "mauve"}
+    script = f"import sys, simulations.run; print(sorted({late} & sys.modules.keys()))"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [

@@ -43,8 +43,9 @@ def normal(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def sentences(text: str) -> list[Sentence]:
-    """The sentences of a text; a new line begins one too."""
+@lru_cache(maxsize=1 << 14)
+def sentences(text: str) -> tuple[Sentence, ...]:
+    """The sentences of a text; a new line begins one too. The models of a run have read the same texts."""
     runs: list[list[str]] = [[]]
     previous = ""
     for token in tokenise(text):
@@ -54,7 +55,7 @@ def sentences(text: str) -> list[Sentence]:
             runs.append([])
         runs[-1].append(token)
         previous = word
-    return [tuple(tokens) for tokens in runs if tokens]
+    return tuple(tuple(tokens) for tokens in runs if tokens)
 
 
 class Between:

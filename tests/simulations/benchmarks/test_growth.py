@@ -39,6 +39,13 @@ def test_missing_values_and_zeros_leave_gaps():
     assert [len(spots(root, number)[1]) for number in (1, 2, 3)] == [3, 1, 2]
 
 
+def test_a_line_without_values_is_not_drawn_and_its_colour_is_not_another_s():
+    _, root = drawn([Panel(title="cost, s", lines={"none": (None, 0.0, None)} | LINES)])
+    assert "none" not in {text.text for text in root.iter(f"{SVG}text")}
+    assert not [path for path in root.iter(f"{SVG}path") if "c0" in path.get("class").split()]
+    assert len(spots(root, 1)[1]) == 3
+
+
 def test_panels_share_the_width_and_everything_lies_inside():
     many = {f"a part with a long name {number}": (1.0, 1.0, 1.0) for number in range(6)}
     _, root = drawn(
