@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import uvicorn
-from flwr.supercore import sql_mixin
+from flwr.supercore import constant, sql_mixin
 from flwr.supercore.http_logging import get_uvicorn_log_config
 from flwr.supercore.logger import console_handler
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan, _parse_superlink_lifespan_config
@@ -67,7 +67,8 @@ class Guard:
 
 def wait_for_database() -> None:
     """Let calls wait for the database as long as `DATABASE_SECONDS` says; the last of two equal settings holds."""
-    sql_mixin.SQLITE_PRAGMAS = (*sql_mixin.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
+    longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
+    sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 
 
 def main() -> int:
