@@ -47,6 +47,9 @@ demo-real: $(INSTALLED)
 	$(BIN)/caucus-simulate llm=smollm2 embedding=minilm method.samples=400 method.rounds=3 \
 		hydra.run.dir=runs/demo-real-$$(date +%Y%m%d-%H%M%S)
 
+# Else each process that a test starts compiles all our modules again, and each worker all tests.
+test test-slow test-deployment: export PYTHONDONTWRITEBYTECODE :=
+
 test: check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal --cov --cov-fail-under=100
 

@@ -33,7 +33,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import contribute, histograms, seed_choices, votes
+from client.contributions import contribute, histograms, rough_products, seed_choices
 from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
@@ -198,7 +198,7 @@ def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRec
     ):
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
     if isinstance(query, Votes):
-        votes.check_precision()
+        rough_products.check_precision()
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

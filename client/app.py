@@ -7,6 +7,7 @@ see and has no access to records, keys or ledger.
 import logging
 import os
 from collections.abc import Callable
+from functools import cache
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -56,7 +57,12 @@ def _own_service(context: Context) -> Party:
     address = os.environ.get(SOCKET)
     if not address:
         raise ConfigError(SOCKET, expected="unix:PATH of this party's service", do="Set it where the node starts")
-    return Channel(address, int(context.node_config.get("partition-id", 0)))
+    return _channel(address, int(context.node_config.get("partition-id", 0)))
+
+
+@cache
+def _channel(address: str, partition: int) -> Channel:
+    return Channel(address, partition)
 
 
 app = relay(_own_service)

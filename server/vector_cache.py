@@ -21,8 +21,11 @@ _WAIT_S = 60.0  # time for another process to finish its write
 _KEYS_PER_QUERY = 500
 _SCHEMA = """
 create table if not exists width (dimensions integer primary key);
-create table if not exists vectors (key blob primary key, vector blob not null) without rowid;
+create table if not exists vectors (key blob primary key, vector blob not null);
 """
+# With rowid: a row beside its key would have to leave its vector to a page of its own, which doubles the file.
+_BLOCK = 4096
+"""Texts embedded between two writes: as many as the encoder sorts together, so that blocks change no batch."""
 
 
 class Remembered(Encoder):
@@ -75,26 +78,23 @@ class Remembered(Encoder):
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `Encoder.encode`. Equal texts of one call are embedded once."""
         keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
+        missing = dict(zip(keys, texts, strict=True))
+        places = {key: place for place, key in enumerate(missing)}
+        vectors = np.empty((len(places), self.dimensions), np.float32)
         with self._database() as database:
-            cached = self._read(database, list(set(keys)))
-            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in cached}
-            fresh = dict(zip(missing, self._inside.encode(list(missing.values())), strict=True))
-            rows = [(key, vector.tobytes()) for key, vector in fresh.items()]
-            database.execute("begin")
-            database.executemany("insert or ignore into vectors values (?, ?)", rows)
-            database.execute("commit")
-        vectors = cached | fresh
-        return np.array([vectors[key] for key in keys], np.float32).reshape(len(keys), self.dimensions)
-
-    def _read(self, database: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        vectors = {}
-        for start in range(0, len(keys), _KEYS_PER_QUERY):
-            batch = keys[start : start + _KEYS_PER_QUERY]
-            marks = ",".join("?" * len(batch))
-            rows = database.execute(f"select key, vector from vectors where key in ({marks})", batch)  # noqa: S608 marks
-            for key, vector in rows:
-                vectors[key] = np.frombuffer(vector, np.float32)
-        return vectors
+            for key, vector in _stored(database, list(places)):
+                vectors[places[key]] = np.frombuffer(vector, np.float32)
+                del missing[key]
+            new = list(missing.items())
+            for start in range(0, len(new), _BLOCK):
+                block = new[start : start + _BLOCK]
+                fresh = self._inside.encode([text for _, text in block])
+                vectors[[places[key] for key, _ in block]] = fresh
+                rows = [(key, vector.tobytes()) for (key, _), vector in zip(block, fresh, strict=True)]
+                database.execute("begin")
+                database.executemany("insert or ignore into vectors values (?, ?)", rows)
+                database.execute("commit")
+        return vectors if len(places) == len(keys) else vectors[[places[key] for key in keys]]
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -109,6 +109,13 @@ class Remembered(Encoder):
                 where=self._path,
                 do="Free the disk, or move the file away and start a new one",
             ) from error
+
+
+def _stored(database: sqlite3.Connection, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        batch = keys[start : start + _KEYS_PER_QUERY]
+        marks = ",".join("?" * len(batch))
+        yield from database.execute(f"select key, vector from vectors where key in ({marks})", batch)  # noqa: S608 marks
 
 
 def _bytes(text: str) -> bytes:

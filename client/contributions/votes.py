@@ -3,35 +3,34 @@
 The result is a pure function of the similarities of all (record, candidate) pairs, independent of chunking, order and
 the machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
 therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products are exact in float64 in any order of
-summation (they stay below 2^49). A float32 matrix product only lists a few candidates and orders those it can
-separate; close calls are computed again exactly:
+summation (they stay below 2^49). Rough products (`client/contributions/rough_products.py`), whose error has a proved
+bound, only list a few candidates and order those they can separate; close calls are computed again exactly:
 
-1. one float32 product for a chunk of records, and its highest (lowest) Q + `_SPARE` candidates;
-2. candidates closer to a neighbour in that order than the product's error allows: exact value of these pairs;
+1. rough products for a block of records, and their highest (lowest) Q + `_SPARE` candidates;
+2. candidates closer to a neighbour in that order than the products' error allows: exact value of these pairs;
 3. records for which the list may be too short (many near-equal candidates): exact values of all their pairs.
 
-Step 1 is nearly all of the time; step 3, needed for many copies of one text, costs several times as much.
+Step 1 is most of the time; step 3, needed for many copies of one text, costs several times as much.
 """
 
-import os
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from client.contributions.rough_products import Rough, check_precision, rough_products
 from client.records import EmbeddedRecords
-from client.session import RefusalError
 from common.errors import InternalError, ProtocolError
-from common.messages import Reason
 from common.queries.votes import Votes
 
 _GRID = 2.0**24
 _DECIMALS = 1e5
 _SPARE = 8
 _GROUP = 16
-_CHUNK_BYTES = 12 << 20
-_REDUCED = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
-"""Variables by which the matrix library multiplies float32 numbers with fewer bits."""
+_PAIRS, _COLUMNS = 64, 512
+_FAR = 2**31 - 1
+"""No similarity, in float32 or int32, is so high or, with a minus, so low."""
 
 
 def contribution(query: Votes, records: EmbeddedRecords) -> npt.NDArray[np.int64]:
@@ -82,58 +81,45 @@ def votes_of(
     return answer.ravel() * query.spec.fine
 
 
-def check_precision() -> None:
-    """Refuse reduced precision, such as TF32 or bfloat16, for which `_error` is no bound.
-
-    Raises:
-        RefusalError: SETTINGS.
-    """
-    precision = torch.backends.mkldnn.matmul.fp32_precision  # type: ignore[attr-defined]
-    modes = [name for name in _REDUCED if os.environ.get(name, "STRICT").upper() != "STRICT"]
-    if precision not in {"none", "ieee"} or modes:
-        what = "products of float32 numbers: unset these variables, or torch's lower precision"
-        raise RefusalError(Reason.SETTINGS, what, expected="full precision", got=", ".join(modes) or precision)
-
-
 def _votes_of_label(
     records: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], top: int, directions: int
 ) -> npt.NDArray[np.int64]:
-    """(directions, candidates) int64 votes of records and candidates of one label."""
+    """(directions, candidates) int64 votes of records and candidates of one label; both are overwritten."""
     columns = len(candidates)
     ranks = min(top, columns)
     votes = np.zeros((directions, columns), dtype=np.int64)
     right = _on_grid(candidates)
-    rows = _on_grid(records)
-    buffer = torch.empty(min(len(rows), max(1, _CHUNK_BYTES // (4 * columns))), columns)
-    for start in range(0, len(rows), len(buffer)):
-        block = rows[start : start + len(buffer)]
-        similarities = torch.mm(block, right.T, out=buffer[: len(block)])
+    products = rough_products(right, len(records), width=-(-columns // _GROUP) * _GROUP)
+    for start in range(0, len(records), products.rows):
+        left = _on_grid(records[start : start + products.rows])
+        rough = products(left)
         for direction in range(directions):
-            ranked = _ranked(similarities, block, right, ranks, furthest=direction == 1)
+            ranked = _ranked(rough, left, right, ranks, furthest=direction == 1)
             for q in range(ranks):
                 votes[direction] += np.bincount(ranked[:, q], minlength=columns) << (top - 1 - q)
     return votes
 
 
 def _on_grid(vectors: npt.NDArray[np.float32]) -> torch.Tensor:
-    """Vectors rounded to multiples of 2^-24, exact in float32 for entries up to slightly above 1."""
-    return torch.from_numpy(vectors).mul(_GRID).round_().div_(_GRID)
+    """Round vectors to multiples of 2^-24, in place; exact in float32 for entries up to slightly above 1."""
+    return torch.from_numpy(vectors).mul_(_GRID).round_().div_(_GRID)
 
 
 def _ranked(
-    similarities: torch.Tensor, left: torch.Tensor, right: torch.Tensor, ranks: int, *, furthest: bool
+    rough: Rough, left: torch.Tensor, right: torch.Tensor, ranks: int, *, furthest: bool
 ) -> npt.NDArray[np.int64]:
     """(records, ranks) int64: the first `ranks` candidates of each record, in order.
 
-    `similarities` may differ from the exact products by less than `_error`; the result does not depend on it.
+    The similarities may differ from the exact products by less than their error; the result does not depend on it.
     """
     columns = len(right)
     listed = min(columns, ranks + _SPARE)
-    values, indices = _listed(similarities, listed, largest=not furthest)
+    values, indices = _listed(rough.values, columns, listed, largest=not furthest)
+    values = values * rough.unit
     # Candidates further apart than this differ in the fifth decimal, and in the right direction.
-    margin = 2 * _error(right.shape[1]) + 1.01 / _DECIMALS
+    margin = 2 * rough.error + 1.01 / _DECIMALS
     behind_last = np.abs(values - values[:, ranks - 1 : ranks])
-    short = np.flatnonzero(behind_last[:, -1] < margin) if listed < columns else np.empty(0, dtype=np.int64)
+    short = np.flatnonzero(behind_last[:, -1:] < margin) if listed < columns else np.empty(0, dtype=np.int64)
 
     close = np.abs(np.diff(values, axis=1)) < margin
     unsettled = np.zeros(values.shape, dtype=np.bool_)
@@ -146,62 +132,60 @@ def _ranked(
     ordered = _in_order(values, indices, columns, ranks, furthest=furthest)
 
     if len(short):
-        exact = (left[short].double() @ right.double().T).numpy()
+        exact = _exact_rows(left[short], right)
         ordered[short] = _in_order(exact, np.arange(columns), columns, ranks, furthest=furthest)
     return ordered
 
 
 def _listed(
-    similarities: torch.Tensor, listed: int, *, largest: bool
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The first `listed` values of each row, sorted, and their columns.
+    similarities: torch.Tensor, columns: int, listed: int, *, largest: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The first `listed` values of each row, sorted, and their columns, of the first `columns`.
 
     Through the extremes of groups of columns: an unlisted group's is no better than `listed` others, so none of its
     columns needs listing. That, and partitions by numpy, are less than half of the time of `torch.topk` on whole rows.
     """
-    columns = similarities.shape[1]
-    groups = columns // _GROUP
-    members = None
-    if groups > listed:
-        grouped = similarities[:, : groups * _GROUP].reshape(-1, _GROUP, groups)
-        best = _foremost((grouped.amax(dim=1) if largest else grouped.amin(dim=1)).numpy(), listed, largest=largest)
-        within = (best[:, None, :] + groups * np.arange(_GROUP)[:, None]).reshape(len(best), -1)
-        rest = np.broadcast_to(np.arange(groups * _GROUP, columns), (len(best), columns - groups * _GROUP))
-        members = np.concatenate([within, rest], axis=1)
-        similarities = similarities.gather(1, torch.from_numpy(members))
-    values = similarities.numpy()
-    indices = _foremost(values, listed, largest=largest)
-    values = np.take_along_axis(values, indices, axis=1)
+    groups = similarities.shape[1] // _GROUP
+    if groups <= listed or similarities.device.type != "cpu":
+        best = similarities[:, :columns].topk(listed, largest=largest)
+        return best.values.cpu().numpy(), best.indices.cpu().numpy()
+    similarities[:, columns:] = -_FAR if largest else _FAR
+    grouped = similarities.view(-1, _GROUP, groups)
+    extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
+    foremost = _foremost(extremes.numpy(), listed, largest=largest)
+    members = torch.from_numpy(foremost)[:, None, :].expand(-1, _GROUP, -1)
+    values = grouped.gather(2, members).flatten(1).numpy()
+    places = _foremost(values, listed, largest=largest)
+    values = np.take_along_axis(values, places, axis=1)
     order = np.argsort(-values if largest else values, axis=1)
-    values, indices = np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
-    return values.astype(np.float64), indices if members is None else np.take_along_axis(members, indices, axis=1)
+    places = np.take_along_axis(places, order, axis=1)
+    indices = np.take_along_axis(foremost, places % listed, axis=1) + groups * (places // listed)
+    return np.take_along_axis(values, order, axis=1), indices
 
 
-def _foremost(values: npt.NDArray[np.float32], count: int, *, largest: bool) -> npt.NDArray[np.int64]:
+def _foremost(values: npt.NDArray[Any], count: int, *, largest: bool) -> npt.NDArray[np.int64]:
     """Columns of the `count` largest (smallest) values of each row, in any order."""
-    columns = values.shape[1]
-    if count == columns:
-        return np.broadcast_to(np.arange(columns), values.shape)
-    places = np.argpartition(values, columns - count if largest else count - 1, axis=1)
+    places = np.argpartition(values, values.shape[1] - count if largest else count - 1, axis=1)
     return places[:, -count:] if largest else places[:, :count]
-
-
-def _error(dim: int) -> float:
-    """Bound on |float32 product - exact product| for norms up to 1.001 and any order of summation.
-
-    dim * 2^-24 / (1 - dim * 2^-24) times the product of the norms (Higham 2002, section 3.1).
-    """
-    return 1.01 * dim * 2.0**-24
 
 
 def _exact_pairs(
     left: torch.Tensor, right: torch.Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Exact inner products of single pairs."""
-    products: npt.NDArray[np.float64] = np.einsum(
-        "pd,pd->p", left[row].numpy(), right[column].numpy(), dtype=np.float64
-    )
+    """Exact inner products of single pairs; a few at a time, which stay in the processor's cache."""
+    products = np.empty(len(row))
+    for first in range(0, len(row), _PAIRS):
+        some = slice(first, first + _PAIRS)
+        lefts = left.index_select(0, torch.from_numpy(row[some])).numpy()
+        rights = right.index_select(0, torch.from_numpy(column[some])).numpy()
+        np.einsum("pd,pd->p", lefts, rights, dtype=np.float64, out=products[some])
     return products
+
+
+def _exact_rows(left: torch.Tensor, right: torch.Tensor) -> npt.NDArray[np.float64]:
+    """Exact inner products of all pairs; candidates a few at a time, since they need twice the memory."""
+    rows = left.double()
+    return torch.cat([rows @ columns.double().T for columns in torch.split(right, _COLUMNS)], dim=1).numpy()
 
 
 def _in_order(

@@ -34,11 +34,12 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from client.app import app
+from client.deploy.pace import Pace
 
 log = logging.getLogger("caucus.relay")
 
-POLL_SECONDS, BUSY_SECONDS, STAYS_BUSY_SECONDS = 0.25, 0.05, 60.0
-"""Seconds between two questions for a message; for a minute after one they are closer together."""
+POLL_SECONDS, BUSY_SECONDS, SHARE = 0.25, 0.05, 0.1
+"""The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -58,14 +59,14 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
     def acquire() -> str:
         return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
 
-    away, following, busy_until = False, "", 0.0
+    away, following, pace = False, "", Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
     while True:
         try:
             token, following = following or acquire(), ""
             if token:
                 task = _client(address, certificate, RuntimeTokenHttpInterceptor(token))
                 following = answer(task, bundle, client_app, acquire)
-                busy_until = time.monotonic() + STAYS_BUSY_SECONDS
+                pace.came()
                 continue
             away = False
         except httpx.HTTPError as error:
@@ -73,7 +74,7 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
             if not away:
                 log.warning("no SuperNode at %s: %s", address, type(error).__name__)
             away = True
-        time.sleep(BUSY_SECONDS if time.monotonic() < busy_until else POLL_SECONDS)
+        time.sleep(pace.seconds())
 
 
 def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquire: Callable[[], str]) -> str:
@@ -106,18 +107,20 @@ def _until_let_go(
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
     """SuperNode takes one message after another, so a further task means that it has let go of this one.
 
-    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest for ever.
+    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest for ever. While
+    SuperNode still receives a part, it is asked for again sooner than after Flower's second.
     """
-    one_at_a_time = Lock()
+    one_at_a_time, pace = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
+    pace.came()
 
     def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:
-        part = pull(request)
-        if not part.object_available:
+        while not (part := pull(request)).object_available:
             with one_at_a_time:
                 if not following and (token := acquire()):
                     following.append(token)
             if following:
                 raise ObjectPullError(request.object_id, "let go")
+            time.sleep(pace.seconds())
         return part
 
     return pull_or_give_up

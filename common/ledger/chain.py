@@ -11,7 +11,7 @@ tail was cut off is still valid. A head noted elsewhere reveals both.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from common.errors import LedgerError
@@ -42,9 +42,12 @@ EventRow = tuple[int, str, int, str, str, bytes]
 """An event as stored in the file, unchecked."""
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(value: object) -> str:
     """The one JSON text of a value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, body: str) -> Event:
@@ -54,13 +57,12 @@ def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, 
     return Event(sequence=sequence, run=run, position=position, kind=kind, body=body, chain=chain)
 
 
-def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> tuple[Event, ...]:
-    """The events of these rows, in their order.
+def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator[Event]:
+    """The events of these rows, in their order, one at a time: a long ledger has a hundred thousand.
 
     Raises:
         LedgerError: At the first row that does not continue the chain; it names file and sequence number.
     """
-    events: list[Event] = []
     head = start
     for number, (sequence, run, position, kind, body, chain) in enumerate(rows, start=1):
         try:
@@ -69,9 +71,8 @@ def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> tuple[Ev
             raise broken(f"{where}, event {number}") from error
         if sequence != number or event.chain != chain:
             raise broken(f"{where}, event {number}")
-        events.append(event)
+        yield event
         head = chain
-    return tuple(events)
 
 
 def broken(where: str) -> LedgerError:

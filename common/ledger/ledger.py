@@ -11,7 +11,8 @@ Invariants:
 
 1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
    `forget`. The database itself refuses other changes, the chain reveals those that bypass it, and every read of
-   entries checks the chain.
+   entries checks the chain, unless the file is as this ledger left it: same inode, size and times. What was checked
+   is then in memory, where no edit reaches it.
 2. One run has one plan: a run that continues under another plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
    vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
@@ -27,19 +28,22 @@ record with the new one, inside the transaction that charges it (`common/ledger/
 A ledger restored from a backup lacks later charges: note its head elsewhere (a hospital does, `client/noted_head.py`).
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from sqlite3 import Connection
+from threading import Lock
 
 from common.domain import PartyId
 from common.errors import FullError, InternalError, LedgerError, RefusedError
 from common.ledger import data_sets
 from common.ledger.chain import Event
-from common.ledger.file import LedgerFile
-from common.ledger.log import Entry, Log
+from common.ledger.file import LedgerFile, Version
+from common.ledger.log import Entry, Log, key_of
 from common.privacy.accountant import Release
 from common.rng import secure_bytes
 
@@ -85,6 +89,9 @@ class Ledger:
         self, path: Path | str, *, read_only: bool = False, durable: bool = True, head: str | None = None
     ) -> None:
         self._path = Path(path)
+        self._lock = Lock()
+        self._log: Log | None = None
+        self._version: Version | None = None
         self._file = LedgerFile(self._path, secret=secure_bytes(_KEY_BYTES), read_only=read_only, durable=durable)
         self.verify(head)
 
@@ -128,16 +135,16 @@ class Ledger:
             charged=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         place = f"run {run}, answer {index}"
-        with self._open(write=True) as log:
-            if any(entry.plan_digest != plan_digest for entry in log.entries.values() if entry.run == run):
+        with self._open(write=True) as (log, database):
+            if any(log.entries[run, other].plan_digest != plan_digest for other in log.runs.get(run, ())):
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
-            entry = log.entries.get((run, index))
-            if entry is None:
-                charged = _charged(log, data_set)
+            if (run, index) not in log.entries:
+                charged = _charged(log, database, data_set)
                 if allow:
                     allow((*(other.cost for other in charged), new.cost))
-                log.charge(new)
+                log.charge(database, new)
                 return new
+            entry = _with_answer(log.entries[run, index], database)
         if (entry.query_digest, entry.release) != (query_digest, release):
             raise RefusedError("another query was answered here", where=place)
         if entry.data_set != data_set and entry.answer is None and not entry.committed:
@@ -154,16 +161,16 @@ class Ledger:
             RefusedError: If the entry is closed.
             FullError: If the answers of open runs exceed `MOST_KEPT`.
         """
-        with self._open(write=True) as log:
-            entry = log.reserved(run, index)
+        with self._open(write=True) as (log, database):
+            entry = _with_answer(log.reserved(run, index), database)
             if entry.committed:
                 raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
             if entry.answer is not None:
                 return entry.answer
-            stored = sum(len(other.answer or b"") for other in log.entries.values())
+            ((stored,),) = database.execute("SELECT coalesce(sum(length(answer)), 0) FROM answers")
             if stored + len(answer) > MOST_KEPT:
                 raise FullError("answers of open runs", expected=f"{MOST_KEPT} bytes at most", where=f"run {run}")
-            log.database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
+            database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
@@ -172,25 +179,27 @@ class Ledger:
         Raises:
             RefusedError: If another set was recorded before, or none before the entry was committed.
         """
-        with self._open(write=True) as log:
+        with self._open(write=True) as (log, database):
             entry = log.reserved(run, index)
             if entry.survivors is None and not entry.committed:
-                log.survivors(entry, sorted(parties))
+                log.survivors(database, entry, sorted(parties))
             elif entry.survivors != parties:
                 raise RefusedError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def commit(self, run: str, index: int) -> None:
         """Closes an entry and erases its answer. Repeated calls have no effect."""
-        with self._open(write=True) as log:
+        with self._open(write=True) as (log, database):
             entry = log.reserved(run, index)
             if not entry.committed:
-                log.close(entry)
-                log.database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (run, index))
+                log.close(database, entry)
+                database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (run, index))
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """All entries, or those of one run, by run and index."""
-        with self._open() as log:
-            return tuple(entry for _, entry in sorted(log.entries.items()) if run in (None, entry.run))
+        with self._open() as (log, database):
+            places = sorted(log.entries if run is None else ((run, index) for index in log.runs.get(run, ())))
+            entries = (log.entries[place] for place in places)
+            return tuple(entry if entry.committed else _with_answer(entry, database) for entry in entries)
 
     def releases(self, run: str | None = None) -> tuple[Release, ...]:
         """Costs of all charges, or of those of one run, closed or not."""
@@ -205,18 +214,18 @@ class Ledger:
         Returns:
             64 hex digits, the same for the same records in the same file only.
         """
-        with self._open() as log:
+        with self._open() as (log, _):
             key = log.key
         digests = data_sets.record_digests(key, records)
         name = data_sets.data_set_name(key, digests)
-        with self._file.transaction(write=True) as database:
+        with self._open(write=True) as (_, database):
             data_sets.store(database, name, digests)
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
         """Costs of all runs but one for the records of a data set, or for any records if it is empty."""
-        with self._open() as log:
-            return tuple(entry.cost for entry in _charged(log, data_set) if entry.run != but)
+        with self._open() as (log, database):
+            return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
         """The secret key of one Poisson subsample: the first key given, since one subsample serves all rounds.
@@ -231,7 +240,7 @@ class Ledger:
         """
         if len(fresh) != _KEY_BYTES:
             raise InternalError("sample key", expected=f"{_KEY_BYTES} bytes", got=len(fresh))
-        with self._file.transaction(write=True) as database:
+        with self._open(write=True) as (_, database):
             row = database.execute("SELECT key FROM samples WHERE run = ? AND draw = ?", (run, draw)).fetchone()
             if row is None:
                 database.execute("INSERT INTO samples VALUES (?, ?, ?)", (run, draw, fresh))
@@ -243,13 +252,13 @@ class Ledger:
 
     def forget(self, run: str) -> None:
         """Erases the run's sample keys; the rows without keys remain."""
-        with self._file.transaction(write=True) as database:
+        with self._open(write=True) as (_, database):
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
 
     def events(self) -> tuple[Event, ...]:
         """The log itself, without answers, keys or record digests."""
-        with self._open() as log:
-            return log.events
+        with self._open() as (log, database):
+            return tuple(log.read(database, self._path))
 
     def head(self, *, after: str | None = None) -> Head:
         """The present head, whose events are all on disk.
@@ -260,9 +269,9 @@ class Ledger:
         Raises:
             LedgerError: The ledger does not contain it.
         """
-        with self._open() as log:
-            self._check_contains(log, after)
-            return Head(events=len(log.events), chain=log.head.hex())
+        with self._open() as (log, database):
+            self._check_contains(log, database, after)
+            return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
         """Copies the whole file as it is at one moment, also while others write it.
@@ -288,32 +297,65 @@ class Ledger:
         Raises:
             LedgerError: With the first wrong event.
         """
-        with self._open() as log:
-            (sound, *_), *_ = log.database.execute("PRAGMA integrity_check(1)")
+        self._version = None  # read again from end to end
+        with self._open() as (log, database):
+            (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
                 raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
-            data_sets.check(log.database, log.key, where=self._path)
-            self._check_contains(log, head)
-            return Head(events=len(log.events), chain=log.head.hex())
+            data_sets.check(database, log.key, where=self._path)
+            self._check_contains(log, database, head)
+            return Head(events=log.events, chain=log.head.hex())
 
-    def _check_contains(self, log: Log, head: str | None) -> None:
-        if head is not None and head.lower() not in {log.start.hex(), *(event.chain.hex() for event in log.events)}:
+    def _check_contains(self, log: Log, database: Connection, head: str | None) -> None:
+        if head is not None and not log.contains(database, bytes.fromhex(head)):
             raise LedgerError(
                 "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
                 "what was spent since would be given back",
                 expected=head,
-                got=f"another chain of {len(log.events)} events",
+                got=f"another chain of {log.events} events",
                 where=self._path,
                 do="Restore the file that does; if it is lost, caucus-party ledger accept charges what it held.",
             )
 
     @contextmanager
-    def _open(self, *, write: bool = False) -> Iterator[Log]:
-        with self._file.transaction(write=write) as database:
-            yield Log(database, self._path)
+    def _open(self, *, write: bool = False) -> Iterator[tuple[Log, Connection]]:
+        """One transaction, with the log as it is on disk."""
+        with self._lock:
+            with self._file.transaction(write=write) as database:
+                log = self._read(database)
+                events = log.events
+                try:
+                    yield log, database
+                finally:
+                    if log.events != events:
+                        self._log = None  # until it is on disk
+                changed = database.total_changes
+            if changed:
+                self._log, self._version = log, self._stamped(log)
+
+    def _read(self, database: Connection) -> Log:
+        """The log in memory, if the file is as it was left; else the file's, which is checked."""
+        key_of(database, self._path)
+        version = Version.of(self._path)
+        if self._log is None or version != self._version:
+            self._log = None
+            self._log = Log(database, self._path)
+            self._version = version if version.settled(time.time_ns()) else None
+        return self._log
+
+    def _stamped(self, log: Log) -> Version | None:
+        """The file's version after an own write; None if another write came in between, so that it is read again."""
+        with self._file.transaction() as database:
+            return self._file.stamp() if log.is_last(database) else None
 
 
-def _charged(log: Log, data_set: str) -> list[Entry]:
+def _with_answer(entry: Entry, database: Connection) -> Entry:
+    query = "SELECT answer FROM answers WHERE run = ? AND position = ?"
+    row = database.execute(query, (entry.run, entry.index)).fetchone()
+    return entry if row is None else replace(entry, answer=row[0])
+
+
+def _charged(log: Log, database: Connection, data_set: str) -> list[Entry]:
     """The entries whose data set may share a record with this one; all of them if it is empty."""
-    shared = data_sets.overlapping(log.database, data_set) if data_set else None
+    shared = data_sets.overlapping(database, data_set) if data_set else None
     return [e for e in log.entries.values() if shared is None or not e.data_set or e.data_set in shared]

@@ -10,10 +10,11 @@ Run and position (the number of the answer in the run) name the entry that an ev
 
 import hmac
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 from common.domain import PartyId
 from common.errors import ConfigError, InternalError
@@ -52,47 +53,70 @@ class Entry:
     @property
     def cost(self) -> Release:
         """The release, with the run in the name of its subsample: subsamples of other runs are different ones."""
-        draw = self.release.draw and json.dumps([self.run, self.release.draw])
-        return replace(self.release, draw=draw)
+        if not self.release.draw:
+            return self.release
+        return replace(self.release, draw=json.dumps([self.run, self.release.draw]))
+
+
+_Value = TypeVar("_Value")
 
 
 class Log:
-    """Events in their order, and entries in the order of their charges.
+    """What the events of a ledger say: its head, and entries in the order of their charges.
+
+    A log outlives the transaction in which it was read: `Ledger` uses it as long as the file is as it left it, so the
+    answers, which may be large, are not part of it.
 
     Args:
-        database: A connection inside a transaction, with the write lock if anything is appended.
+        database: A connection inside a transaction.
         path: The file, named in errors.
+
+    Attributes:
+        key: The ledger's key.
+        start: Chain before the first event.
+        head: Digest of all events so far.
+        events: Number of events so far.
+        entries: By run and index.
+        runs: By run, the indices of its entries.
 
     Raises:
         LedgerError: If the chain is broken, or events or answers do not fit together.
     """
 
     def __init__(self, database: Connection, path: Path) -> None:
-        self.database = database
-        row = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
-        if row is None:
-            raise broken(f"{path}, key")
-        self.key: bytes = row[0]
+        self.key = key_of(database, path)
         # Derived from the key, so that replacing the key breaks the chain: with another key all records would seem new.
         self.start = hmac.digest(self.key, b"caucus ledger 2, chain", "sha256")
-        rows = database.execute("SELECT sequence, run, position, kind, body, chain FROM events ORDER BY sequence")
-        self.events = follow(self.start, rows, where=path)
+        self.head, self.events = self.start, 0
         self.entries: dict[tuple[str, int], Entry] = {}
-        for event in self.events:
+        self.runs: dict[str, list[int]] = {}
+        self._values: dict[Any, Any] = {}
+        self._releases: dict[str, Release] = {}
+        for event in self.read(database, path):
             try:
                 self._apply(event)
             except (LookupError, TypeError, ValueError, ConfigError) as error:
                 raise broken(f"{path}, event {event.sequence}") from error
-        for run, index, answer in database.execute("SELECT run, position, answer FROM answers"):
+        for run, index in database.execute("SELECT run, position FROM answers"):
             entry = self.entries.get((run, index))
             if entry is None or entry.committed:
                 raise broken(f"{path}, run {run}, answer {index}")
-            self.entries[run, index] = replace(entry, answer=answer)
 
-    @property
-    def head(self) -> bytes:
-        """Digest of all events so far."""
-        return self.events[-1].chain if self.events else self.start
+    def read(self, database: Connection, path: Path) -> Iterator[Event]:
+        """All events of the file, each checked against the chain before it."""
+        rows = database.execute("SELECT sequence, run, position, kind, body, chain FROM events ORDER BY sequence")
+        return follow(self.start, rows, where=path)
+
+    def is_last(self, database: Connection) -> bool:
+        """Whether the file ends with this log's head."""
+        row = database.execute("SELECT sequence, chain FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
+        return (row or (0, self.start)) == (self.events, self.head)
+
+    def contains(self, database: Connection, head: bytes) -> bool:
+        """Whether this was the head once."""
+        if head in (self.start, self.head):
+            return True
+        return database.execute("SELECT 1 FROM events WHERE chain = ?", (head,)).fetchone() is not None
 
     def reserved(self, run: str, index: int) -> Entry:
         """An entry that was reserved before."""
@@ -101,7 +125,7 @@ class Log:
         except KeyError:
             raise InternalError("an answer that was never reserved", where=f"run {run}, answer {index}") from None
 
-    def charge(self, entry: Entry) -> None:
+    def charge(self, database: Connection, entry: Entry) -> None:
         """Appends the charge of a new entry."""
         body = {
             "plan": entry.plan_digest.hex(),
@@ -110,40 +134,60 @@ class Log:
             "data_set": entry.data_set,
             "time": entry.charged,
         }
-        self._append(entry.run, entry.index, "charge", body)
+        self._append(database, entry.run, entry.index, "charge", body)
 
-    def survivors(self, entry: Entry, parties: list[PartyId]) -> None:
+    def survivors(self, database: Connection, entry: Entry, parties: list[PartyId]) -> None:
         """Appends the parties that an entry's sum is over."""
-        self._append(entry.run, entry.index, "survivors", {"parties": parties})
+        self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
-    def close(self, entry: Entry) -> None:
+    def close(self, database: Connection, entry: Entry) -> None:
         """Appends the end of an entry."""
-        self._append(entry.run, entry.index, "close", {})
+        self._append(database, entry.run, entry.index, "close", {})
 
-    def _append(self, run: str, index: int, kind: str, body: dict[str, Any]) -> None:
-        event = seal(self.head, sequence=len(self.events) + 1, run=run, position=index, kind=kind, body=canonical(body))
-        self.database.execute(
+    def _append(self, database: Connection, run: str, index: int, kind: str, body: dict[str, Any]) -> None:
+        event = seal(self.head, sequence=self.events + 1, run=run, position=index, kind=kind, body=canonical(body))
+        database.execute(
             "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
             (event.sequence, event.run, event.position, event.kind, event.body, event.chain),
         )
+        self._apply(event)
 
     def _apply(self, event: Event) -> None:
-        place = (event.run, event.position)
+        place = (self._same(event.run), event.position)
         body = json.loads(event.body)
         match event.kind:
             case "charge" if place not in self.entries:
+                release = repr(body["release"])
+                if release not in self._releases:
+                    self._releases[release] = Release.from_dict(body["release"])
                 self.entries[place] = Entry(
-                    run=event.run,
+                    run=place[0],
                     index=event.position,
-                    plan_digest=bytes.fromhex(body["plan"]),
+                    plan_digest=self._same(bytes.fromhex(body["plan"])),
                     query_digest=bytes.fromhex(body["query"]),
-                    release=Release.from_dict(body["release"]),
-                    data_set=body["data_set"],
+                    release=self._releases[release],
+                    data_set=self._same(body["data_set"]),
                     charged=body["time"],
                 )
+                self.runs.setdefault(place[0], []).append(event.position)
             case "survivors" if self.entries[place].survivors is None and not self.entries[place].committed:
-                self.entries[place] = replace(self.entries[place], survivors=frozenset(body["parties"]))
+                self.entries[place] = replace(self.entries[place], survivors=self._same(frozenset(body["parties"])))
             case "close" if not self.entries[place].committed:
                 self.entries[place] = replace(self.entries[place], committed=True)
             case _:
                 raise ValueError(event.kind)
+        self.events, self.head = event.sequence, event.chain
+
+    def _same(self, value: _Value) -> _Value:
+        """One object for equal values: most entries of a long ledger share plan, release and survivors with others."""
+        same: _Value = self._values.setdefault(value, value)
+        return same
+
+
+def key_of(database: Connection, path: Path) -> bytes:
+    """The key of the ledger; its reading takes the file's lock, so that nobody writes until the transaction ends."""
+    row = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
+    if row is None:
+        raise broken(f"{path}, key")
+    key: bytes = row[0]
+    return key

@@ -26,7 +26,8 @@ from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
 from server.report import read_weaknesses
 from server.report.ending import ending
 
-POLL_SECONDS = 1.0
+POLL_SECONDS = 0.2
+"""Seconds between two looks into a run folder."""
 ASK_FLOWER_EVERY = 10.0
 """Seconds between two questions to Flower; one of its commands takes two."""
 LEAST_ROOM = 2**16

@@ -11,6 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from server.metrics.fidelity import blocks, mean_of
+
 SYNTHETIC, PRIVATE = "map.json", "map_private.json"
 """Files of a run folder; only a simulation writes the second (`simulations/private_evaluation/compare.py`)."""
 
@@ -34,9 +36,10 @@ class Projection:
         """The two principal components of (texts, dimensions) vectors; None if they do not span a plane."""
         if len(vectors) < 3 or vectors.shape[1] < 2:
             return None
-        exact = vectors.astype(np.float64)
-        mean = exact.mean(axis=0)
-        variances, directions = np.linalg.eigh(np.cov(exact - mean, rowvar=False))
+        mean = mean_of(vectors)
+        centred = (rows - mean for rows in blocks(vectors))
+        products = sum(rows.T @ rows for rows in centred)
+        variances, directions = np.linalg.eigh(products / (len(vectors) - 1))
         total = variances.sum()
         if not variances[-2] > 1e-12 * total:
             return None
@@ -63,8 +66,7 @@ class Projection:
 
     def place(self, vectors: NDArray[np.float32]) -> list[list[float]]:
         """Two coordinates on the plane for each row of (texts, dimensions) vectors."""
-        points: list[list[float]] = ((vectors - self.mean) @ self.axes.T).round(4).tolist()
-        return points
+        return [point for rows in blocks(vectors) for point in ((rows - self.mean) @ self.axes.T).round(4).tolist()]
 
 
 def synthetic_map(vectors: NDArray[np.float32]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from common.errors import DataError
 from common.validate import integers
-from server.metrics.fidelity import comparable
+from server.metrics.fidelity import blocks, comparable
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -28,6 +28,8 @@ DEFINITION = (
 SAMPLE = 100
 NEAR = 0.95
 _ROWS = 1024
+_COSINES = _ROWS * 10_240
+"""Cosines computed at once: 40 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +104,15 @@ def distinct(texts: Sequence[str], n: int) -> float:
         DataError: No text has n words.
     """
     integers(1, n=n)
-    grams = [gram for text in texts for gram in _grams(re.findall(r"\w+", text.lower()), n)]
-    if not grams:
+    total, distinct_grams = 0, set[tuple[str, ...]]()
+    words: dict[str, str] = {}  # one object for each word: those of all texts would be most of the memory
+    for text in texts:
+        grams = _grams([words.setdefault(word, word) for word in re.findall(r"\w+", text.lower())], n)
+        total += len(grams)
+        distinct_grams.update(grams)
+    if not total:
         raise DataError(f"distinct {n}-grams", expected=f"a text of at least {n} words", got="none")
-    return len(set(grams)) / len(grams)
+    return len(distinct_grams) / total
 
 
 def self_similarity(vectors: NDArray[np.floating]) -> float:
@@ -117,9 +124,9 @@ def self_similarity(vectors: NDArray[np.floating]) -> float:
         DataError: There are fewer than two rows, or a value is not finite.
     """
     comparable("self-similarity", vectors)
-    rows = vectors.astype(np.float64)
-    total = (rows.sum(axis=0) ** 2).sum() - (rows**2).sum()
-    return float(total / (len(rows) * (len(rows) - 1)))
+    sums, squares = zip(*((rows.sum(axis=0), (rows**2).sum()) for rows in blocks(vectors)), strict=True)
+    total = (np.sum(sums, axis=0) ** 2).sum() - sum(squares)
+    return float(total / (len(vectors) * (len(vectors) - 1)))
 
 
 def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicates:
@@ -134,14 +141,18 @@ def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicate
     """
     _check_two(texts)
     comparable("near duplicates", vectors)
-    normalised = [" ".join(text.lower().split()) for text in texts]
-    exact = np.ones(len(normalised), dtype=bool)
-    exact[np.unique(normalised, return_index=True)[1]] = False
+    exact, earlier = np.zeros(len(texts), dtype=bool), set[str]()
+    for place, text in enumerate(texts):
+        normalised = " ".join(text.lower().split())
+        exact[place] = normalised in earlier
+        earlier.add(normalised)
     near = exact.copy()
-    for first in range(0, len(vectors), _ROWS):
-        last = min(first + _ROWS, len(vectors))
+    step = min(_ROWS, max(1, _COSINES // len(vectors)))
+    for first in range(0, len(vectors), step):
+        last = min(first + step, len(vectors))
         cosines = vectors[first:last] @ vectors[:last].T
-        near[first:last] |= (np.tril(cosines, k=first - 1) >= NEAR).any(axis=1)
+        cosines[:, first:] = np.tril(cosines[:, first:], k=-1)  # a text is compared with earlier ones alone
+        near[first:last] |= cosines.max(axis=1) >= NEAR
     return Duplicates(exact=float(exact.mean()), near=float(near.mean()))
 
 

@@ -1,6 +1,7 @@
 """Write `report.html` and `report.json` from the facts of a run."""
 
 import base64
+import functools
 import hashlib
 import math
 import os
@@ -87,6 +88,12 @@ def replace(path: Path, text: str) -> Path:
 
 def render(template: str, **view: object) -> str:
     """Render one of the templates."""
+    return _environment().get_template(template).render(view).lstrip()
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """The templates, which take as long to compile as ten pages to render."""
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(_TEMPLATES),
         autoescape=True,
@@ -106,7 +113,7 @@ def render(template: str, **view: object) -> str:
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
     environment.globals |= {"style": Markup(STYLE), "script": Markup(SCRIPT), "long": LONG}  # noqa: S704 — our own
-    return environment.get_template(template).render(view).lstrip()
+    return environment
 
 
 def _columns(rows: Sequence[JsonObject]) -> dict[str, Any]:

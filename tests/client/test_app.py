@@ -72,7 +72,7 @@ def test_a_service_that_comes_back_is_found_again(tmp_path):
     address = f"unix:{tmp_path / 'socket'}"
     served = {0: service(tmp_path, 0), 1: service(tmp_path, 1), 2: service(tmp_path, 2)}
     server = serve(served, address)
-    channels = [Channel(address, number, patience=0.1) for number in range(3)]
+    channels = [Channel(address, number, patience=1.0) for number in range(3)]
     agreed = plan(3)
     parties = federation(tmp_path, channels, agreed)
     parties.open()

@@ -45,7 +45,7 @@ def environment(tmp_path):
 def nothing_runs_on(tmp_path, environment):
     """Whatever a test starts carries its folder in the environment: what is left of it is found, ended and reported."""
     yield
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while left := descendants(tmp_path):
         if time.monotonic() > deadline:
             for process in left:
@@ -150,7 +150,7 @@ def test_a_run_that_was_killed_on_ray_resumes_and_leaves_no_process(environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (folder / "state" / "answer-000.npy").exists():
         assert time.monotonic() < deadline
         assert started.poll() is None

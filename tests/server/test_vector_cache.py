@@ -62,3 +62,29 @@ def test_a_file_of_something_else_is_refused(encoder, tmp_path):
     (tmp_path / "notes.txt").write_text("something else altogether, and long enough" * 20)
     with pytest.raises(ConfigError, match="cache of vectors; expected a file that can be read and written"):
         Remembered(encoder, tmp_path / "notes.txt")
+
+
+def test_what_was_embedded_before_a_failure_is_kept(encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr("server.vector_cache._BLOCK", 3)
+    kept = Remembered(encoder, tmp_path / "vectors.db")
+    encode, calls = encoder.encode, []
+
+    def failing(texts):
+        calls.append(len(texts))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return encode(texts)
+
+    monkeypatch.setattr(encoder, "encode", failing)
+    texts = [f"text {number}" for number in range(5)]
+    with pytest.raises(KeyboardInterrupt):
+        kept.encode(texts)
+    expected = Encoder.hashed_ngrams(dimensions=32, bits=10).encode(texts)
+    np.testing.assert_array_equal(kept.encode(texts), expected)
+    assert calls == [3, 2, 2]
+
+
+def test_a_vector_takes_little_more_than_its_numbers(tmp_path):
+    wide = Encoder.hashed_ngrams(dimensions=384, bits=8)
+    Remembered(wide, tmp_path / "vectors.db").encode([f"text {number}" for number in range(300)])
+    assert (tmp_path / "vectors.db").stat().st_size < 300 * 1.6 * 4 * 384

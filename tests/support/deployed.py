@@ -261,7 +261,9 @@ class Deployment:
         return [json.loads(line) for line in text(self.at(number) / "private" / "audit.jsonl").splitlines()]
 
     def ended(self):
-        for key in reversed(list(self._running)):
+        for process in self._running.values():
+            process.terminate()
+        for key in list(self._running):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.down(key)
+                self._running.pop(key).wait(60)
         shutil.rmtree(self.folder, ignore_errors=True)

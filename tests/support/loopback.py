@@ -120,14 +120,14 @@ class Loopback:
             self.seen.append(body)
             answer = self.script.pop(0) if self.script else (200, {}, self._fresh(handler.path, body, number))
         if self.together is not None:
-            self.together.wait(5)
+            self.together.wait(60)
         with self.lock:
             self.active -= 1
         self._give(handler, answer)
 
     def _give(self, handler, answer):
         if answer == "slow":
-            self.released.wait(20)
+            self.released.wait(60)
             answer = "cut"
         if answer == "cut short":
             handler.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{")

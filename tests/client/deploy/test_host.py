@@ -143,4 +143,4 @@ def test_messages_wait_for_a_service_that_starts(tmp_path):
         reply = relay.submit(starting.handle, opening)
         assert not reply.done()
         starting.built.set_result(service(tmp_path, 0))
-        assert isinstance(wire.unpack(reply.result(timeout=30)).body, m.Opened)
+        assert isinstance(wire.unpack(reply.result(timeout=120)).body, m.Opened)

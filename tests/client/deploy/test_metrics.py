@@ -29,7 +29,7 @@ def ask(hospital):
     thread.start()
 
     def ask(path, method="GET", **headers):
-        connection = HTTPConnection("127.0.0.1", served.server_port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", served.server_port, timeout=120)
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         text = answer.read().decode()

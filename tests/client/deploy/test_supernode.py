@@ -5,10 +5,12 @@ import inspect
 import re
 import subprocess
 import sys
+import time
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
+from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
 from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supernode import start_client_internal
 from flwr.supernode.main import create_app
@@ -46,17 +48,40 @@ def test_a_supernode_that_has_given_up_ends(how, tmp_path):
     assert ("it failed" in ended.stderr) == (how != "gives_up")
 
 
-def test_a_node_asks_more_often_for_a_minute_after_a_message():
-    pace = supernode.Pace()
-    assert pace.seconds(3, now=1000) == 3
-    assert pace.seconds(0.5, now=1000) == 0.05
-    assert [pace.seconds(3, now) for now in (1000, 1059, 1061)] == [0.25, 0.25, 3]
+def test_a_node_asks_more_often_after_a_message(monkeypatch):
+    now, slept = [1000.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", slept.append)
+    waits = supernode.Waits()
+    for flowers, later in ((3, 0), (0.5, 10), (3, 0), (3, 5), (3, 60)):
+        now[0] += later
+        waits.sleep(flowers)
+    assert slept == [3, 0.05, 0.1, 1, 3]
 
 
 def test_flowers_loop_waits_in_the_ways_that_the_pace_knows():
     """Three seconds without a message, half a second for a reply, and nothing else of the module `time`."""
     source = inspect.getsource(start_client_internal)
     assert re.findall(r"time\.(\w+\([^)]*\))", source) == ["sleep(3)", "sleep(0.5)", "sleep(0.5)"]
+
+
+def test_a_message_s_parts_are_asked_for_again_soon(monkeypatch):
+    """By the one function of Flower's loop that pulls them, which this process gives a shorter first wait."""
+    assert re.findall(r"= pull_objects\(\s*(\w+)", inspect.getsource(start_client_internal)) == ["obj_ids_to_pull"]
+    monkeypatch.setattr(start_client_internal, "time", start_client_internal.time)
+    monkeypatch.setattr(start_client_internal, "pull_objects", start_client_internal.pull_objects)
+    supernode.hasten()
+    asked = []
+
+    def pulled(_):
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            raise ObjectUnavailableError("part")
+        return b"content"
+
+    assert start_client_internal.pull_objects(["part"], pulled) == {"part": b"content"}
+    assert asked[1] - asked[0] < 0.5
+    assert isinstance(start_client_internal.time, supernode.Waits)
 
 
 def test_no_call_of_its_local_api_is_answered_to_another_user():

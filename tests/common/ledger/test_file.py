@@ -165,7 +165,7 @@ def test_events_that_do_not_fit_together_though_the_chain_holds(ledger, path, ki
 
 def test_rows_of_another_type_are_no_events():
     with pytest.raises(LedgerError, match="somewhere, event 1"):
-        follow(b"", [(1, b"run", 0, "close", "{}", b"")], where="somewhere")
+        list(follow(b"", [(1, b"run", 0, "close", "{}", b"")], where="somewhere"))
 
 
 @pytest.mark.parametrize(

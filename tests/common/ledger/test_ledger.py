@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import InternalError, RefusedError
+from common.errors import InternalError, LedgerError, RefusedError
 from common.ledger.ledger import Ledger
+from common.ledger.log import Log
 from common.privacy.accountant import Release
 from common.privacy.sensitivity import Sensitivity
 
@@ -382,3 +383,88 @@ def test_any_sequence_of_operations_does_what_the_rules_say(operations, tmp_path
 
 
 FILES = itertools.count()
+
+
+def _reads(monkeypatch):
+    """Numbers of events that were read from files since."""
+    read, numbers = Log.read, []
+
+    def counted(log, database, path):
+        numbers.append(0)
+        for event in read(log, database, path):
+            numbers[-1] += 1
+            yield event
+
+    monkeypatch.setattr(Log, "read", counted)
+    return numbers
+
+
+def test_a_ledger_that_nobody_else_writes_is_not_read_again(ledger, path, monkeypatch):
+    ledger.reserve(**_ask())
+    numbers = _reads(monkeypatch)
+    ledger.keep("r", 0, ANSWER)
+    ledger.survivors("r", 0, {1, 2})
+    ledger.commit("r", 0)
+    assert ledger.head().events == 3
+    assert numbers == []
+    assert ledger.entries() == Ledger(path).entries()
+
+
+def test_what_another_process_wrote_is_read(ledger, path):
+    ledger.reserve(**_ask())
+    Ledger(path).reserve(**_ask(index=1))
+    assert [entry.index for entry in ledger.entries()] == [0, 1]
+    ledger.reserve(**_ask(index=2))
+    assert Ledger(path).verify() == ledger.head()
+
+
+def test_an_edit_in_the_moment_after_a_write_is_seen(ledger, path):
+    ledger.reserve(**_ask())
+    data = path.read_bytes()
+    assert data.count(b'"scale":20.0') == 1
+    path.write_bytes(data.replace(b'"scale":20.0', b'"scale":90.0'))  # of the same size, past the database
+    with pytest.raises(LedgerError, match="event 1"):
+        ledger.entries()
+
+
+def test_an_older_copy_in_the_place_of_the_file_is_seen(ledger, path, tmp_path):
+    ledger.reserve(**_ask())
+    ledger.copy(tmp_path / "older")
+    ledger.reserve(**_ask(index=1))
+    (tmp_path / "older").replace(path)
+    assert [entry.index for entry in ledger.entries()] == [0]
+
+
+def test_a_write_of_another_process_right_after_ours_is_read(ledger, path, monkeypatch):
+    stamped = Ledger._stamped
+
+    def late(self, log):
+        monkeypatch.undo()
+        Ledger(path).reserve(**_ask(index=1))
+        return stamped(self, log)
+
+    monkeypatch.setattr(Ledger, "_stamped", late)
+    ledger.reserve(**_ask())
+    assert [entry.index for entry in ledger.entries()] == [0, 1]
+
+
+def test_a_file_whose_time_cannot_be_set_is_read_again(ledger, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError
+
+    monkeypatch.setattr("common.ledger.file.os.utime", refuse)
+    numbers = _reads(monkeypatch)
+    ledger.reserve(**_ask())
+    ledger.keep("r", 0, ANSWER)
+    assert ledger.head().events == 1
+    assert numbers == [0, 1, 1]
+
+
+def test_an_old_file_is_read_once(ledger, path, monkeypatch):
+    ledger.reserve(**_ask())
+    monkeypatch.setattr("common.ledger.file._TICK", -(10**18))  # long ago
+    again, numbers = Ledger(path, read_only=True), _reads(monkeypatch)
+    assert again.head() == again.head()
+    assert numbers == []
+    assert again.verify() == again.head()
+    assert numbers == [1]

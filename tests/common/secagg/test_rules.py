@@ -81,6 +81,24 @@ def test_an_advert_has_one_mask_key_for_each_round(count):
         checked(run, run.adverts | {1: dataclasses.replace(run.adverts[1], mask_publics=publics)})
 
 
+def test_no_key_is_advertised_twice():
+    run = Run(setup()).advertise()
+    taken = run.adverts[0].mask_publics[0]
+    for again in (
+        dataclasses.replace(run.adverts[1], seal_public=taken),
+        dataclasses.replace(run.adverts[1], mask_publics=(taken, *run.adverts[1].mask_publics[1:])),
+    ):
+        with pytest.raises(PublicKeyError, match="expected a fresh one; got a repeated one; at party 1, share"):
+            checked(run, run.adverts | {1: again})
+
+
+def test_masks_for_one_query_are_bound_to_the_round_and_to_it():
+    binding = rules.of_round(bytes(32), 3)
+    bound = {rules.about(each, subject) for each in (binding, bytes(32)) for subject in (b"a", b"b", b"")}
+    assert len(bound) == 6
+    assert {len(each) for each in bound} == {32}
+
+
 def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
     binding = rules.of_round(bytes(32), 3)
     numbers = [3, 0, 1, 2, 2, 0, 2]

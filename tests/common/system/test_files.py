@@ -12,6 +12,7 @@ from common.system.files import SECRET, check_records, check_secret, new_folder,
 ENDED = """
 import os, signal, sys
 from common.system.files import temporary_folder
+signal.signal(int(sys.argv[1]), signal.SIG_DFL)  # which `nohup make test` ignores
 with temporary_folder("caucus-") as folder:
     (folder / "records").write_text("private")
     if not os.fork():

@@ -11,7 +11,7 @@ from common.system.processes import Child
 
 
 def until(condition):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not (found := condition()):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -28,7 +28,7 @@ def serverapp(tmp_path, monkeypatch):
 
 def test_a_runs_process_gets_its_token_in_a_file_that_no_other_has(serverapp, tmp_path):
     process = executor.start(TOKEN, "127.0.0.1:1", tmp_path / "ca.crt")
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     *arguments, is_file, token = serverapp.read_text().split("\n")
     assert (is_file, token) == ("True", TOKEN)
     assert TOKEN not in "".join(arguments)

@@ -1,17 +1,21 @@
 """Which party a node is, whom a run waits for, and what is said of those who do not answer; the Grid is a stand-in."""
 
+import inspect
 import logging
+import time
 
 import pytest
 from flwr.app import Message
 from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
 from flwr.supercore.task_identity import TaskIdentity
+from flwr.superlink.grid import http_grid
 
 from common import messages as m
 from common import wire
 from common.errors import DropoutError, ProtocolError
 from server.federation import network
-from server.federation.network import FlowerNetwork
+from server.federation.network import FlowerNetwork, ask_for_parts_sooner
 
 PARCEL = m.Parcel(b"a request")
 
@@ -90,3 +94,19 @@ def test_nobody_there_and_nobody_who_answers(caplog):
         FlowerNetwork(Grid({}, [[]]), timeout=0).join(PARCEL, 2)
     assert FlowerNetwork(Grid({70: None}), timeout=0, enrolled={70: 1}).join(PARCEL, 1) == {}
     assert "party 1: no reply within 0 s" in caplog.text
+
+
+def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
+    assert inspect.getsource(http_grid).count("pull_objects(") == 1
+    monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
+    ask_for_parts_sooner()
+    asked = []
+
+    def pulled(_):
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            raise ObjectUnavailableError("part")
+        return b"content"
+
+    assert http_grid.pull_objects(["part"], pulled) == {"part": b"content"}
+    assert asked[1] - asked[0] < 0.5

@@ -69,7 +69,7 @@ def build(server, time, kind, monkeypatch):
 
     def built(**changes):
         settings = {
-            "name": "m", "model": "test-model", "max_tokens": 300, "concurrency": 1, "timeout": 5.0,
+            "name": "m", "model": "test-model", "max_tokens": 300, "concurrency": 1, "timeout": 60.0,
             "base_url": server.url + kind.path, "clock": time.clock,
         }  # fmt: skip
         return kind.build(**settings | changes)

@@ -170,3 +170,14 @@ def test_processes_may_share_it(path):
     model = Fake()
     Cached(provider=model, path=path).generate(requests(60))
     assert model.asked == []
+
+
+def test_a_reply_takes_little_more_than_its_texts(path):
+    class Long(Fake):
+        def generate(self, requests, *, arrived):
+            for place, _ in enumerate(requests):
+                arrived(place, Reply(texts=("x" * 1500,), input_tokens=1, output_tokens=1))
+            return [Reply(texts=("x" * 1500,), input_tokens=1, output_tokens=1)] * len(requests)
+
+    Cached(provider=Long(), path=path).generate(requests(300))
+    assert path.stat().st_size < 300 * 1.6 * 1500

@@ -294,9 +294,9 @@ def test_no_folder_is_an_error(tmp_path):
 def test_six_thousand_texts(tmp_path):
     run = write_run(tmp_path / "run", texts=6000)
     data = sum(path.stat().st_size for path in run.iterdir())
-    start = time.perf_counter()
+    start = time.process_time()
     page = write_report(run)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
     # The fixed part is about 40 kB; every text stands in the page once, with less around it than in its own file.
     assert page.stat().st_size < data + 60_000
 

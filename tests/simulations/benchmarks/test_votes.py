@@ -8,9 +8,11 @@ def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
     ratios = main(["--records", "30", "--candidates", "40", "--dimensions", "16", "--top", "2"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "30 records x 40 candidates x 16 dimensions"
-    assert len(lines) == 1 + 2 * 5
+    assert len(lines) == 1 + 2 * 6
     assert [ratio.name for ratio in ratios] == [
-        f"{way}, ours, {kind}" for kind in ("independent", "in clusters") for way in ("near and far", "near")
+        f"{way}, {kind}"
+        for kind in ("independent", "in clusters")
+        for way in ("near and far, ours", "near and far, ours in float32", "near, ours")
     ]
     assert all(ratio.value > 0 for ratio in ratios)
 

@@ -102,7 +102,7 @@ def test_a_server_that_asks_for_hours_stops_the_run(model, server, time):
 
 @pytest.mark.parametrize("fault", ["cut", "cut short", "slow"])
 def test_connections_that_are_cut_and_answers_that_do_not_come(build, server, fault):
-    model = build(timeout=0.3)
+    model = build(timeout=1.0 if fault == "slow" else 60.0)
     server.script = [fault]
     assert model.generate(requests(1))[0].texts
     assert len(server.seen) == 2

@@ -1,0 +1,168 @@
+"""Similarities of records and candidates, roughly, with a proved bound on their error: votes are screened by them.
+
+All are for vectors of multiples of 2^-24 with norms up to 1.001, so that a processor which replaces the smallest
+numbers ("denormals") by zero never meets one. Which one is taken moves no vote:
+
+- Where nothing better is found: one float32 product, on the graphics processor if torch finds one (we had none to run
+  that on). In any order of summation, with or without fused multiplication, its error is at most
+  dim * 2^-24 / (1 - dim * 2^-24) times the product of the norms (Higham 2002, section 3.1). `check_precision` refuses
+  products with fewer bits.
+- Where the processor multiplies tiles of 8-bit integers (AMX): products of digits, in about half of the time.
+
+Digits: a record a times its scale s is h + l / 254 + r, with h the nearest integers, l the nearest integers to 254
+times the rest, both within [-127, 127], and what then remains in r; a candidate b times the candidates' scale t is
+h' + l' / 254 + r' likewise. What is calculated, in exact 32-bit integers, is 254 hh' + hl' + lh'. Divided by 254 s t,
+it differs from ab by (ll' / 254^2 + (sa - r) r' + r (tb)) / (s t), hence by Cauchy and Schwarz by at most
+
+    |l| / (254 s) * |l'| / (254 t) + |a - r/s| |r'| / t + |b| |r| / s.
+
+The norms of l and l' are calculated. An entry of r is at most (1/2 + 0.002) / 254, where 0.002 exceeds 254 times
+127 * 2^-24, the rounding of the scaled entry, and that of its rest. Scales of at most 2800 keep all sums below 2^31:
+254 (2800 * 1.001 + |r|)^2 + |l| |l'| / 254 < 2.01e9 for up to 2^14 dimensions.
+"""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from client.session import RefusalError
+from common.messages import Reason
+
+_DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+_REDUCED = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
+"""Variables by which the matrix library multiplies float32 numbers with fewer bits."""
+_BASE, _DIGIT, _STEEPEST = 254, 127, 2800.0
+_BYTES, _ROWS, _TILE = 12 << 20, 512, 512
+_FEW = 1000
+"""Up to so many records, digits of the candidates cost more than they save."""
+_COARSE = 2.0**-10
+"""With a larger error, as of vectors with a few large entries, digits would leave too many close calls."""
+_MOST_DIMENSIONS = 2**14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rough:
+    """Rough similarities of some records and all candidates: `values` times `unit`, each off by less than `error`."""
+
+    values: torch.Tensor
+    """(records, columns) float32 or int32; columns after the candidates' are free to be filled."""
+    unit: NDArray[np.float64]
+    """(records, 1)."""
+    error: NDArray[np.float64]
+    """(records, 1)."""
+
+
+def check_precision() -> None:
+    """Refuse reduced precision, such as TF32 or bfloat16, for which the error of float32 products is no bound.
+
+    Raises:
+        RefusalError: SETTINGS.
+    """
+    precisions = {torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision}  # type: ignore[attr-defined]
+    modes = [name for name in _REDUCED if os.environ.get(name, "STRICT").upper() != "STRICT"]
+    if modes or precisions - {"none", "ieee"}:
+        what = "products of float32 numbers: unset these variables, or torch's lower precision"
+        got = ", ".join(modes or sorted(precisions - {"none", "ieee"}))
+        raise RefusalError(Reason.SETTINGS, what, expected="full precision", got=got)
+
+
+def rough_products(candidates: torch.Tensor, records: int, *, width: int) -> "FloatProducts | DigitProducts":
+    """The fastest way here to multiply so many records by `candidates`, at most `rows` of them at a time.
+
+    Args:
+        candidates: (candidates, dim) float32 multiples of 2^-24, norms up to 1.001.
+        records: How many records there are.
+        width: Columns of the result, at least one for each candidate.
+    """
+    rows = min(records, _ROWS, max(1, _BYTES // (4 * width)))
+    if _DEVICE.type == "cpu" and records > _FEW and candidates.shape[1] <= _MOST_DIMENSIONS and multiplies_digits():
+        products = DigitProducts(candidates, rows, width)
+        if products.error < _COARSE:
+            return products
+    return FloatProducts(candidates, rows, width)
+
+
+@cache
+def multiplies_digits() -> bool:
+    """Whether this processor multiplies tiles of 8-bit integers."""
+    return bool(torch.cpu.get_capabilities().get("amx_int8", False))
+
+
+class FloatProducts:
+    """Float32 products, on the graphics processor if there is one."""
+
+    def __init__(self, candidates: torch.Tensor, rows: int, width: int) -> None:
+        """For `candidates` and up to `rows` records at a time."""
+        self.rows = rows
+        self.error = 1.01 * candidates.shape[1] * 2.0**-24
+        self._candidates = candidates.to(_DEVICE)
+        self._values = torch.empty(rows, width, device=_DEVICE)
+
+    def __call__(self, records: torch.Tensor) -> Rough:
+        """Similarities of (n, dim) float32 records; they are overwritten by the next call."""
+        values = self._values[: len(records)]
+        torch.mm(records.to(_DEVICE), self._candidates.T, out=values[:, : len(self._candidates)])
+        ones = np.ones((len(records), 1))
+        return Rough(values=values, unit=ones, error=self.error * ones)
+
+
+class DigitProducts:
+    """Products of 8-bit digits, exact sums of which are put together in 32 bits."""
+
+    def __init__(self, candidates: torch.Tensor, rows: int, width: int) -> None:
+        """For `candidates` and up to `rows` records at a time."""
+        self.rows = rows
+        self._dim = dim = candidates.shape[1]
+        # Memory that is used again: to get it anew from the system takes longer than the calculations in it.
+        self._parts = torch.empty(2, _ROWS * dim)
+        self._records = torch.empty(rows, 2 * dim, dtype=torch.int8)
+        self._tiles = torch.empty(2, rows * _TILE, dtype=torch.int32)
+        self._values = torch.empty(rows, width, dtype=torch.int32)
+        self._candidates = torch.empty(len(candidates), 2 * dim, dtype=torch.int8)
+        self._scale = _scale(candidates).min()
+        self._coarse = self._fine = 0.0
+        for first in range(0, len(candidates), _ROWS):
+            places = slice(first, first + _ROWS)
+            low, high = torch.split(self._candidates[places], dim, dim=1)
+            coarse, fine = self._digits(candidates[places], self._scale.view(1, 1), high, low)
+            self._coarse, self._fine = max(self._coarse, coarse.max()), float(fine.item())
+        # The bound above; 1.01 covers the norms, and roundings in it.
+        self.error = 1.01 * (self._coarse**2 + 2 * self._fine)
+
+    def __call__(self, records: torch.Tensor) -> Rough:
+        """Similarities of (n, dim) float32 records; they are overwritten by the next call."""
+        scale = _scale(records)
+        digits, values = self._records[: len(records)], self._values[: len(records)]
+        high, low = torch.split(digits, self._dim, dim=1)
+        coarse, fine = self._digits(records, scale, high, low)
+        for first in range(0, len(self._candidates), _TILE):
+            tile = self._candidates[first : first + _TILE].T
+            highs, mixed = (part[: len(records) * tile.shape[1]].view(len(records), -1) for part in self._tiles)
+            torch._int_mm(high, tile[self._dim :], out=highs)  # noqa: SLF001
+            torch._int_mm(digits, tile, out=mixed)  # noqa: SLF001
+            torch.add(mixed, highs, alpha=_BASE, out=values[:, first : first + tile.shape[1]])
+        unit = 1 / (_BASE * float(self._scale) * scale.numpy().astype(np.float64))
+        return Rough(values=values, unit=unit, error=1.01 * (coarse * self._coarse + fine + self._fine))
+
+    def _digits(
+        self, vectors: torch.Tensor, scale: torch.Tensor, high: torch.Tensor, low: torch.Tensor
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Fill in h and l; return (n, 1) |l| / (254 s), and the bound on |r| / s."""
+        rest, nearest = (part[: vectors.numel()].view(vectors.shape) for part in self._parts)
+        torch.mul(vectors, scale, out=rest)
+        torch.round(rest, out=nearest)
+        high.copy_(nearest)
+        low.copy_(rest.sub_(nearest).mul_(_BASE).round_())
+        units = 1 / (_BASE * scale.numpy().astype(np.float64))
+        coarse = torch.linalg.vector_norm(rest, dim=1, keepdim=True).numpy() * units
+        return coarse, 0.502 * self._dim**0.5 * units
+
+
+def _scale(vectors: torch.Tensor) -> torch.Tensor:
+    """(n, 1) float32: by which each vector fills the first digit."""
+    largest = torch.maximum(vectors.amax(dim=1), -vectors.amin(dim=1))
+    return _DIGIT / largest.clamp_(min=_DIGIT / _STEEPEST)[:, None]

@@ -1,0 +1,31 @@
+"""How often SuperNode asks the coordinator for a message, and the relay SuperNode.
+
+A run's next message mostly comes soon after the last one, and seldom a long while later. So each wait is a share of
+the time since the last message: it lengthens a phase by that share at most, whether phases take a second or a minute,
+and a node without a run leaves the coordinator in peace.
+"""
+
+import time
+
+
+class Pace:
+    """Waits of one who asks for messages.
+
+    Args:
+        shortest: Seconds of a wait right after a message.
+        longest: Seconds of a wait without a run.
+        share: A wait's part of the time since the last message.
+    """
+
+    def __init__(self, shortest: float, longest: float, share: float) -> None:
+        self._shortest, self._longest, self._share = shortest, longest, share
+        self._last = float("-inf")
+
+    def came(self, now: float | None = None) -> None:
+        """There is a message now; times are in seconds of the monotonic clock."""
+        self._last = time.monotonic() if now is None else now
+
+    def seconds(self, now: float | None = None) -> float:
+        """The wait before the next question."""
+        since = (time.monotonic() if now is None else now) - self._last
+        return min(self._longest, max(self._shortest, self._share * since))

@@ -1,0 +1,133 @@
+"""Each way of rough products keeps its bound, on vectors that bring it near to it, and is taken where it should be."""
+
+import numpy as np
+import pytest
+import torch
+
+from client.contributions import rough_products
+from client.contributions.rough_products import DigitProducts, FloatProducts, check_precision
+from client.contributions.votes import votes_of
+from client.session import RefusalError
+from common.queries.votes import Votes, VotesSpec
+
+_DIM = 96
+
+
+def _on_grid(rows):
+    rows = np.asarray(rows, dtype=np.float64)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    return torch.from_numpy(np.rint(rows * 2**24) / 2**24).float()
+
+
+def _kinds():
+    rng = np.random.default_rng(1)
+    normal = rng.standard_normal((40, _DIM))
+    copies = np.repeat(normal[:4], 10, axis=0) + rng.choice([0, 1e-6, 1e-4], (40, 1)) * normal
+    tiny = normal * np.exp(-rng.uniform(0, 20, (40, _DIM)))
+    peaks = normal + 30 * (np.arange(_DIM) == 5)
+    return {
+        "random": normal,
+        "copies": copies,
+        "tiny entries": tiny,
+        "one large entry": peaks,
+        "axes": np.eye(_DIM)[:40],
+        "flat": np.sign(normal),
+        "nothing at all": np.zeros((40, _DIM)),
+        # The rest of each entry is just below one half of the first digit, always on the same side.
+        "rests": np.concatenate([rng.integers(-60, 60, (40, _DIM - 1)) + 0.498, np.full((40, 1), 127)], 1),
+    }
+
+
+@pytest.mark.parametrize("way", [FloatProducts, DigitProducts])
+@pytest.mark.parametrize("right", _kinds())
+@pytest.mark.parametrize("left", _kinds())
+def test_no_error_exceeds_its_bound(way, left, right, monkeypatch):
+    monkeypatch.setattr(rough_products, "_TILE", 16)
+    records, candidates = _on_grid(_kinds()[left]), _on_grid(_kinds()[right])
+    rough = way(candidates, 40, 48)(records)
+    assert rough.values.shape == (40, 48)
+    error = np.abs(rough.values.numpy()[:, :40] * rough.unit - (records.double() @ candidates.double().T).numpy())
+    assert (error < rough.error).all()
+
+
+def test_the_bound_of_digits_is_reached_within_a_factor():
+    vectors = _on_grid(_kinds()["rests"])
+    rough = DigitProducts(vectors, 40, 40)(vectors)
+    error = np.abs(rough.values.numpy() * rough.unit - (vectors.double() @ vectors.double().T).numpy())
+    assert (error > 0.5 * rough.error).any()
+
+
+def test_a_bound_too_small_moves_votes(monkeypatch):
+    rng = np.random.default_rng(2)
+    near = np.repeat(_kinds()["rests"][:2], 20, axis=0) + 0.3 * rng.uniform(-1, 1, (40, _DIM))
+    query = Votes(
+        spec=VotesSpec(top=8, furthest=True), vectors=_on_grid(near).numpy(), labels=np.zeros(40, dtype=np.int32)
+    )
+    records, labels = _on_grid(_kinds()["rests"]).numpy(), np.zeros(40, dtype=np.int32)
+    expected = votes_of(query, records, labels)
+    monkeypatch.setattr(rough_products, "_FEW", 0)
+    monkeypatch.setattr(rough_products, "_COARSE", 1.0)
+    monkeypatch.setattr(rough_products, "multiplies_digits", lambda: True)
+    np.testing.assert_array_equal(votes_of(query, records, labels), expected)
+    digits = DigitProducts._digits
+    monkeypatch.setattr(DigitProducts, "_digits", lambda *of: tuple(0 * bound for bound in digits(*of)))
+    assert not np.array_equal(votes_of(query, records, labels), expected)
+
+
+def test_sums_of_digits_stay_within_32_bits():
+    flat = torch.full((4, 2**10), 2.0**-5)
+    rough = DigitProducts(flat, 4, 4)(flat)
+    assert (rough.values > 2**30).all()
+    np.testing.assert_allclose(rough.values.numpy() * rough.unit, 1.0, atol=1e-4)
+
+
+def test_the_way_taken(monkeypatch):
+    vectors = _on_grid(_kinds()["random"])
+    few, many = rough_products._FEW, rough_products._FEW + 1
+    capable = lambda value: monkeypatch.setattr(rough_products, "multiplies_digits", lambda: value)  # noqa: E731
+    taken = lambda candidates, records: type(rough_products.rough_products(candidates, records, width=40))  # noqa: E731
+    capable(True)
+    assert taken(vectors, many) is DigitProducts
+    assert taken(vectors, few) is FloatProducts
+    assert taken(_on_grid(np.eye(2**14 + 1)[:1]), many) is FloatProducts
+    monkeypatch.setattr(rough_products, "_COARSE", 1e-9)
+    assert taken(vectors, many) is FloatProducts
+    monkeypatch.undo()
+    capable(False)
+    assert taken(vectors, many) is FloatProducts
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_int8": True})
+    rough_products.multiplies_digits.cache_clear()
+    assert rough_products.multiplies_digits()
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"architecture": "aarch64"})
+    rough_products.multiplies_digits.cache_clear()
+    assert not rough_products.multiplies_digits()
+    rough_products.multiplies_digits.cache_clear()
+
+
+def test_a_device_multiplies_in_float32(monkeypatch):
+    monkeypatch.setattr(rough_products, "multiplies_digits", lambda: True)
+    monkeypatch.setattr(rough_products, "_DEVICE", torch.device("meta"))
+    vectors = _on_grid(_kinds()["random"])
+    products = rough_products.rough_products(vectors, 1000, width=48)
+    assert isinstance(products, FloatProducts)
+    values = products(vectors).values
+    assert (values.device.type, values.shape, values.dtype) == ("meta", (40, 48), torch.float32)
+
+
+def test_products_with_fewer_bits_are_refused(monkeypatch):
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT")
+    check_precision()
+    for backend in (torch.backends.mkldnn, torch.backends.cuda):
+        before = backend.matmul.fp32_precision
+        backend.matmul.fp32_precision = "tf32"
+        try:
+            with pytest.raises(RefusalError, match="expected full precision; got tf32"):
+                check_precision()
+        finally:
+            backend.matmul.fp32_precision = before
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")
+    vectors = np.eye(4, dtype=np.float32)
+    query = Votes(spec=VotesSpec(top=8), vectors=vectors, labels=np.zeros(4, dtype=np.int32))
+    with pytest.raises(RefusalError, match="got ONEDNN_DEFAULT_FPMATH_MODE"):
+        votes_of(query, vectors, np.zeros(4, dtype=np.int32))
