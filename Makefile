@@ -16,6 +16,7 @@
 # make bench-requests  the request layer beside the bare SDK (half a minute)
 # make bench-parties  one query with up to a thousand parties (minutes)
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
+# make bench-nodes  a run over real nodes and slow lines, beside what a sum of named terms predicts (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
 # make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
@@ -35,7 +36,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -96,6 +97,9 @@ bench-requests: $(INSTALLED)
 
 bench-parties: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.parties
+
+bench-nodes: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.nodes
 
 bench-secagg: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.secagg

@@ -1,17 +1,16 @@
 r"""Real nodes over lines of several delays: what a phase takes, beside the sum of `simulations/nodes/cost.py`.
 
     OMP_NUM_THREADS=1 python -m simulations.benchmarks.nodes \
-        [--nodes 4] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
+        [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
 
-One run of WASP whose line gets slower from query to query: no delay, the longest one, the others, and the middle one
-with a rate. Terms come from the first two; the others are predicted. One query after each change is not counted. All
-nodes are on this machine, so that their work adds to the coordinator's here and would not elsewhere.
+Two federations on this machine, of few and of more hospitals. Each makes one run of WASP. In the second the line gets
+slower from query to query: no delay, the longest one, the others, and the middle one with a rate. The work a node comes
+from the two sizes, the round trips from the longest delay; all other lines are predicted. One query after each change
+is not counted. The nodes' own work is part of the work a node here, and would not be on machines of their own.
 """
 
 import argparse
-import itertools
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ PHASES = 3
 """Of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
 _SETTINGS = (
-    *("method=wasp", "method.samples=60", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
+    *("method=wasp", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120", "privacy.epsilon=8"),
 )
 
@@ -40,14 +39,14 @@ class Stretch:
     Attributes:
         delay: Seconds of a round trip.
         rate: Bytes a second, or None.
-        phase: Seconds of a phase, by the median query.
+        phase: Seconds of a phase.
         bytes: Of a node and phase, in the busier direction.
-        coordinator: CPU seconds of the coordinator's processes, of a node and phase.
-        hospital: CPU seconds of a hospital's, of a phase.
+        coordinator: CPU seconds of all processes of the coordinator, of a phase.
+        hospital: CPU seconds of a hospital's processes, of a phase.
     """
 
     delay: float
-    rate: float | None
+    rate: float | None = None
     phase: float = 0.0
     bytes: float = 0.0
     coordinator: float = 0.0
@@ -57,41 +56,52 @@ class Stretch:
         """The line, in words."""
         return f"{1000 * self.delay:.0f} ms" + (f", {self.rate * 8 / 1e6:g} Mbit/s" if self.rate else "")
 
+    @property
+    def parts(self) -> str:
+        """What was measured, in words."""
+        return (
+            f"{self.phase:.2f} s a phase, {self.bytes / 1e3:.0f} kB a node; CPU seconds: coordinator "
+            f"{self.coordinator:.2f}, a hospital {self.hospital:.2f}"
+        )
+
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     """Print a line for each delay; return measured by predicted times."""
     parser = argparse.ArgumentParser(prog="nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--nodes", type=int, nargs=2, default=[2, 6])
     parser.add_argument("--queries", type=int, default=2)
     parser.add_argument("--delays", type=float, nargs="+", default=[0.02, 0.1, 0.3])
     parser.add_argument("--megabits", type=float, default=10.0)
     options = parser.parse_args(arguments)
     *others, longest = sorted(options.delays)
-    middle = Stretch(delay=others[-1], rate=options.megabits * 1e6 / 8)
-    plain = [Stretch(delay=delay, rate=None) for delay in (0.0, longest, *others)]
+    few, many = options.nodes
+    lines = [Stretch(delay=delay) for delay in (0.0, longest, *others)]
+    lines.append(Stretch(delay=others[-1], rate=options.megabits * 1e6 / 8))
     with tempfile.TemporaryDirectory() as folder:
-        measured, start = measure(Path(folder) / "nodes", options.nodes, options.queries, [*plain, middle])
-    cost = terms(measured[0], measured[1], nodes=options.nodes, start=start)
+        (small,), _ = measure(Path(folder) / "few", few, options.queries, lines[:1])
+        measured, start = measure(Path(folder) / "many", many, options.queries, lines)
+    cost = terms(small, *measured[:2], few=few, many=many, start=start)
     sys.stdout.write(f"{cost}\n{'':>24}{'measured':>10}{'predicted':>10}{'ratio':>8}\n")
     ratios = []
     for stretch in measured:
-        predicted = cost.phase(nodes=options.nodes, delay=stretch.delay, rate=stretch.rate or float("inf"))
+        own = replace(cost, bytes=stretch.bytes)  # later queries have more candidates
+        predicted = own.phase(nodes=many, delay=stretch.delay, rate=stretch.rate or float("inf"))
         ratio = Ratio(name=f"a phase at {stretch}", to="predicted", value=stretch.phase / predicted)
         sys.stdout.write(f"{stretch!s:>24}{stretch.phase:10.2f}{predicted:10.2f}{ratio.value:8.2f}\n")
         ratios.append(ratio)
-    apart = replace(cost, work=measured[0].coordinator)
-    for where, each in (("here", cost), ("on machines of their own", apart)):
+    alone = max(0.0, (measured[0].coordinator - small.coordinator) / (many - few))
+    for where, each in (("here", cost), ("on machines of their own", replace(cost, work=alone))):
         seconds = each.run(phases(10), nodes=50, delay=0.1, rate=10e6 / 8)
         sys.stdout.write(f"50 hospitals, 10 queries, 100 ms, 10 Mbit/s, {where}: {seconds:.0f} s\n")
     return ratios[2:]
 
 
-def terms(quick: Stretch, slow: Stretch, *, nodes: int, start: float) -> Cost:
-    """The terms, of a stretch without and one with a delay; all processes share this machine's cores."""
-    work = (quick.coordinator + quick.hospital) / (os.cpu_count() or 1)
+def terms(small: Stretch, quick: Stretch, slow: Stretch, *, few: int, many: int, start: float) -> Cost:
+    """The terms, of few and of many nodes without a delay, and of as many with one."""
+    work = max(0.0, (quick.phase - small.phase) / (many - few))
     return Cost(
-        wait=max(0.0, quick.phase - nodes * work),
-        trips=(slow.phase - quick.phase) / slow.delay,
+        wait=max(0.0, quick.phase - many * work),
+        trips=max(0.0, slow.phase - quick.phase) / slow.delay,
         bytes=quick.bytes,
         work=work,
         start=start,
@@ -106,29 +116,27 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         _say_memory(nodes.processes(), count)
         began = time.time()
         each = queries + 1
-        following = nodes.begin("run", f"method.rounds={each * len(stretches) + 2}", *_SETTINGS)
+        rounds = each * len(stretches) + 2
+        following = nodes.begin("run", f"method.rounds={rounds}", f"method.samples={20 * rounds}", *_SETTINGS)
         measured = []
         for number, stretch in enumerate(stretches):
-            _wait_for_query(nodes, number * each)
+            _asked(nodes, number * each, following)
             line.delay, line.rate = stretch.delay, stretch.rate
-            _wait_for_query(nodes, number * each + 1)
-            before = _spent(nodes), dict(line.passed)
-            _wait_for_query(nodes, (number + 1) * each)
-            asked = [when for request, when in nodes.requests(0, "run") if request == "Ask"]
-            counted = itertools.pairwise(asked[number * each + 1 : (number + 1) * each + 1])
-            times = [(later - earlier) / PHASES for earlier, later in counted]
-            spent = {name: seconds - before[0][name] for name, seconds in _spent(nodes).items()}
-            passed = max(total - before[1][way] for way, total in line.passed.items())
-            units = count * queries * PHASES
+            begun = _asked(nodes, number * each + 1, following)
+            before, passed = _spent(nodes), dict(line.passed)
+            took = _asked(nodes, (number + 1) * each, following) - begun
+            after = _spent(nodes)
             measured.append(
                 replace(
                     stretch,
-                    phase=statistics.median(times),
-                    bytes=passed / units,
-                    coordinator=spent["coordinator"] / units,
-                    hospital=spent["hospitals"] / units,
+                    phase=took / queries / PHASES,
+                    bytes=max(line.passed[way] - passed[way] for way in passed) / count / queries / PHASES,
+                    coordinator=(after["coordinator"] - before["coordinator"]) / queries / PHASES,
+                    hospital=(after["hospitals"] - before["hospitals"]) / count / queries / PHASES,
                 )
             )
+            sys.stdout.write(f"{count} hospitals: {measured[-1]}: {measured[-1].parts}\n")
+            sys.stdout.flush()
         line.delay, line.rate = 0.0, None
         code, said = nodes.ended("run", following)
         if code:
@@ -138,9 +146,21 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
     return measured, start
 
 
-def _wait_for_query(nodes: Nodes, number: int) -> None:
-    """Wait until the first hospital has answered the query of this number, from 0."""
-    wait(lambda: sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number, f"query {number}", 600)
+def _asked(nodes: Nodes, number: int, following: int) -> float:
+    """When the first hospital has answered the query of this number, from 0, in seconds of the monotonic clock.
+
+    Raises:
+        RuntimeError: The run has ended before; with what it said.
+    """
+
+    def answered() -> bool:
+        found = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
+        if not found and _stat(following)[0] in "Z0":  # a process that has ended, or is forgotten
+            raise RuntimeError(nodes.ended("run", following)[1])
+        return found
+
+    wait(answered, f"query {number} is answered", every=0.02)
+    return time.monotonic()
 
 
 def _spent(nodes: Nodes) -> dict[str, float]:

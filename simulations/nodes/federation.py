@@ -22,6 +22,7 @@ from typing import Any, Self
 from client.deploy import start
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
+from common.models.encoder import Encoder
 from common.system import processes
 from common.system.enrolment import PartyFile
 from server.deploy.enrolment import Enrolled, store
@@ -34,8 +35,6 @@ PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr
 PATIENCE = 600.0
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
 """Where the front door listens; and, with the same port, the end of a line to it."""
-_ENCODER = ("common.models.hashed_ngrams:HashedNgrams", "sentence_transformers:SentenceTransformer")
-"""What a party service imports late: most of its memory."""
 _MODULES = ("client.deploy.host", "client.deploy.supernode", "client.deploy.relay")
 
 
@@ -56,8 +55,9 @@ class Nodes:
         self.port = _free_port()
         near = OWN if line is None else NEAR
         self._ending = contextlib.ExitStack()
-        functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES), *_ENCODER)
-        self.forks = Forks(*functions, environment={"FLWR_HOME": str(self.here / "flwr")})
+        functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES))
+        home = {"FLWR_HOME": str(self.here / "flwr")}
+        self.forks = Forks(*functions, environment=home, first="simulations.nodes.federation:load_encoder")
         self.running: dict[tuple[int, str], int] = {}
         self._coordinator: subprocess.Popen[bytes] | None = None
         try:
@@ -237,7 +237,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def wait(condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+def wait(condition: Callable[[], object], what: str, *, patience: float = PATIENCE, every: float = 0.2) -> None:
     """Wait until a condition holds.
 
     Raises:
@@ -247,7 +247,12 @@ def wait(condition: Callable[[], object], what: str, patience: float = PATIENCE)
     while not condition():
         if time.monotonic() > deadline:
             raise CaucusError("nodes", expected=what, got=f"not within {patience:g} s")
-        time.sleep(0.2)
+        time.sleep(every)
+
+
+def load_encoder() -> None:
+    """Have the default encoder's table in memory: most of that of a party service."""
+    Encoder.hashed_ngrams().encode(["once"])
 
 
 def proportional_set(processes: Iterable[int]) -> int:

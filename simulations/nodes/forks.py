@@ -1,12 +1,13 @@
 """Commands as forks of one process that has imported their modules: what was imported is in memory once for all.
 
-    python -m simulations.nodes.forks MODULE:FUNCTION ...
+    python -m simulations.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
 A Python that has imported Flower takes a second of CPU and 100 MB before it does anything. A fork of one that has takes
 milliseconds, and the memory that it writes to. The process reads one request a line (JSON, from its standard input) and
 answers each with a line; when the input ends, so do its children.
 """
 
+import argparse
 import contextlib
 import ctypes
 import gc
@@ -34,12 +35,15 @@ class Forks:
     Args:
         functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.
         environment: Variables that their modules read when they are imported.
+        first: A function that is called once: what it leaves in memory is shared too.
     """
 
-    def __init__(self, *functions: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, *functions: str, environment: Mapping[str, str] = MappingProxyType({}), first: str | None = None
+    ) -> None:
         self._one_at_a_time = Lock()
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "simulations.nodes.forks", *functions],
+            [sys.executable, "-m", "simulations.nodes.forks", *(("--first", first) if first else ()), *functions],
             env={**os.environ, **processes.QUIET, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -116,7 +120,13 @@ class Forks:
 
 def main() -> None:
     """Serve until the input ends."""
-    functions = {name: _function(name) for name in sys.argv[1:]}
+    parser = argparse.ArgumentParser(prog="forks")
+    parser.add_argument("--first")
+    parser.add_argument("functions", nargs="+")
+    options = parser.parse_args()
+    functions = {name: _function(name) for name in options.functions}
+    if options.first:
+        _function(options.first)()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # no child's output is taken for an answer
     gc.collect()

@@ -1,12 +1,15 @@
 import asyncio
+import contextlib
+import sqlite3
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
+from flwr.supercore import sql_mixin
 from flwr.superlink.main import create_app
 
 from server.deploy.front_door import CALLS
-from server.deploy.superlink import RUNTIME, Guard
+from server.deploy.superlink import DATABASE_SECONDS, RUNTIME, Guard, wait_for_database
 
 TOKEN = "ab" * 32
 OWN = {"authorization": f"Bearer {TOKEN}"}
@@ -78,3 +81,16 @@ def test_no_call_of_flowers_is_answered_to_a_stranger(superlink):
     paths = {path for _, path in calls}
     assert {"/v1/control/start-run", "/v1/fleet/pull-messages", "/v1/runtime/acquire-task"} <= paths
     assert asked(((*call, protobuf) for call in calls), superlink) == [401] * len(calls)
+
+
+def test_a_call_waits_for_the_database_longer_than_with_flower_s_own_setting(monkeypatch):
+    monkeypatch.setattr(sql_mixin, "SQLITE_PRAGMAS", sql_mixin.SQLITE_PRAGMAS)  # as it was, after this test
+
+    def waits():
+        with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+            sql_mixin._set_sqlite_pragmas(connection, None)
+            return connection.execute("PRAGMA busy_timeout").fetchone()[0] / 1000
+
+    before = waits()
+    wait_for_database()
+    assert before < waits() == DATABASE_SECONDS

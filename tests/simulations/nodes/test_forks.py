@@ -1,4 +1,6 @@
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,23 @@ def test_a_command_that_fails_is_an_error_with_what_it_said(run):
     with pytest.raises(subprocess.CalledProcessError) as error:
         run("--unknown")
     assert error.value.returncode == 2
+
+
+REMEMBERED = []
+
+
+def remember():
+    REMEMBERED.append(str(os.getpid()))
+
+
+def recall():
+    sys.stdout.write(REMEMBERED[0])
+
+
+def test_what_the_first_function_leaves_in_memory_is_there_in_all_forks(tmp_path):
+    with Forks(f"{__name__}:recall", first=f"{__name__}:remember") as forks:
+        said = {forks.run(f"{__name__}:recall", folder=tmp_path, environment={}) for _ in range(2)}
+        assert said == {str(forks.process)}
 
 
 def test_the_end_of_the_process_is_that_of_its_children(tmp_path):

@@ -1,0 +1,45 @@
+import os
+
+import pytest
+
+from simulations.benchmarks import nodes
+from simulations.benchmarks.nodes import Stretch, terms
+from simulations.nodes.cost import Cost
+
+
+@pytest.fixture
+def stretches(monkeypatch):
+    """What would be measured with these terms, over the lines that the benchmark asks for."""
+    cost = Cost(wait=0.5, trips=12, bytes=1000, work=0.02)
+
+    def measure(folder, count, queries, lines):
+        times = [cost.phase(nodes=count, delay=each.delay, rate=each.rate or float("inf")) for each in lines]
+        return [
+            Stretch(delay=each.delay, rate=each.rate, phase=time, bytes=1000, coordinator=0.01 * count)
+            for each, time in zip(lines, times, strict=True)
+        ], 7.0
+
+    monkeypatch.setattr(nodes, "measure", measure)
+    return measure
+
+
+def test_the_terms_are_found_again_in_what_they_predict(stretches):
+    (small,), _ = stretches(None, 2, 2, [Stretch(delay=0.0)])
+    measured, start = stretches(None, 4, 2, [Stretch(delay=0.0), Stretch(delay=0.3)])
+    found = terms(small, *measured, few=2, many=4, start=start)
+    assert (found.wait, found.trips, found.bytes, found.work) == pytest.approx((0.5, 12, 1000, 0.02))
+    assert found.start == 7.0
+
+
+def test_lines_that_did_not_give_the_terms_are_compared_with_what_these_predict(stretches, capsys):
+    ratios = nodes.main([])
+    assert [ratio.name for ratio in ratios] == ["a phase at 20 ms", "a phase at 100 ms", "a phase at 100 ms, 10 Mbit/s"]
+    assert [ratio.value for ratio in ratios] == pytest.approx([1.0] * 3)
+    here, apart = (line.split()[-2] for line in capsys.readouterr().out.splitlines()[-2:])
+    assert [here, apart] == [f"{7 + 33 * (0.5 + 1.2 + 50 * 1000 / 1.25e6 + 50 * work):.0f}" for work in (0.02, 0.01)]
+
+
+def test_the_processes_that_a_process_has_started_are_found(tmp_path):
+    assert os.getpid() in nodes._descendants([os.getppid()])
+    assert nodes._cpu([os.getpid()]) > 0
+    assert nodes._cpu([2**22 + 1]) == 0  # none has this number
