@@ -7,10 +7,8 @@ secure_delete; it does not reach copies that a file system or a solid-state disk
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import LedgerError
@@ -19,8 +17,6 @@ VERSION = 2
 _APPLICATION = 0x43415543
 """Marks the file as ours: "CAUC"."""
 _BUSY_SECONDS = 30
-_TICK = 1_000_000_000
-"""Nanoseconds after which the times of two writes certainly differ: far more than a tick of any kernel's clock."""
 _PRAGMAS = ("journal_mode = DELETE", "secure_delete = ON")
 
 _TABLES = (
@@ -71,27 +67,6 @@ _CAUSES = {
     sqlite3.SQLITE_PERM: ("the ledger cannot be written", "Let its owner write the file and its folder."),
     sqlite3.SQLITE_READONLY: ("the ledger cannot be written", "Let its owner write the file and its folder."),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """What a write to the file changes, through the database or past it; a file put in its place differs too."""
-
-    device: int
-    node: int
-    size: int
-    modified: int
-    changed: int
-
-    @classmethod
-    def of(cls, path: Path) -> "Version":
-        """The present version."""
-        stat = path.stat()
-        return cls(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-
-    def settled(self, now: int) -> bool:
-        """Whether a write at this time, in nanoseconds, would differ."""
-        return max(self.modified, self.changed) < now - _TICK
 
 
 class LedgerFile:
@@ -156,18 +131,6 @@ class LedgerFile:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             what, do = _CAUSES.get(code, ("the ledger fails", "Run `caucus-party ledger verify` on it."))
             raise LedgerError(what, got=error, where=self._path, do=do) from error
-
-    def stamp(self) -> Version | None:
-        """Give the file the present time to the nanosecond, which no other write leaves behind; None if it cannot.
-
-        A write in the same tick of the kernel's clock as the last one would otherwise not show.
-        """
-        try:
-            now = time.time_ns()
-            os.utime(self._path, ns=(now, now))
-            return Version.of(self._path)
-        except OSError:
-            return None
 
     def copy(self, to: Path) -> None:
         """Copy the whole file as it is at one moment to a new one, readable by its owner only.

@@ -10,9 +10,10 @@ charged when it is reserved, before anything private is touched, so that a crash
 Invariants:
 
 1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
-   `forget`. The database itself refuses other changes, the chain reveals those that bypass it, and every read of
-   entries checks the chain, unless the file is as this ledger left it: same inode, size and times. What was checked
-   is then in memory, where no edit reaches it.
+   `forget`. The database itself refuses other changes, and the chain reveals those that bypass it. The chain is checked
+   when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
+   dropped, without which nothing can be rewritten by the database. What was checked stays in memory, where no edit of
+   the file reaches it: one past the database is noticed at the next start, or by `verify`.
 2. One run has one plan: a run that continues under another plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
    vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
@@ -28,7 +29,6 @@ record with the new one, inside the transaction that charges it (`common/ledger/
 A ledger restored from a backup lacks later charges: note its head elsewhere (a hospital does, `client/noted_head.py`).
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -42,8 +42,8 @@ from common.domain import PartyId
 from common.errors import FullError, InternalError, LedgerError, RefusedError
 from common.ledger import data_sets
 from common.ledger.chain import Event
-from common.ledger.file import LedgerFile, Version
-from common.ledger.log import Entry, Log, key_of
+from common.ledger.file import LedgerFile
+from common.ledger.log import Entry, Log
 from common.privacy.accountant import Release
 from common.rng import secure_bytes
 
@@ -91,7 +91,6 @@ class Ledger:
         self._path = Path(path)
         self._lock = Lock()
         self._log: Log | None = None
-        self._version: Version | None = None
         self._file = LedgerFile(self._path, secret=secure_bytes(_KEY_BYTES), read_only=read_only, durable=durable)
         self.verify(head)
 
@@ -297,7 +296,7 @@ class Ledger:
         Raises:
             LedgerError: With the first wrong event.
         """
-        self._version = None  # read again from end to end
+        self._log = None  # read again from end to end
         with self._open() as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
@@ -319,34 +318,11 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """One transaction, with the log as it is on disk."""
-        with self._lock:
-            with self._file.transaction(write=write) as database:
-                log = self._read(database)
-                events = log.events
-                try:
-                    yield log, database
-                finally:
-                    if log.events != events:
-                        self._log = None  # until it is on disk
-                changed = database.total_changes
-            if changed:
-                self._log, self._version = log, self._stamped(log)
-
-    def _read(self, database: Connection) -> Log:
-        """The log in memory, if the file is as it was left; else the file's, which is checked."""
-        key_of(database, self._path)
-        version = Version.of(self._path)
-        if self._log is None or version != self._version:
-            self._log = None
-            self._log = Log(database, self._path)
-            self._version = version if version.settled(time.time_ns()) else None
-        return self._log
-
-    def _stamped(self, log: Log) -> Version | None:
-        """The file's version after an own write; None if another write came in between, so that it is read again."""
-        with self._file.transaction() as database:
-            return self._file.stamp() if log.is_last(database) else None
+        """One transaction, with the log as it is on disk: the one in memory, unless others wrote or ours was undone."""
+        with self._lock, self._file.transaction(write=write) as database:
+            if self._log is None or not self._log.is_current(database):
+                self._log = Log(database, self._path)
+            yield self._log, database
 
 
 def _with_answer(entry: Entry, database: Connection) -> Entry:

@@ -64,8 +64,8 @@ _Value = TypeVar("_Value")
 class Log:
     """What the events of a ledger say: its head, and entries in the order of their charges.
 
-    A log outlives the transaction in which it was read: `Ledger` uses it as long as the file is as it left it, so the
-    answers, which may be large, are not part of it.
+    A log outlives the transaction in which it was read: `Ledger` uses it as long as `is_current`, so the answers, which
+    may be large, are not part of it.
 
     Args:
         database: A connection inside a transaction.
@@ -84,9 +84,13 @@ class Log:
     """
 
     def __init__(self, database: Connection, path: Path) -> None:
-        self.key = key_of(database, path)
+        row = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
+        if row is None:
+            raise broken(f"{path}, key")
+        self.key: bytes = row[0]
         # Derived from the key, so that replacing the key breaks the chain: with another key all records would seem new.
         self.start = hmac.digest(self.key, b"caucus ledger 2, chain", "sha256")
+        self._schema = _schema(database)
         self.head, self.events = self.start, 0
         self.entries: dict[tuple[str, int], Entry] = {}
         self.runs: dict[str, list[int]] = {}
@@ -107,10 +111,10 @@ class Log:
         rows = database.execute("SELECT sequence, run, position, kind, body, chain FROM events ORDER BY sequence")
         return follow(self.start, rows, where=path)
 
-    def is_last(self, database: Connection) -> bool:
-        """Whether the file ends with this log's head."""
+    def is_current(self, database: Connection) -> bool:
+        """Whether the file ends with this log's head, and its triggers, which guard the rows, were never dropped."""
         row = database.execute("SELECT sequence, chain FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
-        return (row or (0, self.start)) == (self.events, self.head)
+        return (row or (0, self.start)) == (self.events, self.head) and _schema(database) == self._schema
 
     def contains(self, database: Connection, head: bytes) -> bool:
         """Whether this was the head once."""
@@ -184,10 +188,7 @@ class Log:
         return same
 
 
-def key_of(database: Connection, path: Path) -> bytes:
-    """The key of the ledger; its reading takes the file's lock, so that nobody writes until the transaction ends."""
-    row = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
-    if row is None:
-        raise broken(f"{path}, key")
-    key: bytes = row[0]
-    return key
+def _schema(database: Connection) -> int:
+    """A number that changes with every change of tables and triggers."""
+    ((number,),) = database.execute("PRAGMA schema_version")
+    return int(number)

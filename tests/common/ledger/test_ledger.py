@@ -418,13 +418,31 @@ def test_what_another_process_wrote_is_read(ledger, path):
     assert Ledger(path).verify() == ledger.head()
 
 
-def test_an_edit_in_the_moment_after_a_write_is_seen(ledger, path):
+def test_an_edit_past_the_database_changes_nothing_in_this_process_and_stops_the_next(ledger, path):
     ledger.reserve(**_ask())
     data = path.read_bytes()
     assert data.count(b'"scale":20.0') == 1
-    path.write_bytes(data.replace(b'"scale":20.0', b'"scale":90.0'))  # of the same size, past the database
-    with pytest.raises(LedgerError, match="event 1"):
-        ledger.entries()
+    path.write_bytes(data.replace(b'"scale":20.0', b'"scale":90.0'))
+    assert ledger.releases() == (RELEASE,)
+    for read_again in (ledger.verify, lambda: Ledger(path)):
+        with pytest.raises(LedgerError, match="event 1"):
+            read_again()
+
+
+def test_an_event_that_was_undone_is_not_in_memory(ledger, path, monkeypatch):
+    ledger.reserve(**_ask())
+    charge = Log.charge
+
+    def fails(*of):
+        charge(*of)
+        raise InternalError("after the event")
+
+    monkeypatch.setattr(Log, "charge", fails)
+    with pytest.raises(InternalError, match="after the event"):
+        ledger.reserve(**_ask(index=1))
+    monkeypatch.undo()
+    assert [entry.index for entry in ledger.entries()] == [0]
+    assert ledger.head() == Ledger(path).head()
 
 
 def test_an_older_copy_in_the_place_of_the_file_is_seen(ledger, path, tmp_path):
@@ -433,38 +451,3 @@ def test_an_older_copy_in_the_place_of_the_file_is_seen(ledger, path, tmp_path):
     ledger.reserve(**_ask(index=1))
     (tmp_path / "older").replace(path)
     assert [entry.index for entry in ledger.entries()] == [0]
-
-
-def test_a_write_of_another_process_right_after_ours_is_read(ledger, path, monkeypatch):
-    stamped = Ledger._stamped
-
-    def late(self, log):
-        monkeypatch.undo()
-        Ledger(path).reserve(**_ask(index=1))
-        return stamped(self, log)
-
-    monkeypatch.setattr(Ledger, "_stamped", late)
-    ledger.reserve(**_ask())
-    assert [entry.index for entry in ledger.entries()] == [0, 1]
-
-
-def test_a_file_whose_time_cannot_be_set_is_read_again(ledger, monkeypatch):
-    def refuse(*_, **__):
-        raise PermissionError
-
-    monkeypatch.setattr("common.ledger.file.os.utime", refuse)
-    numbers = _reads(monkeypatch)
-    ledger.reserve(**_ask())
-    ledger.keep("r", 0, ANSWER)
-    assert ledger.head().events == 1
-    assert numbers == [0, 1, 1]
-
-
-def test_an_old_file_is_read_once(ledger, path, monkeypatch):
-    ledger.reserve(**_ask())
-    monkeypatch.setattr("common.ledger.file._TICK", -(10**18))  # long ago
-    again, numbers = Ledger(path, read_only=True), _reads(monkeypatch)
-    assert again.head() == again.head()
-    assert numbers == []
-    assert again.verify() == again.head()
-    assert numbers == [1]
