@@ -18,6 +18,7 @@
 # make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
 # make bench-nodes  a run over real nodes and slow lines, beside what a sum of named terms predicts (minutes)
 # make bench-noise  draws of noise a second, beside OpenDP's (a minute)
+# make bench-scale  how time, memory and disk grow with texts, runs in a ledger and replies in a cache (minutes)
 # make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
@@ -36,7 +37,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -106,6 +107,9 @@ bench-secagg: $(INSTALLED)
 
 bench-noise: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.noise
+
+bench-scale: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.scale
 
 bench-suppression: $(INSTALLED)
 	$(BIN)/python -m simulations.benchmarks.suppression

@@ -22,8 +22,8 @@ from typing import Any
 from simulations.benchmarks.ratios import OPTION, Ratio
 
 NAMES = (
-    *("startup", "votes", "noise", "secagg", "parties", "nodes", "requests", "suppression", "keyphrases", "metrics"),
-    "models",
+    *("startup", "votes", "noise", "secagg", "parties", "nodes", "requests", "scale"),
+    *("suppression", "keyphrases", "metrics", "models"),
 )
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
 """Threads of a benchmark; of any other one."""
