@@ -4,7 +4,7 @@
 
 Each benchmark runs in a process of its own. A ratio that is more than 1.5 times the recorded one
 (`simulations/benchmarks/ratios.json`) is a regression: the exit code is 1. `--accept` records the new ratios, of the
-benchmarks that were run, and writes the table into `simulations/README.md`.
+benchmarks that were run, and writes the table into `simulations/benchmarks/README.md`.
 """
 
 import argparse
@@ -22,14 +22,14 @@ from typing import Any
 from simulations.benchmarks.ratios import OPTION, Ratio
 
 NAMES = (
-    *("startup", "votes", "noise", "secagg", "parties", "nodes", "requests", "scale"),
-    *("suppression", "keyphrases", "metrics", "models"),
-)
+    "startup", "votes", "noise", "secagg", "parties", "nodes", "requests", "scale", "suppression", "keyphrases",
+    "metrics", "models",
+)  # fmt: skip
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
 """Threads of a benchmark; of any other one."""
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")
-PAGE = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).with_name("README.md")
 _BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
