@@ -9,7 +9,7 @@ import time
 
 
 class Pace:
-    """Waits of one who asks for messages.
+    """How long to wait before asking for a message again.
 
     Args:
         shortest: Seconds of a wait right after a message.

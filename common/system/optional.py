@@ -1,4 +1,4 @@
-"""Importing a library without an optional one that it looks for, takes seconds, and is not used through it here."""
+"""Importing a library without an optional package, which it would import, for seconds, and does not need here."""
 
 import sys
 import threading

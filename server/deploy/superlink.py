@@ -66,7 +66,7 @@ class Guard:
 
 
 def wait_for_database() -> None:
-    """Let calls wait for the database as long as `DATABASE_SECONDS` says; the last of two equal settings holds."""
+    """Let calls wait for the database for `DATABASE_SECONDS`; of two settings of one name the later one holds."""
     longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
     sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 

@@ -4,10 +4,10 @@ r"""The vote kernel beside one raw float32 product, faiss, and the nearest neigh
         [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]
 
 All ways find the nearest candidates of each record on this processor; ours finds the furthest too, in the same pass, in
-an order that no rounding decides. faiss finds the nearest only. By default, that library searches with faiss's
-IndexFlatL2 (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend/faiss.py`), which is what "faiss, l2" runs.
-Ours takes products of digits where the processor has them (`client/contributions/rough_products.py`), and is measured
-in float32 too, as elsewhere.
+an order that no rounding decides. faiss finds the nearest only; "faiss, l2" is its IndexFlatL2, with which the
+private-evolution library searches by default (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend/faiss.py`).
+Where the processor multiplies digits (`client/contributions/rough_products.py`), ours does, and is also measured in
+float32.
 Each ratio is of CPU times measured in turn, the median of several turns. Scratch is the growth of the process's peak
 memory in our first call, without what it keeps of the vectors themselves.
 """

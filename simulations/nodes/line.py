@@ -1,7 +1,7 @@
 """A slow line between hospitals and coordinator: a relay of TCP on this machine, with a delay and a rate.
 
-It needs neither root nor the kernel's netem, which not every kernel has. What it has not: loss, and the slow start of
-TCP, which costs a real line a few round trips more for each large message.
+It needs neither root nor netem, which not every kernel has. It has no loss and no slow start of TCP, which on a real
+line adds a few round trips to each large message.
 """
 
 import asyncio
