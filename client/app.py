@@ -60,9 +60,8 @@ def _own_service(context: Context) -> Party:
     return _channel(address, int(context.node_config.get("partition-id", 0)))
 
 
-@cache
-def _channel(address: str, partition: int) -> Channel:
-    return Channel(address, partition)
+_channel = cache(Channel)
+"""The one lasting channel to a party's service."""
 
 
 app = relay(_own_service)

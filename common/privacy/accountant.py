@@ -230,14 +230,12 @@ def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
     """Canonical form of a multiset of releases: equal answers and subsamples are merged with a count, then sorted."""
     counts: dict[str, Counter[PricedAnswer]] = {}
     subsamples: dict[str, tuple[float, int]] = {}
-    objects = list(releases)  # a ledger has one object for thousands of equal releases
-    numbers = Counter(map(id, objects))
-    for release in {id(release): release for release in objects}.values():
+    for release, number in Counter(releases).items():  # a long ledger has thousands of equal releases
         subsample = (release.rate, release.draws)
         if subsamples.setdefault(release.draw, subsample) != subsample:
             expected = subsamples[release.draw]
             raise ConfigError(f"rate of subsample {release.draw}", expected=expected, got=subsample)
-        counts.setdefault(release.draw, Counter())[_answer(release)] += release.times * numbers[id(release)]
+        counts.setdefault(release.draw, Counter())[_answer(release)] += release.times * number
     draws: Counter[Draw] = Counter()
     for name, answers in counts.items():
         rate, repeats = subsamples[name]

@@ -1,6 +1,7 @@
 """Diversity of one set of texts."""
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,9 +106,9 @@ def distinct(texts: Sequence[str], n: int) -> float:
     """
     integers(1, n=n)
     total, distinct_grams = 0, set[tuple[str, ...]]()
-    words: dict[str, str] = {}  # one object for each word: those of all texts would be most of the memory
     for text in texts:
-        grams = _grams([words.setdefault(word, word) for word in re.findall(r"\w+", text.lower())], n)
+        # One object for each word: those of all texts would be most of the memory.
+        grams = _grams([sys.intern(word) for word in re.findall(r"\w+", text.lower())], n)
         total += len(grams)
         distinct_grams.update(grams)
     if not total:

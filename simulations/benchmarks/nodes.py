@@ -27,9 +27,9 @@ PHASES = 3
 """Of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
 _SETTINGS = (
-    *("method=wasp", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
-    *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120", "privacy.epsilon=8"),
-)
+    "method=wasp", "method.top=3", "method.shots=4", "evaluation.metrics=[]", "task.records_per_party=16",
+    "task.test_records=24", "task.public_notes=120", "privacy.epsilon=8",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-r"""Hospitals that fail at random in each phase: how many runs end whole, and what the others' failures cost.
+r"""Hospitals that fail at random in each phase: how many runs end whole, and what the failures cost these.
 
     OMP_NUM_THREADS=1 python -m simulations.nodes.dropouts \
         [--parties 10 50] [--rates 0.01 0.05 0.2] [--spares 0 0.1 0.3] [--retries 0 1 3] [--runs 50]
@@ -10,6 +10,7 @@ missing lasts that whole time: so what is lost is counted in such waits, and in 
 """
 
 import argparse
+import itertools
 import logging
 import math
 import random
@@ -73,22 +74,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.disable()  # one line for each hospital that fails
     sys.stdout.write("parties  kind  rate  max_dropouts  retries  whole   waits  phases again\n")
-    for parties in options.parties:
-        for kind in KINDS:
-            for rate in options.rates:
-                for spare in options.spares:
-                    for retries in options.retries if kind == "away" else options.retries[:2]:
-                        dropouts = round(spare * parties)
-                        endings = [
-                            ended(
-                                Faults(parties, rate, random.Random(seed), lasting=kind == "gone"),  # noqa: S311
-                                dropouts=dropouts,
-                                retries=retries,
-                            )
-                            for seed in range(options.runs)
-                        ]
-                        sys.stdout.write(f"{parties:7}{kind:>6}{rate:6.0%}{dropouts:14}{retries:9}{_said(endings)}\n")
-                        sys.stdout.flush()
+    cases = itertools.product(options.parties, KINDS, options.rates, options.spares, options.retries)
+    for parties, kind, rate, spare, retries in cases:
+        dropouts = round(spare * parties)
+        endings = [
+            ended(
+                Faults(parties, rate, random.Random(seed), lasting=kind == "gone"),  # noqa: S311
+                dropouts=dropouts,
+                retries=retries,
+            )
+            for seed in range(options.runs)
+        ]
+        sys.stdout.write(f"{parties:7}{kind:>6}{rate:6.0%}{dropouts:14}{retries:9}{_said(endings)}\n")
+        sys.stdout.flush()
     return 0
 
 

@@ -130,7 +130,7 @@ class Nodes:
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection((OWN, self.port), 1):
-            return bool(self._nodes() is not None)
+            return self._nodes() is not None
         return False
 
     def up(self, *numbers: int) -> None:
@@ -169,7 +169,10 @@ class Nodes:
         """Begin a run; return the number of the process that follows it."""
         return self.forks.start(
             COORDINATOR,
-            *("run", self.here, name, *overrides),
+            "run",
+            self.here,
+            name,
+            *overrides,
             folder=self.folder,
             environment=self._environment,
             log=self.folder / f"run-{name}.out",
