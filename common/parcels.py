@@ -19,13 +19,14 @@ def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
     """The contents of these parcels' messages, which share an array where the parcels share a bulk."""
     arrays: dict[int, ArrayRecord] = {}
     for each in parcels:
-        record = {"bytes": each.envelope}
+        record = ConfigRecord({"bytes": each.envelope})
+        content = RecordDict({"envelope": record})
         if len(each.bulk) <= SMALL:
-            yield RecordDict({"envelope": ConfigRecord({**record, "bulk": each.bulk})})
-            continue
-        if id(each.bulk) not in arrays:
-            arrays[id(each.bulk)] = ArrayRecord({"bytes": Array("uint8", (len(each.bulk),), "raw", each.bulk)})
-        yield RecordDict({"envelope": ConfigRecord(record), "bulk": arrays[id(each.bulk)]})
+            record["bulk"] = each.bulk
+        else:
+            array = Array("uint8", (len(each.bulk),), "raw", each.bulk)
+            content["bulk"] = arrays.setdefault(id(each.bulk), ArrayRecord({"bytes": array}))
+        yield content
 
 
 def parcel_of(content: RecordDict) -> Parcel:
