@@ -9,13 +9,13 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, RecordDict
+from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
 from client.channel import Channel, Party
 from common.errors import CaucusError, ConfigError
-from common.messages import Parcel
+from common.parcels import contents, parcel_of
 
 log = logging.getLogger("caucus.relay")
 
@@ -30,27 +30,16 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
     @client_app.query()
     def handle(message: Message, context: Context) -> Message:
         try:
-            answer = connect(context).handle(_parcel(message.content))
+            answer = connect(context).handle(parcel_of(message.content))
         except Exception as error:  # noqa: BLE001 Flower would send its text to the coordinator
             log.warning(
                 "no answer from the party service: %s", error if isinstance(error, CaucusError) else type(error)
             )
             return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION), reply_to=message)
-        content = RecordDict(
-            {
-                "envelope": ConfigRecord({"bytes": answer.envelope}),
-                "bulk": ArrayRecord({"bytes": Array("uint8", (len(answer.bulk),), "raw", answer.bulk)}),
-            }
-        )
+        (content,) = contents([answer])
         return Message(content, reply_to=message)
 
     return client_app
-
-
-def _parcel(content: RecordDict) -> Parcel:
-    envelope = content.config_records["envelope"]["bytes"]
-    assert isinstance(envelope, bytes)
-    return Parcel(envelope, content.array_records["bulk"]["bytes"].data)
 
 
 def _own_service(context: Context) -> Party:

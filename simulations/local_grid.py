@@ -26,7 +26,7 @@ Fault = Callable[[int, Message], Iterable[Message]]
 """Map (partition, message) to the messages that arrive instead: none, one or several."""
 
 BULK = "bulk"
-"""Name of the record of arrays in every message (`server/federation/network.py`)."""
+"""Name of the record of arrays in a message with a large bulk (`common/parcels.py`)."""
 
 CLIENT_APP_RAISED = 2
 """Flower's error code for a handler that raised."""
@@ -152,6 +152,9 @@ class _SharedBulk:
     def transported(self, message: Message) -> tuple[Message, int]:
         """The message as it arrives, and its number of bytes."""
         content = message.content
+        if BULK not in content:
+            data = message_to_proto(message).SerializeToString()
+            return message_from_proto(ProtoMessage.FromString(data)), len(data)
         bulk = content.array_records[BULK]
         with self._lock:
             if bulk is not self._sent:

@@ -20,6 +20,7 @@ from client.records import EmbeddedRecords
 from client.session import RefusalError
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DropoutError
+from common.parcels import parcel_of
 from common.plan.guarantee import epsilon_against, epsilon_released, verify
 from common.plan.planned import PlannedQuery, release
 from common.privacy import accountant
@@ -115,8 +116,8 @@ def test_no_query_leaves_un_noised_counts_or_private_text_anywhere(tmp_path, mon
         return counts[-1]
 
     def seen(_, message):
-        travelled.append(b"".join(bytes(message.content[name]["bytes"].data) if name == "bulk"
-                                  else message.content[name]["bytes"] for name in ("envelope", "bulk")))  # fmt: skip
+        sent = parcel_of(message.content)
+        travelled.append(sent.envelope + sent.bulk)
         return (message,)
 
     monkeypatch.setattr(answer.contribute, "contribution", counted)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.app import Message
 from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
@@ -19,6 +19,7 @@ from common import wire
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.messages import Parcel
+from common.parcels import contents, parcel_of
 
 log = logging.getLogger("caucus.network")
 
@@ -85,15 +86,10 @@ class FlowerNetwork:
         return {party_of[node]: reply for node, reply in replies.items()}
 
     def _send(self, parcels: Mapping[int, Parcel]) -> dict[int, Parcel]:
-        # One ArrayRecord serves all receivers of the same bulk: Flower then stores and sends its chunks once.
-        bulks: dict[int, ArrayRecord] = {}
-        messages = []
-        for node, parcel in parcels.items():
-            shared = bulks.setdefault(
-                id(parcel.bulk), ArrayRecord({"bytes": Array("uint8", (len(parcel.bulk),), "raw", parcel.bulk)})
-            )
-            content = RecordDict({"envelope": ConfigRecord({"bytes": parcel.envelope}), "bulk": shared})
-            messages.append(Message(content, dst_node_id=node, message_type="query"))
+        messages = [
+            Message(content, dst_node_id=node, message_type="query")
+            for node, content in zip(parcels, contents(parcels.values()), strict=True)
+        ]
         node_of = {
             message_id: message.metadata.dst_node_id
             for message_id, message in zip(self._grid.push_messages(messages), messages, strict=True)
@@ -109,7 +105,7 @@ class FlowerNetwork:
                 if reply.has_error():
                     log.warning("%s: error %d", self._sender(node_of[message_id]), reply.error.code)
                     continue
-                replies[node_of[message_id]] = _parcel(reply.content)
+                replies[node_of[message_id]] = parcel_of(reply.content)
             if not waiting or time.monotonic() > deadline:
                 break
             time.sleep(POLL_SECONDS)
@@ -131,9 +127,3 @@ def ask_for_parts_sooner() -> None:
     from flwr.superlink.grid import http_grid  # noqa: PLC0415 a second that a simulation need not spend
 
     http_grid.pull_objects = partial(pull_objects, initial_backoff=PART_SECONDS)  # type: ignore[attr-defined]
-
-
-def _parcel(content: RecordDict) -> Parcel:
-    envelope = content.config_records["envelope"]["bytes"]
-    assert isinstance(envelope, bytes)
-    return Parcel(envelope, content.array_records["bulk"]["bytes"].data)

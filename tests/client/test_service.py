@@ -15,6 +15,7 @@ from client.records import PartyRecords
 from common import messages as m
 from common import wire
 from common.errors import CaucusError, ConfigError, ProtocolError
+from common.parcels import parcel_of
 from common.plan.plan import Plan
 from common.secagg import ring
 from tests.support.federations import (
@@ -183,7 +184,7 @@ def test_true_counts_never_leave(tmp_path):
     sent = []
 
     def watch(_, message):
-        sent.append(message.content["bulk"]["bytes"].data)
+        sent.append(parcel_of(message.content).bulk)
         return (message,)
 
     parties = federation(tmp_path, services, agreed, on_reply=watch)

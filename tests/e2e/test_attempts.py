@@ -7,6 +7,7 @@ from common import messages as m
 from common import wire
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
+from common.parcels import parcel_of
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
 from server.planning.guarantee_facts import describe
@@ -38,7 +39,7 @@ def vanishing(kind, *, dead=(DEAD,), absent=(ABSENT,)):
 
     def fault(partition, message):
         nonlocal begun
-        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        envelope = wire.unpack(parcel_of(message.content))
         begun = begun or isinstance(envelope.body, kind)
         gone = partition in dead or (partition in absent and envelope.attempt == 0)
         return () if begun and gone else (message,)
@@ -145,7 +146,7 @@ def test_an_opening_that_a_silent_party_missed_is_made_again_and_a_refused_one_i
     forgetful = [service(tmp_path, party) for party in range(PARTIES)]
 
     def forget(partition, message):
-        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        envelope = wire.unpack(parcel_of(message.content))
         if isinstance(envelope.body, m.AskShares) and envelope.attempt == 0 and partition in (DEAD, ABSENT):
             forgetful[partition]._run = None
         return (message,)
@@ -167,7 +168,7 @@ def test_one_who_was_named_and_missed_an_opening_is_waited_for_before_anything_m
     missed = {1}  # the second set-up
 
     def fault(partition, message):
-        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        envelope = wire.unpack(parcel_of(message.content))
         first = envelope.attempt == 0 and isinstance(envelope.body, m.AskUnmask) and partition in (DEAD, ABSENT)
         return () if first or (partition == ABSENT and envelope.attempt in missed) else (message,)
 

@@ -14,6 +14,7 @@ from common import messages as m
 from common import wire
 from common.errors import DropoutError, ProtocolError, RefusedError
 from common.ledger.ledger import Ledger
+from common.parcels import contents, parcel_of
 from common.queries.closed_set import digest
 from common.secagg.identity import Identity
 from tests.support.federations import federation, plan, query, records, roster, service, true_counts
@@ -30,9 +31,7 @@ def losing(party, kind):
     def fault(partition, message):
         nonlocal gone
         if partition == party:
-            envelope = wire.unpack(
-                m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data)
-            )
+            envelope = wire.unpack(parcel_of(message.content))
             gone = gone or isinstance(envelope.body, kind)
             return () if gone else (message,)
         return (message,)
@@ -82,7 +81,7 @@ def test_a_party_that_drops_at_any_step_is_missed_and_nothing_else(tmp_path, sig
 
 def test_a_party_that_missed_one_query_takes_part_in_the_next(tmp_path):
     def away(partition, message):
-        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        envelope = wire.unpack(parcel_of(message.content))
         return () if partition == 2 and isinstance(envelope.body, m.Ask) and envelope.index == 0 else (message,)
 
     services = [service(tmp_path, party) for party in range(3)]
@@ -205,7 +204,7 @@ def vanishing(losses):
     gone = set()
 
     def body(message):
-        return wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data)).body
+        return wire.unpack(parcel_of(message.content)).body
 
     def request(partition, message):
         loss = losses[partition]
@@ -321,12 +320,10 @@ def test_noise_of_the_whole_pipeline_has_the_planned_variance(tmp_path):
 def test_a_query_that_is_not_the_same_for_all_is_worth_nothing(tmp_path):
     # The coordinator asks party 0 about other candidates, to tell its answer from the others'.
     def switch(partition, message):
-        envelope = wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data))
+        envelope = wire.unpack(parcel_of(message.content))
         if partition or not isinstance(envelope.body, m.Ask):
             return (message,)
-        parcel = wire.pack(replace(envelope, body=replace(envelope.body, query=query(7))))
-        message.content["envelope"]["bytes"] = parcel.envelope
-        message.content["bulk"]["bytes"].data = parcel.bulk
+        (message.content,) = contents([wire.pack(replace(envelope, body=replace(envelope.body, query=query(7))))])
         return (message,)
 
     services = [service(tmp_path, party) for party in range(3)]

@@ -18,6 +18,7 @@ from common import messages as m
 from common import wire
 from common.errors import DropoutError
 from common.ledger.ledger import Ledger
+from common.parcels import parcel_of
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.closed_set import KINDS, digest, inputs, make_query
@@ -266,7 +267,7 @@ def test_answers_of_a_partys_own_are_noised_come_one_a_party_and_show_no_mask(ki
 
 
 def answer_in(message):
-    return wire.unpack(m.Parcel(message.content["envelope"]["bytes"], message.content["bulk"]["bytes"].data)).body
+    return wire.unpack(parcel_of(message.content)).body
 
 
 def test_sums_and_answers_of_a_partys_own_follow_each_other_in_one_run(tmp_path):

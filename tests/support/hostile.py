@@ -17,6 +17,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from common import messages as m
 from common import wire
 from common.errors import ProtocolError
+from common.parcels import parcel_of
 from common.plan.plan import Plan
 from server.federation.network import POLL_SECONDS, FlowerNetwork
 
@@ -86,15 +87,15 @@ class Recording:
 def _seen(reply):
     if reply.has_error():
         return {"outcome": f"error {reply.error.code}", "said": str(reply.error.reason or "")}
-    envelope = reply.content.config_records["envelope"]["bytes"]
-    bulk = reply.content.array_records["bulk"]["bytes"].data
+    sent = parcel_of(reply.content)
+    said = (sent.envelope + sent.bulk).hex()
     others = sorted({*reply.content, *reply.content.config_records["envelope"]} - {"envelope", "bulk", "bytes"})
     try:
-        body = wire.unpack(m.Parcel(envelope, bulk)).body
+        body = wire.unpack(sent).body
     except ProtocolError:
-        return {"outcome": "unreadable", "said": (envelope + bulk).hex()}
+        return {"outcome": "unreadable", "said": said}
     outcome = body.reason.name if isinstance(body, m.Refusal) else type(body).__name__
-    return {"outcome": outcome, "said": (envelope + bulk).hex(), "bulk": bulk.hex(), "others": others}
+    return {"outcome": outcome, "said": said, "bulk": sent.bulk.hex(), "others": others}
 
 
 class Coordinator:

@@ -1,0 +1,43 @@
+"""A parcel as the content of one of Flower's messages, and back.
+
+Flower sends each record, array and chunk of a message as an object of its own, at each of its hops. So a small bulk is
+in the envelope's record: three objects, not six. A large one is an array, which Flower cuts into chunks, and which it
+stores and sends once for all messages that share it.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+
+from common.messages import Parcel
+
+SMALL = 2**17
+"""Bytes up to which a bulk is in the envelope's record: the votes for 8,000 candidates."""
+
+
+def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
+    """The contents of these parcels' messages, which share an array where the parcels share a bulk."""
+    arrays: dict[int, ArrayRecord] = {}
+    for each in parcels:
+        record = ConfigRecord({"bytes": each.envelope})
+        content = RecordDict({"envelope": record})
+        if len(each.bulk) <= SMALL:
+            record["bulk"] = each.bulk
+        else:
+            array = Array("uint8", (len(each.bulk),), "raw", each.bulk)
+            content["bulk"] = arrays.setdefault(id(each.bulk), ArrayRecord({"bytes": array}))
+        yield content
+
+
+def parcel_of(content: RecordDict) -> Parcel:
+    """The parcel in a message's content.
+
+    Raises:
+        KeyError: There is none.
+    """
+    record = content.config_records["envelope"]
+    bulk = content.array_records["bulk"]["bytes"].data if "bulk" in content else record["bulk"]
+    envelope = record["bytes"]
+    assert isinstance(envelope, bytes)
+    assert isinstance(bulk, bytes)
+    return Parcel(envelope, bulk)
