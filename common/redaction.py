@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
 from common.models import checkpoints
-from common.system.optional import without
+from common.system.optional import blocked_import
 
 if TYPE_CHECKING:
     from presidio_analyzer import AnalyzerEngine, EntityRecognizer
@@ -148,7 +148,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 def _analyzer() -> "AnalyzerEngine":
     """Presidio with our choice of recognisers over a pipeline without weights."""
-    with without("transformers"):  # its models for names would need it; ours do without its help
+    with blocked_import("transformers"):  # its models for names would need it; ours do without its help
         import spacy  # noqa: PLC0415 — seconds to import
         from presidio_analyzer import AnalyzerEngine, RecognizerRegistry  # noqa: PLC0415
         from presidio_analyzer.nlp_engine import SpacyNlpEngine  # noqa: PLC0415

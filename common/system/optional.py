@@ -8,7 +8,7 @@ from importlib.abc import MetaPathFinder
 
 
 @contextmanager
-def without(package: str) -> Iterator[None]:
+def blocked_import(package: str) -> Iterator[None]:
     """Within it, imports by this thread find `package` only if it is loaded already.
 
     What is imported here keeps its own parts that need the package switched off while this process lasts, as where the

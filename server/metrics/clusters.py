@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
-from common.system.optional import without
+from common.system.optional import blocked_import
 from server.metrics.fidelity import comparable, drawn
 
 LARGEST = 5000
@@ -60,7 +60,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     # On import faiss logs an error for each of its builds that this machine does not support.
     logging.getLogger("faiss.loader").setLevel(logging.WARNING)
     try:
-        with without("transformers"):  # for texts, of which it would make vectors
+        with blocked_import("transformers"):  # for texts, of which it would make vectors
             from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
     except ImportError as error:
         raise ConfigError(

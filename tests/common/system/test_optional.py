@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from common.system.optional import without
+from common.system.optional import blocked_import
 
 NAME = "caucus_test_of_an_optional_package"
 
@@ -19,7 +19,7 @@ def package(tmp_path, monkeypatch):
 
 def test_a_package_is_missing_within_and_there_afterwards(package):
     finders = list(sys.meta_path)
-    with without(package):
+    with blocked_import(package):
         with pytest.raises(ModuleNotFoundError, match=NAME):
             importlib.import_module(package)
         importlib.import_module("colorsys")  # others are found
@@ -29,13 +29,13 @@ def test_a_package_is_missing_within_and_there_afterwards(package):
 
 def test_a_package_that_is_loaded_stays(package):
     loaded = importlib.import_module(package)
-    with without(package):
+    with blocked_import(package):
         assert importlib.import_module(package) is loaded
 
 
 def test_other_threads_find_it(package):
     found = []
-    with without(package):
+    with blocked_import(package):
         other = threading.Thread(target=lambda: found.append(importlib.import_module(package)))
         other.start()
         other.join()
