@@ -63,22 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     ]
 
 
-def _fid(_: list[str], vectors: NDArray[np.float32]) -> object:
-    return fid(vectors, _unit(_REAL, vectors.shape[1], 1))
-
-
-def _duplicates(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    return diversity.self_similarity(vectors), diversity.duplicates(texts, vectors)
-
-
-def _distinct(texts: list[str], _: NDArray[np.float32]) -> object:
-    return diversity.distinct(texts, 3)
-
-
-def _map(_: list[str], vectors: NDArray[np.float32]) -> object:
-    return synthetic_map(vectors)
-
-
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
     """One query of votes on so many candidates to three parties in this process, from the embedding to the sum."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
@@ -86,10 +70,13 @@ def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
 
 
 _PARTS: dict[str, Callable[[list[str], NDArray[np.float32]], object]] = {
-    "FID": _fid,
-    "self-similarity, duplicates": _duplicates,
-    "distinct 3-grams": _distinct,
-    "map": _map,
+    "FID": lambda _, vectors: fid(vectors, _unit(_REAL, vectors.shape[1], 1)),
+    "self-similarity, duplicates": lambda texts, vectors: (
+        diversity.self_similarity(vectors),
+        diversity.duplicates(texts, vectors),
+    ),
+    "distinct 3-grams": lambda texts, _: diversity.distinct(texts, 3),
+    "map": lambda _, vectors: synthetic_map(vectors),
     "query to three parties": _query,
 }
 
