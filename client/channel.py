@@ -53,12 +53,18 @@ class Channel:
         Raises:
             ProtocolError: There is no service, or none that knows this partition.
         """
+        ready = grpc.channel_ready_future(self._channel)
         try:
-            grpc.channel_ready_future(self._channel).result(timeout=self._patience)
+            ready.result(timeout=self._patience)
             reply: bytes = self._channel.unary_unary(_METHOD, None, None)(wire.pack_parcel(parcel, self._partition))
         except (grpc.RpcError, grpc.FutureTimeoutError):
+            ready.cancel()  # else it watches the channel as long as that lasts
             raise ProtocolError("party service", expected="an answer", got="none") from None
         return wire.unpack_parcel(reply)[0]
+
+    def close(self) -> None:
+        """Let go of the connection; a process that forks may not have one."""
+        self._channel.close()
 
 
 def answers(address: str, patience: float) -> bool:

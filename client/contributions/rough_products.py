@@ -7,7 +7,8 @@ numbers ("denormals") by zero never meets one. Which one is taken moves no vote:
   that on). In any order of summation, with or without fused multiplication, its error is at most
   dim * 2^-24 / (1 - dim * 2^-24) times the product of the norms (Higham 2002, section 3.1). `check_precision` refuses
   products with fewer bits.
-- Where the processor multiplies tiles of 8-bit integers (AMX): products of digits, in about half of the time.
+- Where the processor multiplies tiles of 8-bit integers (AMX), and a trial shows that it adds them in 32 bits: products
+  of digits, in about half of the time.
 
 Digits: a record a times its scale s is h + l / 254 + r, with h the nearest integers, l the nearest integers to 254
 times the rest, both within [-127, 127], and what then remains in r; a candidate b times the candidates' scale t is
@@ -33,8 +34,11 @@ from client.session import RefusalError
 from common.messages import Reason
 
 _DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-_REDUCED = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
-"""Variables by which the matrix library multiplies float32 numbers with fewer bits."""
+_FULL = {
+    **dict.fromkeys(("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"), ("", "STRICT")),
+    "NVIDIA_TF32_OVERRIDE": ("", "0"),
+}
+"""Variables by which matrix libraries multiply float32 numbers with fewer bits, and the values by which they do not."""
 _BASE, _DIGIT, _STEEPEST = 254, 127, 2800.0
 _BYTES, _ROWS, _TILE = 12 << 20, 512, 512
 _FEW = 1000
@@ -63,7 +67,7 @@ def check_precision() -> None:
         RefusalError: SETTINGS.
     """
     precisions = {torch.backends.mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision}  # type: ignore[attr-defined]
-    modes = [name for name in _REDUCED if os.environ.get(name, "STRICT").upper() != "STRICT"]
+    modes = [name for name, full in _FULL.items() if os.environ.get(name, "").upper() not in full]
     if modes or precisions - {"none", "ieee"}:
         what = "products of float32 numbers: unset these variables, or torch's lower precision"
         got = ", ".join(modes or sorted(precisions - {"none", "ieee"}))
@@ -88,8 +92,19 @@ def rough_products(candidates: torch.Tensor, records: int, *, width: int) -> "Fl
 
 @cache
 def multiplies_digits() -> bool:
-    """Whether this processor multiplies tiles of 8-bit integers."""
-    return bool(torch.cpu.get_capabilities().get("amx_int8", False))
+    """Whether this processor multiplies tiles of 8-bit integers, and the matrix library uses that here."""
+    return bool(torch.cpu.get_capabilities().get("amx_int8", False)) and adds_exactly()
+
+
+def adds_exactly() -> bool:
+    """Whether products of digits are added in 32 bits.
+
+    Kernels for older processors add pairs of them in 16 bits and saturate. The matrix library may be told to take these
+    on any processor (ONEDNN_MAX_CPU_ISA).
+    """
+    digits = torch.full((64, 64), _DIGIT, dtype=torch.int8)
+    sums = (torch._int_mm(digits, sign * digits.T) == sign * 64 * _DIGIT**2 for sign in (1, -1))  # noqa: SLF001
+    return all(bool(right.all()) for right in sums)
 
 
 class FloatProducts:

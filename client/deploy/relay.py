@@ -114,7 +114,7 @@ def _until_let_go(
     pace.came()
 
     def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:
-        while not (part := pull(request)).object_available:
+        while not (part := pull(request)).object_available and part.object_found:
             with one_at_a_time:
                 if not following and (token := acquire()):
                     following.append(token)

@@ -12,8 +12,8 @@ Invariants:
 1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
    `forget`. The database itself refuses other changes, and the chain reveals those that bypass it. The chain is checked
    when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
-   dropped, without which nothing can be rewritten by the database. What was checked stays in memory, where no edit of
-   the file reaches it: one past the database is noticed at the next start, or by `verify`.
+   dropped or made. What was checked stays in memory, where no edit of the file reaches it: an edit that neither shows
+   is noticed at the next start, or by `verify`.
 2. One run has one plan: a run that continues under another plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
    vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
@@ -296,8 +296,7 @@ class Ledger:
         Raises:
             LedgerError: With the first wrong event.
         """
-        self._log = None  # read again from end to end
-        with self._open() as (log, database):
+        with self._open(anew=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
                 raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
@@ -306,7 +305,7 @@ class Ledger:
             return Head(events=log.events, chain=log.head.hex())
 
     def _check_contains(self, log: Log, database: Connection, head: str | None) -> None:
-        if head is not None and not log.contains(database, bytes.fromhex(head)):
+        if head is not None and not log.contains(database, head.lower()):
             raise LedgerError(
                 "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
                 "what was spent since would be given back",
@@ -317,12 +316,17 @@ class Ledger:
             )
 
     @contextmanager
-    def _open(self, *, write: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """One transaction, with the log as it is on disk: the one in memory, unless others wrote or ours was undone."""
-        with self._lock, self._file.transaction(write=write) as database:
-            if self._log is None or not self._log.is_current(database):
-                self._log = Log(database, self._path)
-            yield self._log, database
+    def _open(self, *, write: bool = False, anew: bool = False) -> Iterator[tuple[Log, Connection]]:
+        """One transaction, with the log as it is on disk: the one in memory, unless others wrote."""
+        with self._lock:
+            try:
+                with self._file.transaction(write=write) as database:
+                    if anew or self._log is None or not self._log.is_current(database):
+                        self._log = Log(database, self._path)
+                    yield self._log, database
+            except BaseException:
+                self._log = None  # it may hold what was undone in the file
+                raise
 
 
 def _with_answer(entry: Entry, database: Connection) -> Entry:

@@ -116,11 +116,11 @@ class Log:
         row = database.execute("SELECT sequence, chain FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
         return (row or (0, self.start)) == (self.events, self.head) and _schema(database) == self._schema
 
-    def contains(self, database: Connection, head: bytes) -> bool:
-        """Whether this was the head once."""
-        if head in (self.start, self.head):
+    def contains(self, database: Connection, head: str) -> bool:
+        """Whether this was the head once, in lower-case hexadecimal."""
+        if head in (self.start.hex(), self.head.hex()):
             return True
-        return database.execute("SELECT 1 FROM events WHERE chain = ?", (head,)).fetchone() is not None
+        return database.execute("SELECT 1 FROM events WHERE lower(hex(chain)) = ?", (head,)).fetchone() is not None
 
     def reserved(self, run: str, index: int) -> Entry:
         """An entry that was reserved before."""

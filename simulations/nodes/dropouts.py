@@ -72,7 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--retries", type=int, nargs="+", default=[0, 1, 3])
     parser.add_argument("--runs", type=int, default=50)
     options = parser.parse_args(arguments)
-    logging.disable()  # one line for each hospital that fails
     sys.stdout.write("parties  kind  rate  max_dropouts  retries  whole   waits  phases again\n")
     cases = itertools.product(options.parties, KINDS, options.rates, options.spares, options.retries)
     for parties, kind, rate, spare, retries in cases:
@@ -203,4 +202,5 @@ def plan_of(parties: int, dropouts: int, encoder: Encoder, roster: Roster) -> Pl
 
 
 if __name__ == "__main__":
+    logging.disable()  # one line for each hospital that fails
     sys.exit(main())

@@ -2,6 +2,7 @@ import logging
 
 import pytest
 
+from client import app as module
 from client.app import SOCKET, app, relay
 from client.channel import Channel, serve
 from common import messages as m
@@ -13,6 +14,21 @@ from tests.support.federations import CANARY, federation, plan, query, service
 
 PLAIN = plan(3, secure=False, threshold=1)
 OPENING = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch):
+    """Makes channels, also for the app; they are closed, since other tests fork this process."""
+    channels = []
+
+    def make(*address, **how):
+        channels.append(Channel(*address, **how))
+        return channels[-1]
+
+    monkeypatch.setattr(module, "_channel", make)
+    yield make
+    for channel in channels:
+        channel.close()
 
 
 def join(client_app, parties=1):
@@ -68,11 +84,11 @@ def test_the_relay_finds_its_own_service_and_passes_bytes_on_unchanged(tmp_path,
     assert replies == {number: parties[number].handle(OPENING) for number in range(3)}
 
 
-def test_a_service_that_comes_back_is_found_again(tmp_path):
+def test_a_service_that_comes_back_is_found_again(tmp_path, made):
     address = f"unix:{tmp_path / 'socket'}"
     served = {0: service(tmp_path, 0), 1: service(tmp_path, 1), 2: service(tmp_path, 2)}
     server = serve(served, address)
-    channels = [Channel(address, number, patience=1.0) for number in range(3)]
+    channels = [made(address, number, patience=1.0) for number in range(3)]
     agreed = plan(3)
     parties = federation(tmp_path, channels, agreed)
     parties.open()

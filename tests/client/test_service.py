@@ -2,6 +2,7 @@ import errno
 import json
 import logging
 import stat
+from contextlib import closing
 from dataclasses import replace
 
 import grpc
@@ -297,16 +298,17 @@ def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
         assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
         opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
         for number in (0, 1):
-            assert Channel(address, number).handle(opening) == parties[number].handle(opening)
-        with pytest.raises(ProtocolError, match="party service"):
-            Channel(address, 5).handle(opening)
+            with closing(Channel(address, number)) as channel:
+                assert channel.handle(opening) == parties[number].handle(opening)
+        with closing(Channel(address, 5)) as channel, pytest.raises(ProtocolError, match="party service"):
+            channel.handle(opening)
         with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as caught:
             channel.unary_unary(_METHOD, None, None)(b"\xff\xff")
         assert caught.value.details() == "not a parcel for a party here"
     finally:
         server.stop(None).wait()
-    with pytest.raises(ProtocolError, match="party service"):
-        Channel(address, 0, patience=0.1).handle(opening)
+    with closing(Channel(address, 0, patience=0.1)) as channel, pytest.raises(ProtocolError, match="party service"):
+        channel.handle(opening)
 
 
 def test_only_a_unix_socket_is_offered(tmp_path):

@@ -1,16 +1,22 @@
 """Each way of rough products keeps its bound, on vectors that bring it near to it, and is taken where it should be."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 from client.contributions import rough_products
-from client.contributions.rough_products import DigitProducts, FloatProducts, check_precision
+from client.contributions.rough_products import DigitProducts, FloatProducts, adds_exactly, check_precision
 from client.contributions.votes import votes_of
 from client.session import RefusalError
 from common.queries.votes import Votes, VotesSpec
 
 _DIM = 96
+_exactly = pytest.mark.skipif(not adds_exactly(), reason="this processor adds products of digits in 16 bits")
+_WAYS = [FloatProducts, pytest.param(DigitProducts, marks=_exactly)]
 
 
 def _on_grid(rows):
@@ -38,7 +44,7 @@ def _kinds():
     }
 
 
-@pytest.mark.parametrize("way", [FloatProducts, DigitProducts])
+@pytest.mark.parametrize("way", _WAYS)
 @pytest.mark.parametrize("right", _kinds())
 @pytest.mark.parametrize("left", _kinds())
 def test_no_error_exceeds_its_bound(way, left, right, monkeypatch):
@@ -50,6 +56,7 @@ def test_no_error_exceeds_its_bound(way, left, right, monkeypatch):
     assert (error < rough.error).all()
 
 
+@_exactly
 def test_the_bound_of_digits_is_reached_within_a_factor():
     vectors = _on_grid(_kinds()["rests"])
     rough = DigitProducts(vectors, 40, 40)(vectors)
@@ -57,6 +64,7 @@ def test_the_bound_of_digits_is_reached_within_a_factor():
     assert (error > 0.5 * rough.error).any()
 
 
+@_exactly
 def test_a_bound_too_small_moves_votes(monkeypatch):
     rng = np.random.default_rng(2)
     near = np.repeat(_kinds()["rests"][:2], 20, axis=0) + 0.3 * rng.uniform(-1, 1, (40, _DIM))
@@ -74,6 +82,7 @@ def test_a_bound_too_small_moves_votes(monkeypatch):
     assert not np.array_equal(votes_of(query, records, labels), expected)
 
 
+@_exactly
 def test_sums_of_digits_stay_within_32_bits():
     flat = torch.full((4, 2**10), 2.0**-5)
     rough = DigitProducts(flat, 4, 4)(flat)
@@ -97,12 +106,22 @@ def test_the_way_taken(monkeypatch):
     assert taken(vectors, many) is FloatProducts
     monkeypatch.undo()
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_int8": True})
-    rough_products.multiplies_digits.cache_clear()
-    assert rough_products.multiplies_digits()
+    for exactly in (True, False):
+        monkeypatch.setattr(rough_products, "adds_exactly", lambda exactly=exactly: exactly)
+        rough_products.multiplies_digits.cache_clear()
+        assert rough_products.multiplies_digits() is exactly
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"architecture": "aarch64"})
     rough_products.multiplies_digits.cache_clear()
     assert not rough_products.multiplies_digits()
     rough_products.multiplies_digits.cache_clear()
+
+
+@pytest.mark.parametrize(("set_of_instructions", "exact"), [("AVX2", False), ("SSE41", False), ("ALL", adds_exactly())])
+def test_a_matrix_library_that_adds_digits_in_16_bits_is_found_out(set_of_instructions, exact):
+    code = "from client.contributions.rough_products import adds_exactly; print(adds_exactly())"
+    environment = os.environ | {"ONEDNN_MAX_CPU_ISA": set_of_instructions}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    assert done.stdout.decode().strip() == str(exact)
 
 
 def test_a_device_multiplies_in_float32(monkeypatch):
@@ -126,6 +145,10 @@ def test_products_with_fewer_bits_are_refused(monkeypatch):
                 check_precision()
         finally:
             backend.matmul.fp32_precision = before
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
+    with pytest.raises(RefusalError, match="got NVIDIA_TF32_OVERRIDE"):
+        check_precision()
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
     monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")
     vectors = np.eye(4, dtype=np.float32)
     query = Votes(spec=VotesSpec(top=8), vectors=vectors, labels=np.zeros(4, dtype=np.int32))

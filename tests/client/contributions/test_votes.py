@@ -18,6 +18,8 @@ from common.queries.votes import Votes, VotesSpec
 def _way(request, monkeypatch):
     """Each way of rough products, on any processor."""
     digits = request.param == "digits"
+    if digits and not rough_products.adds_exactly():
+        pytest.skip("this processor adds products of digits in 16 bits")
     monkeypatch.setattr(rough_products, "multiplies_digits", lambda: digits)
     monkeypatch.setattr(rough_products, "_FEW", 0)
     monkeypatch.setattr(rough_products, "_COARSE", 1.0)

@@ -26,6 +26,11 @@ def test_a_message_is_waited_for_until_another_task_comes():
     assert not tasks
 
 
+def test_a_part_that_no_longer_exists_is_not_waited_for():
+    pull = relay._until_let_go(lambda _: PullObjectResponse(object_found=False), lambda: pytest.fail("asked"), [])
+    assert not pull(ASKED).object_found
+
+
 def test_a_message_that_is_given_up_leaves_no_reply_and_the_next_is_answered(monkeypatch):
     ended, heart = [], []
     client = type(

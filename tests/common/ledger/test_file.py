@@ -132,8 +132,9 @@ def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path
     path.unlink()
     anew = Ledger(path)
     anew.reserve(**_ask())
-    with pytest.raises(LedgerError, match="does not contain the head that was noted"):
-        anew.verify(noted)
+    for head in (noted, "no head at all"):
+        with pytest.raises(LedgerError, match="does not contain the head that was noted"):
+            anew.verify(head)
 
 
 @pytest.mark.parametrize(
