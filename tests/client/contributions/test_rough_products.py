@@ -98,7 +98,7 @@ def test_the_way_taken(monkeypatch):
     capable(True)
     assert taken(vectors, many) is DigitProducts
     assert taken(vectors, few) is FloatProducts
-    assert taken(_on_grid(np.eye(2**14 + 1)[:1]), many) is FloatProducts
+    assert taken(_on_grid(np.eye(1, 2**14 + 1)), many) is FloatProducts
     monkeypatch.setattr(rough_products, "_COARSE", 1e-9)
     assert taken(vectors, many) is FloatProducts
     monkeypatch.undo()
