@@ -12,6 +12,8 @@ from typing import Any
 
 import jinja2
 
+from simulations.svg import PALETTES, opening
+
 _WIDTH, _ROW = 800, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 18, 62, 40
 """Margins of a panel."""
@@ -25,44 +27,21 @@ _MARKS = (
 _LETTER, _SAMPLE, _APART = 6.6, 18, 12
 """Widths of a letter of the legend, of the mark before a name, and of the gap behind it."""
 
-_PALETTES = (
-    {
-        "paper": "#fff",
-        "ink": "#1b1f24",
-        "soft": "#545c66",
-        "rule": "#d5d9de",
-        "colours": ("#1b1f24", "#0b62a8", "#b8430a", "#00735c", "#8a3a8f", "#7a5c00", "#4a4f57", "#b3161b"),
-    },
-    {
-        "paper": "#14171b",
-        "ink": "#e8eaed",
-        "soft": "#a9b1bb",
-        "rule": "#39414a",
-        "colours": ("#e8eaed", "#6bb3ff", "#ff9a62", "#4fd1a5", "#d59bea", "#e3c34f", "#a9b1bb", "#ff8080"),
-    },
+_PALETTES = tuple(
+    {**palette, "colours": (palette["ink"], *palette["hues"], *last)}
+    for palette, last in zip(PALETTES, (("#4a4f57", "#b3161b"), ("#a9b1bb", "#ff8080")), strict=True)
 )
-"""The report's colours, on light pages and on dark ones."""
 
-_TEMPLATE = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{ width }} {{ height }}" width="{{ width }}" \
-height="{{ height }}" role="img" aria-labelledby="title text">
-<title id="title">{{ title }}</title>
-<desc id="text">{{ summary }}</desc>
-<style>
+_RULES = """\
 text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
 .head { font-size: 14px; font-weight: 650; } .rule { fill: none; } path.line { fill: none; stroke-width: 1.8; }
-{% for palette in palettes %}
-{% if not loop.first %}@media (prefers-color-scheme: dark) {
-{% endif %}
+"""
+_OF_PALETTE = """\
 text { fill: {{ palette.soft }}; } .head { fill: {{ palette.ink }}; }
-.paper { fill: {{ palette.paper }}; } .rule { stroke: {{ palette.rule }}; }
-{% for colour in palette.colours %}
-.c{{ loop.index0 }} { stroke: {{ colour }}; fill: {{ colour }}; }
-{% endfor %}
-{% if not loop.first %}}
-{% endif %}
-{% endfor %}
-</style>
+"""
+_TEMPLATE = (
+    opening(_RULES, _OF_PALETTE)
+    + """\
 <rect class="paper" width="{{ width }}" height="{{ height }}"/>
 {% for panel in panels %}
 <text class="head" x="{{ panel.left }}" y="{{ panel.top - 40 }}">{{ panel.title }}</text>
@@ -85,6 +64,7 @@ text { fill: {{ palette.soft }}; } .head { fill: {{ palette.ink }}; }
 {% endfor %}
 </svg>
 """
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import jinja2
 
 from simulations.results.cells import WITHOUT_EPSILON
 from simulations.results.claims import RECORDS
+from simulations.svg import PALETTES, opening
 
 FILE = "accuracy.svg"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _BETWEEN = 56, 10, 62, 78, 22
@@ -24,46 +25,23 @@ _LETTER = 7.7
 _SAMPLE = 37
 """Of the legend, before a name."""
 
-_PALETTES = (
-    {
-        "paper": "#fff",
-        "ink": "#1b1f24",
-        "soft": "#545c66",
-        "rule": "#d5d9de",
-        "colours": ("#4a4f57", "#0b62a8", "#b8430a", "#00735c", "#8a3a8f", "#7a5c00"),
-    },
-    {
-        "paper": "#14171b",
-        "ink": "#e8eaed",
-        "soft": "#a9b1bb",
-        "rule": "#39414a",
-        "colours": ("#c7ccd2", "#6bb3ff", "#ff9a62", "#4fd1a5", "#d59bea", "#e3c34f"),
-    },
+_PALETTES = tuple(
+    {**palette, "colours": (first, *palette["hues"])}
+    for palette, first in zip(PALETTES, ("#4a4f57", "#c7ccd2"), strict=True)
 )
-"""The report's colours, on light pages and on dark ones."""
 
-_TEMPLATE = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{ width }} {{ height }}" width="{{ width }}" \
-height="{{ height }}" role="img" aria-labelledby="title text">
-<title id="title">{{ title }}</title>
-<desc id="text">{{ summary }}</desc>
-<style>
+_RULES = """\
 text { font: 14px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
 .head { font-weight: 650; } .tick { font-size: 13px; }
 .line, .bar, .rule { fill: none; } .line { stroke-width: 2; } .bar { stroke-width: 1.5; }
 .band { opacity: .13; stroke: none; }
-{% for palette in palettes %}
-{% if not loop.first %}@media (prefers-color-scheme: dark) {
-{% endif %}
+"""
+_OF_PALETTE = """\
 text { fill: {{ palette.ink }}; } .tick { fill: {{ palette.soft }}; }
-.paper { fill: {{ palette.paper }}; } .rule { stroke: {{ palette.rule }}; }
-{% for colour in palette.colours %}
-.c{{ loop.index0 }} { stroke: {{ colour }}; fill: {{ colour }}; }
-{% endfor %}
-{% if not loop.first %}}
-{% endif %}
-{% endfor %}
-</style>
+"""
+_TEMPLATE = (
+    opening(_RULES, _OF_PALETTE)
+    + """\
 {% macro mark(number, x, y) %}
 {% set kind = number % 4 %}
 {% if kind == 0 %}<path d="M{{ x }} {{ (y - 5) | round(1) }}l5 5l-5 5l-5 -5z"/>
@@ -111,6 +89,7 @@ height="{{ line.band[1] }}"/>
 {{ note }}</text>
 </svg>
 """
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
