@@ -10,13 +10,13 @@ import time
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
-from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
 from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supernode import start_client_internal
 from flwr.supernode.main import create_app
 from flwr.supernode.nodestate import NodeStateFactory
 
 from client.deploy import supernode
+from tests.support.parts import asked_again_after
 
 BEGUN = """
 import sys, threading
@@ -71,16 +71,7 @@ def test_a_message_s_parts_are_asked_for_again_soon(monkeypatch):
     monkeypatch.setattr(start_client_internal, "time", start_client_internal.time)
     monkeypatch.setattr(start_client_internal, "pull_objects", start_client_internal.pull_objects)
     supernode.hasten()
-    asked = []
-
-    def pulled(_):
-        asked.append(time.monotonic())
-        if len(asked) == 1:
-            raise ObjectUnavailableError("part")
-        return b"content"
-
-    assert start_client_internal.pull_objects(["part"], pulled) == {"part": b"content"}
-    assert asked[1] - asked[0] < 0.5
+    assert asked_again_after(start_client_internal.pull_objects) < 0.5
     assert isinstance(start_client_internal.time, supernode.Waits)
 
 

@@ -2,12 +2,10 @@
 
 import inspect
 import logging
-import time
 
 import pytest
 from flwr.app import Message
 from flwr.common.constant import SUPERLINK_NODE_ID
-from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid import http_grid
 
@@ -16,6 +14,7 @@ from common import wire
 from common.errors import DropoutError, ProtocolError
 from server.federation import network
 from server.federation.network import FlowerNetwork, ask_for_parts_sooner
+from tests.support.parts import asked_again_after
 
 PARCEL = m.Parcel(b"a request")
 
@@ -100,13 +99,4 @@ def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
     assert inspect.getsource(http_grid).count("pull_objects(") == 1
     monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
     ask_for_parts_sooner()
-    asked = []
-
-    def pulled(_):
-        asked.append(time.monotonic())
-        if len(asked) == 1:
-            raise ObjectUnavailableError("part")
-        return b"content"
-
-    assert http_grid.pull_objects(["part"], pulled) == {"part": b"content"}
-    assert asked[1] - asked[0] < 0.5
+    assert asked_again_after(http_grid.pull_objects) < 0.5
