@@ -40,8 +40,8 @@ CALLS = frozenset(
 
 LARGEST_BODY = 8 * 2**20
 """Bytes. Flower splits messages into objects of 5 MB."""
-BUSIEST = 256
-"""Maximum number of connections at a time."""
+BUSIEST = 512
+"""Maximum number of connections at a time: a hospital's node has up to four."""
 TIMEOUT = 60.0
 SIGNED_AT = b"flwr-timestamp"
 """Header with a node's signed time: Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
