@@ -4,9 +4,10 @@ r"""Real nodes over lines of several delays: what a phase takes, beside the sum 
         [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
 
 Two federations on this machine, of few and of more hospitals. Each makes one run of WASP. In the second the line gets
-slower from query to query: no delay, the longest one, the others, and the middle one with a rate. The work a node comes
-from the two sizes, the round trips from the longest delay; all other lines are predicted. One query after each change
-is not counted. The nodes' own work is part of the work a node here, and would not be on machines of their own.
+slower from query to query: no delay, the longest one, the others, and the one before the longest (or the only one) with
+a rate. The work a node comes from the two sizes, the round trips from the longest delay; all other lines are predicted.
+One query after each change is not counted. The nodes' own work is part of the work a node here, and would not be on
+machines of their own.
 """
 
 import argparse
@@ -74,9 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--megabits", type=float, default=10.0)
     options = parser.parse_args(arguments)
     *others, longest = sorted(options.delays)
+    if longest <= 0:
+        parser.error("--delays: expected one above 0")
     few, many = options.nodes
     lines = [Stretch(delay=delay) for delay in (0.0, longest, *others)]
-    lines.append(Stretch(delay=others[-1], rate=options.megabits * 1e6 / 8))
+    lines.append(Stretch(delay=lines[-1].delay, rate=options.megabits * 1e6 / 8))
     with tempfile.TemporaryDirectory() as folder:
         (small,), _ = measure(Path(folder) / "few", few, options.queries, lines[:1])
         measured, start = measure(Path(folder) / "many", many, options.queries, lines)
