@@ -51,6 +51,6 @@ def test_without_a_delay_no_term_of_it_can_be_found(stretches, capsys):
 
 
 def test_the_processes_that_a_process_has_started_are_found(tmp_path):
-    assert os.getpid() in nodes._descendants([os.getppid()])
+    assert os.getpid() in nodes.descendants([os.getppid()])
     assert nodes._cpu([os.getpid()]) > 0
     assert nodes._cpu([2**22 + 1]) == 0  # none has this number
