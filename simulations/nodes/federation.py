@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +33,8 @@ from simulations.nodes.line import Line
 
 PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr.cli.app:app"
 PATIENCE = 600.0
+GROUP = 10
+"""Hospitals that are started at a time: their first connections are most of the work of a start."""
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
 """Where the front door listens; and, with the same port, the end of a line to it."""
 _MODULES = ("client.deploy.host", "client.deploy.supernode", "client.deploy.relay")
@@ -46,16 +48,19 @@ class Nodes:
         count: Hospitals.
         line: Between the hospitals and the coordinator; None: they are on loopback.
         records: Of each hospital, as notes of the demo.
+        relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
     """
 
-    def __init__(self, folder: Path, count: int, *, line: Line | None = None, records: int = 16) -> None:
+    def __init__(
+        self, folder: Path, count: int, *, line: Line | None = None, records: int = 16, relay: str | None = None
+    ) -> None:
         folder.mkdir()
-        self.folder, self.count = folder, count
+        self.folder, self.count, self._relay = folder, count, relay
         self.here = folder / "coordinator"
         self.port = _free_port()
         near = OWN if line is None else NEAR
         self._ending = contextlib.ExitStack()
-        functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES))
+        functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES), *([relay] if relay else []))
         home = {"FLWR_HOME": str(self.here / "flwr")}
         self.forks = Forks(*functions, environment=home, first="simulations.nodes.federation:load_encoder")
         self.running: dict[tuple[int, str], int] = {}
@@ -134,16 +139,21 @@ class Nodes:
         return False
 
     def up(self, *numbers: int) -> None:
-        """Start these hospitals, or all, and wait until their nodes are online."""
-        for number in numbers or range(self.count):
-            for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
-                self.running[number, child.name] = self._start(number, child)
-        wanted = len({number for number, _ in self.running})
-        wait(lambda: self.online() >= wanted, f"{wanted} nodes are online")
+        """Start these hospitals, or all, a group at a time, and wait until their nodes are online."""
+        wanted = numbers or range(self.count)
+        for first in range(0, len(wanted), GROUP):
+            for number in wanted[first : first + GROUP]:
+                for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
+                    self.running[number, child.name] = self._start(number, child)
+            wait(lambda: self.online() >= len(self.started()), "all nodes are online", every=1.0)
+
+    def started(self) -> Collection[int]:
+        """Hospitals that were started and not killed."""
+        return {number for number, _ in self.running}
 
     def _start(self, number: int, child: processes.Child) -> int:
         return self.forks.start(
-            _function(child.command[2]),
+            self._relay if self._relay and child.name == "relay" else _function(child.command[2]),
             *child.command[3:],
             folder=self.at(number),
             environment=processes.QUIET | dict(child.environment),
@@ -156,6 +166,15 @@ class Nodes:
             process = self.running.pop(key)
             os.kill(process, signal.SIGKILL)
             self.forks.wait(process)
+
+    def stopped(self) -> list[int]:
+        """Hospitals whose relay has stopped itself (SIGSTOP)."""
+        relays = [(number, process) for (number, name), process in self.running.items() if name == "relay"]
+        return [number for number, process in relays if stat(process)[0] == "T"]
+
+    def resume(self, number: int) -> None:
+        """Let a stopped relay go on."""
+        os.kill(self.running[number, "relay"], signal.SIGCONT)
 
     def online(self) -> int:
         """Number of nodes that the coordinator takes for connected."""
@@ -177,6 +196,11 @@ class Nodes:
             environment=self._environment,
             log=self.folder / f"run-{name}.out",
         )
+
+    @staticmethod
+    def lives(process: int) -> bool:
+        """Whether the process that follows a run is there."""
+        return stat(process)[0] not in "Z0"
 
     def ended(self, name: str, process: int) -> tuple[int, str]:
         """Wait for the end of a run that was begun: exit code and output."""
@@ -256,6 +280,14 @@ def wait(condition: Callable[[], object], what: str, *, patience: float = PATIEN
 def load_encoder() -> None:
     """Have the default encoder's table in memory: most of that of a party service."""
     Encoder.hashed_ngrams().encode(["once"])
+
+
+def stat(process: int) -> list[str]:
+    """What Linux says of a process, from its state on; zeros if there is none."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ["0"] * 50
 
 
 def proportional_set(processes: Iterable[int]) -> int:
