@@ -21,7 +21,6 @@ from pathlib import Path
 from simulations.benchmarks.nodes import (
     SETTINGS,
     Stretch,
-    descendants,
     measure,
     say_memory,
     spent,
@@ -29,8 +28,9 @@ from simulations.benchmarks.nodes import (
 )
 from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.nodes.cost import Cost, phases
-from simulations.nodes.federation import Nodes, proportional_set, wait
+from simulations.nodes.federation import Nodes, wait
 from simulations.nodes.line import Line
+from simulations.nodes.usage import descendants, proportional_set
 
 _RUN = "run"
 _LAST = "Close"
@@ -114,7 +114,11 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
         rounds = queries + 1
         following = nodes.begin(_RUN, f"method.rounds={rounds}", f"method.samples={20 * rounds}", *SETTINGS)
 
+        again = 0
+
         def closing() -> bool:
+            nonlocal again
+            again += nodes.revive()
             if not nodes.lives(following):
                 raise RuntimeError(nodes.ended(_RUN, following)[1])
             return any(request == _LAST for request, _ in nodes.requests(0, _RUN))
@@ -122,6 +126,7 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
         wait(closing, "the run's end begins", patience=3600, every=0.5)
         after, took = spent(nodes), time.time() - start
         _say_run(nodes, after, before, took, idle)
+        sys.stdout.write(f"hospitals' processes that ended and were started again: {again}\n")
         code, said = nodes.ended(_RUN, following)
         if code:
             raise RuntimeError(said)

@@ -11,18 +11,18 @@ machines of their own.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.nodes.cost import Cost, phases
-from simulations.nodes.federation import Nodes, proportional_set, stat, wait
+from simulations.nodes.federation import Nodes, wait
 from simulations.nodes.line import Line
+from simulations.nodes.usage import cpu, descendants, proportional_set
 
 PHASES = 3
 """Of a query: ask, agree, unmask."""
@@ -171,24 +171,7 @@ def spent(nodes: Nodes) -> dict[str, float]:
     found = nodes.processes()
     own = [process for name in COORDINATOR for process in found[name]]
     hospitals = [process for name, processes in found.items() if name not in COORDINATOR for process in processes]
-    return {"coordinator": _cpu({*own, *descendants(found["executor"])}), "hospitals": _cpu(hospitals)}
-
-
-def _cpu(processes: Iterable[int]) -> float:
-    fields = (stat(process) for process in processes)
-    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
-
-
-def descendants(parents: Iterable[int]) -> set[int]:
-    """What these processes have started, and so on."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))
-    found, left = set(), [*parents]
-    while left:
-        found.update(new := children.get(left.pop(), []))
-        left += new
-    return found
+    return {"coordinator": cpu({*own, *descendants(found["executor"])}), "hospitals": cpu(hospitals)}
 
 
 def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:

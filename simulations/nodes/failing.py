@@ -153,6 +153,7 @@ class Faulty:
         stopped: dict[int, float] = {}
         failed = 0
         while nodes.lives(following):
+            nodes.revive()
             for number in [number for number in nodes.stopped() if number not in stopped]:
                 failed += 1
                 if lasting:

@@ -1,7 +1,7 @@
 """A coordinator and many hospitals as real processes on this machine: the code and the messages of a deployment.
 
 The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three of `caucus-party start`
-(party service, SuperNode, relay), with the same arguments, but forked (`forks.py`) and not started again when they end.
+(party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive` starts them again.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -30,6 +30,7 @@ from server.deploy.settings import CoordinatorSettings
 from server.tasks import demo_notes
 from simulations.nodes.forks import Forks
 from simulations.nodes.line import Line
+from simulations.nodes.usage import stat
 
 PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr.cli.app:app"
 PATIENCE = 600.0
@@ -64,6 +65,7 @@ class Nodes:
         home = {"FLWR_HOME": str(self.here / "flwr")}
         self.forks = Forks(*functions, environment=home, first="simulations.nodes.federation:load_encoder")
         self.running: dict[tuple[int, str], int] = {}
+        self._children: dict[tuple[int, str], processes.Child] = {}
         self._coordinator: subprocess.Popen[bytes] | None = None
         try:
             if line is not None:
@@ -144,20 +146,34 @@ class Nodes:
         for first in range(0, len(wanted), GROUP):
             for number in wanted[first : first + GROUP]:
                 for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
-                    self.running[number, child.name] = self._start(number, child)
-            wait(lambda: self.online() >= len(self.started()), "all nodes are online", every=1.0)
+                    self._children[number, child.name] = child
+                    self._start(number, child.name)
+            wait(self._all_online, "all nodes are online", every=1.0)
+
+    def _all_online(self) -> bool:
+        self.revive()
+        return self.online() >= len(self.started())
+
+    def revive(self) -> int:
+        """Start again each process that has ended, as `caucus-party start` does; return their number."""
+        ended = [key for key, process in self.running.items() if not self.lives(process)]
+        for key in ended:
+            self.forks.wait(self.running[key])
+            self._start(*key)
+        return len(ended)
 
     def started(self) -> Collection[int]:
         """Hospitals that were started and not killed."""
         return {number for number, _ in self.running}
 
-    def _start(self, number: int, child: processes.Child) -> int:
-        return self.forks.start(
-            self._relay if self._relay and child.name == "relay" else _function(child.command[2]),
+    def _start(self, number: int, name: str) -> None:
+        child = self._children[number, name]
+        self.running[number, name] = self.forks.start(
+            self._relay if self._relay and name == "relay" else _function(child.command[2]),
             *child.command[3:],
             folder=self.at(number),
             environment=processes.QUIET | dict(child.environment),
-            log=self.at(number) / "logs" / f"{child.name}.log",
+            log=self.at(number) / "logs" / f"{name}.log",
         )
 
     def kill(self, number: int) -> None:
@@ -199,7 +215,7 @@ class Nodes:
 
     @staticmethod
     def lives(process: int) -> bool:
-        """Whether the process that follows a run is there."""
+        """Whether a process has not ended."""
         return stat(process)[0] not in "Z0"
 
     def ended(self, name: str, process: int) -> tuple[int, str]:
@@ -280,21 +296,3 @@ def wait(condition: Callable[[], object], what: str, *, patience: float = PATIEN
 def load_encoder() -> None:
     """Have the default encoder's table in memory: most of that of a party service."""
     Encoder.hashed_ngrams().encode(["once"])
-
-
-def stat(process: int) -> list[str]:
-    """What Linux says of a process, from its state on; zeros if there is none."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return ["0"] * 50
-
-
-def proportional_set(processes: Iterable[int]) -> int:
-    """Bytes of memory of these processes, in which what several share counts once (PSS of Linux)."""
-    return sum(
-        1024 * int(line.split()[1])
-        for process in processes
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        if line.startswith("Pss:")
-    )

@@ -28,6 +28,9 @@ class Hospitals:
         self._stopped = next(self._script, None)
         return self._stopped is not None
 
+    def revive(self):
+        pass
+
     def stopped(self):
         return [number for number in self._stopped if number in self.there and number not in self.resumed]
 
