@@ -41,7 +41,8 @@ _FULL = {
 }
 """Variables by which matrix libraries multiply float32 numbers with fewer bits, and the values by which they do not."""
 _BASE, _DIGIT, _STEEPEST = 254, 127, 2800.0
-_BYTES, _ROWS, _TILE = 12 << 20, 512, 512
+_BYTES, _ROWS = 15 << 20, 1024
+_DIGIT_ROWS, _TILE = 512, 384
 _FEW = 1000
 """Up to so many records, digits of the candidates cost more than they save."""
 _COARSE = 2.0**-10
@@ -85,7 +86,7 @@ def rough_products(candidates: torch.Tensor, records: int, *, width: int) -> "Fl
     """
     rows = min(records, _ROWS, max(1, _BYTES // (4 * width)))
     if _DEVICE.type == "cpu" and records > _FEW and candidates.shape[1] <= _MOST_DIMENSIONS and multiplies_digits():
-        products = DigitProducts(candidates, rows, width)
+        products = DigitProducts(candidates, min(rows, _DIGIT_ROWS), width)
         if products.error < _COARSE:
             return products
     return FloatProducts(candidates, rows, width)
@@ -134,15 +135,15 @@ class DigitProducts:
         self.rows = rows
         self._dim = dim = candidates.shape[1]
         # Memory that is used again: to get it anew from the system takes longer than the calculations in it.
-        self._parts = torch.empty(2, _ROWS * dim)
+        self._parts = torch.empty(2, _DIGIT_ROWS * dim)
         self._records = torch.empty(rows, 2 * dim, dtype=torch.int8)
         self._tiles = torch.empty(2, rows * _TILE, dtype=torch.int32)
         self._values = torch.empty(rows, width, dtype=torch.int32)
         self._candidates = torch.empty(len(candidates), 2 * dim, dtype=torch.int8)
         self._scale = _scale(candidates).min()
         self._coarse = self._fine = 0.0
-        for first in range(0, len(candidates), _ROWS):
-            places = slice(first, first + _ROWS)
+        for first in range(0, len(candidates), _DIGIT_ROWS):
+            places = slice(first, first + _DIGIT_ROWS)
             low, high = torch.split(self._candidates[places], dim, dim=1)
             coarse, fine = self._digits(candidates[places], self._scale.view(1, 1), high, low)
             self._coarse, self._fine = max(self._coarse, coarse.max()), max(self._fine, fine.max())
