@@ -1,5 +1,3 @@
-import os
-
 import pytest
 
 from simulations.benchmarks import nodes
@@ -39,7 +37,12 @@ def test_lines_that_did_not_give_the_terms_are_compared_with_what_these_predict(
     assert [here, apart] == [f"{7 + 33 * (0.5 + 1.2 + 50 * 1000 / 1.25e6 + 50 * work):.0f}" for work in (0.02, 0.01)]
 
 
-def test_the_processes_that_a_process_has_started_are_found(tmp_path):
-    assert os.getpid() in nodes._descendants([os.getppid()])
-    assert nodes._cpu([os.getpid()]) > 0
-    assert nodes._cpu([2**22 + 1]) == 0  # none has this number
+def test_of_one_delay_the_line_with_a_rate_is_predicted(stretches):
+    ratios = nodes.main(["--delays", "0.2"])
+    assert [(ratio.name, ratio.value) for ratio in ratios] == [("a phase at 200 ms, 10 Mbit/s", pytest.approx(1.0))]
+
+
+def test_without_a_delay_no_term_of_it_can_be_found(stretches, capsys):
+    with pytest.raises(SystemExit):
+        nodes.main(["--delays", "0"])
+    assert "expected one above 0" in capsys.readouterr().err
