@@ -11,23 +11,23 @@ machines of their own.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.nodes.cost import Cost, phases
-from simulations.nodes.federation import Nodes, proportional_set, wait
+from simulations.nodes.federation import Nodes, wait
 from simulations.nodes.line import Line
+from simulations.nodes.usage import cpu, descendants, proportional_set
 
 PHASES = 3
 """Of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
-_SETTINGS = (
+SETTINGS = (
     "method=wasp", "method.top=3", "method.shots=4", "evaluation.metrics=[]", "task.records_per_party=16",
     "task.test_records=24", "task.public_notes=120", "privacy.epsilon=8",
 )  # fmt: skip
@@ -99,12 +99,12 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     return ratios[2:]
 
 
-def terms(small: Stretch, quick: Stretch, slow: Stretch, *, few: int, many: int, start: float) -> Cost:
-    """The terms, of few and of many nodes without a delay, and of as many with one."""
+def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, many: int, start: float) -> Cost:
+    """The terms, of few and of many nodes without a delay, and of as many with one; None: no round trips."""
     work = max(0.0, (quick.phase - small.phase) / (many - few))
     return Cost(
         wait=max(0.0, quick.phase - many * work),
-        trips=max(0.0, slow.phase - quick.phase) / slow.delay,
+        trips=max(0.0, slow.phase - quick.phase) / slow.delay if slow else 0.0,
         bytes=quick.bytes,
         work=work,
         start=start,
@@ -116,19 +116,19 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
     line = Line()
     with Nodes(folder, count, line=line) as nodes:
         nodes.up()
-        _say_memory(nodes.processes(), count)
+        say_memory(nodes.processes(), count)
         began = time.time()
         each = queries + 1
         rounds = each * len(stretches) + 2
-        following = nodes.begin("run", f"method.rounds={rounds}", f"method.samples={20 * rounds}", *_SETTINGS)
+        following = nodes.begin("run", f"method.rounds={rounds}", f"method.samples={20 * rounds}", *SETTINGS)
         measured = []
         for number, stretch in enumerate(stretches):
             _asked(nodes, number * each, following)
             line.delay, line.rate = stretch.delay, stretch.rate
             begun = _asked(nodes, number * each + 1, following)
-            before, passed = _spent(nodes), dict(line.passed)
+            before, passed = spent(nodes), dict(line.passed)
             took = _asked(nodes, (number + 1) * each, following) - begun
-            after = _spent(nodes)
+            after = spent(nodes)
             measured.append(
                 replace(
                     stretch,
@@ -158,7 +158,7 @@ def _asked(nodes: Nodes, number: int, following: int) -> float:
 
     def answered() -> bool:
         found = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
-        if not found and _stat(following)[0] in "Z0":  # a process that has ended, or is forgotten
+        if not found and not nodes.lives(following):
             raise RuntimeError(nodes.ended("run", following)[1])
         return found
 
@@ -166,39 +166,15 @@ def _asked(nodes: Nodes, number: int, following: int) -> float:
     return time.monotonic()
 
 
-def _spent(nodes: Nodes) -> dict[str, float]:
+def spent(nodes: Nodes) -> dict[str, float]:
     """CPU seconds of the coordinator's processes, its run's included, and of the hospitals', so far."""
     found = nodes.processes()
     own = [process for name in COORDINATOR for process in found[name]]
     hospitals = [process for name, processes in found.items() if name not in COORDINATOR for process in processes]
-    return {"coordinator": _cpu({*own, *_descendants(found["executor"])}), "hospitals": _cpu(hospitals)}
+    return {"coordinator": cpu({*own, *descendants(found["executor"])}), "hospitals": cpu(hospitals)}
 
 
-def _cpu(processes: Iterable[int]) -> float:
-    fields = (_stat(process) for process in processes)
-    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
-
-
-def _descendants(parents: Iterable[int]) -> set[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        children.setdefault(int(_stat(int(entry.name))[1]), []).append(int(entry.name))
-    found, left = set(), [*parents]
-    while left:
-        found.update(new := children.get(left.pop(), []))
-        left += new
-    return found
-
-
-def _stat(process: int) -> list[str]:
-    """Fields of a process from its state on; zeros if it has ended."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return ["0"] * 50
-
-
-def _say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
+def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
     """Memory of a hospital and of the coordinator, in MiB; what is shared is counted once."""
     shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
     hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)

@@ -1,7 +1,7 @@
 """A coordinator and many hospitals as real processes on this machine: the code and the messages of a deployment.
 
 The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three of `caucus-party start`
-(party service, SuperNode, relay), with the same arguments, but forked (`forks.py`) and not started again when they end.
+(party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive` starts them again.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -30,9 +30,12 @@ from server.deploy.settings import CoordinatorSettings
 from server.tasks import demo_notes
 from simulations.nodes.forks import Forks
 from simulations.nodes.line import Line
+from simulations.nodes.usage import stat
 
 PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr.cli.app:app"
 PATIENCE = 600.0
+GROUP = 10
+"""Hospitals that are started at a time: their first connections are most of the work of a start."""
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
 """Where the front door listens; and, with the same port, the end of a line to it."""
 _MODULES = ("client.deploy.host", "client.deploy.supernode", "client.deploy.relay")
@@ -46,19 +49,23 @@ class Nodes:
         count: Hospitals.
         line: Between the hospitals and the coordinator; None: they are on loopback.
         records: Of each hospital, as notes of the demo.
+        relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
     """
 
-    def __init__(self, folder: Path, count: int, *, line: Line | None = None, records: int = 16) -> None:
+    def __init__(
+        self, folder: Path, count: int, *, line: Line | None = None, records: int = 16, relay: str | None = None
+    ) -> None:
         folder.mkdir()
-        self.folder, self.count = folder, count
+        self.folder, self.count, self._relay = folder, count, relay
         self.here = folder / "coordinator"
         self.port = _free_port()
         near = OWN if line is None else NEAR
         self._ending = contextlib.ExitStack()
-        functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES))
+        functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES), *([relay] if relay else []))
         home = {"FLWR_HOME": str(self.here / "flwr")}
         self.forks = Forks(*functions, environment=home, first="simulations.nodes.federation:load_encoder")
         self.running: dict[tuple[int, str], int] = {}
+        self._children: dict[tuple[int, str], processes.Child] = {}
         self._coordinator: subprocess.Popen[bytes] | None = None
         try:
             if line is not None:
@@ -134,20 +141,39 @@ class Nodes:
         return False
 
     def up(self, *numbers: int) -> None:
-        """Start these hospitals, or all, and wait until their nodes are online."""
-        for number in numbers or range(self.count):
-            for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
-                self.running[number, child.name] = self._start(number, child)
-        wanted = len({number for number, _ in self.running})
-        wait(lambda: self.online() >= wanted, f"{wanted} nodes are online")
+        """Start these hospitals, or all, a group at a time, and wait until their nodes are online."""
+        wanted = numbers or range(self.count)
+        for first in range(0, len(wanted), GROUP):
+            for number in wanted[first : first + GROUP]:
+                for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
+                    self._children[number, child.name] = child
+                    self._start(number, child.name)
+            wait(self._all_online, "all nodes are online", every=1.0)
 
-    def _start(self, number: int, child: processes.Child) -> int:
-        return self.forks.start(
-            _function(child.command[2]),
+    def _all_online(self) -> bool:
+        self.revive()
+        return self.online() >= len(self.started())
+
+    def revive(self) -> int:
+        """Start again each process that has ended, as `caucus-party start` does; return their number."""
+        ended = [key for key, process in self.running.items() if not self.lives(process)]
+        for key in ended:
+            self.forks.wait(self.running[key])
+            self._start(*key)
+        return len(ended)
+
+    def started(self) -> Collection[int]:
+        """Hospitals that were started and not killed."""
+        return {number for number, _ in self.running}
+
+    def _start(self, number: int, name: str) -> None:
+        child = self._children[number, name]
+        self.running[number, name] = self.forks.start(
+            self._relay if self._relay and name == "relay" else _function(child.command[2]),
             *child.command[3:],
             folder=self.at(number),
             environment=processes.QUIET | dict(child.environment),
-            log=self.at(number) / "logs" / f"{child.name}.log",
+            log=self.at(number) / "logs" / f"{name}.log",
         )
 
     def kill(self, number: int) -> None:
@@ -156,6 +182,15 @@ class Nodes:
             process = self.running.pop(key)
             os.kill(process, signal.SIGKILL)
             self.forks.wait(process)
+
+    def stopped(self) -> list[int]:
+        """Hospitals whose relay has stopped itself (SIGSTOP)."""
+        relays = [(number, process) for (number, name), process in self.running.items() if name == "relay"]
+        return [number for number, process in relays if stat(process)[0] == "T"]
+
+    def resume(self, number: int) -> None:
+        """Let a stopped relay go on."""
+        os.kill(self.running[number, "relay"], signal.SIGCONT)
 
     def online(self) -> int:
         """Number of nodes that the coordinator takes for connected."""
@@ -177,6 +212,11 @@ class Nodes:
             environment=self._environment,
             log=self.folder / f"run-{name}.out",
         )
+
+    @staticmethod
+    def lives(process: int) -> bool:
+        """Whether a process has not ended."""
+        return stat(process)[0] not in "Z0"
 
     def ended(self, name: str, process: int) -> tuple[int, str]:
         """Wait for the end of a run that was begun: exit code and output."""
@@ -256,13 +296,3 @@ def wait(condition: Callable[[], object], what: str, *, patience: float = PATIEN
 def load_encoder() -> None:
     """Have the default encoder's table in memory: most of that of a party service."""
     Encoder.hashed_ngrams().encode(["once"])
-
-
-def proportional_set(processes: Iterable[int]) -> int:
-    """Bytes of memory of these processes, in which what several share counts once (PSS of Linux)."""
-    return sum(
-        1024 * int(line.split()[1])
-        for process in processes
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        if line.startswith("Pss:")
-    )

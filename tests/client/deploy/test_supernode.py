@@ -5,17 +5,22 @@ import inspect
 import re
 import subprocess
 import sys
+import threading
 import time
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
+from flwr.supercore.inflatable import inflatable_utils
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supernode import start_client_internal
 from flwr.supernode.main import create_app
 from flwr.supernode.nodestate import NodeStateFactory
 
 from client.deploy import supernode
+from common.messages import Parcel
+from common.parcels import contents
 from tests.support.parts import asked_again_after
 
 BEGUN = """
@@ -65,14 +70,47 @@ def test_flowers_loop_waits_in_the_ways_that_the_pace_knows():
     assert re.findall(r"time\.(\w+\([^)]*\))", source) == ["sleep(3)", "sleep(0.5)", "sleep(0.5)"]
 
 
-def test_a_message_s_parts_are_asked_for_again_soon(monkeypatch):
+@pytest.fixture
+def hastened(monkeypatch):
+    """Flower's loop with the shorter waits, for one test."""
+    for module, name in (
+        (start_client_internal, "time"),
+        (start_client_internal, "pull_objects"),
+        (inflatable_utils, "get_num_workers"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))
+    supernode.hasten()
+    return start_client_internal
+
+
+def test_a_message_s_parts_are_asked_for_again_soon(hastened):
     """By the one function of Flower's loop that pulls them, which this process gives a shorter first wait."""
     assert re.findall(r"= pull_objects\(\s*(\w+)", inspect.getsource(start_client_internal)) == ["obj_ids_to_pull"]
-    monkeypatch.setattr(start_client_internal, "time", start_client_internal.time)
-    monkeypatch.setattr(start_client_internal, "pull_objects", start_client_internal.pull_objects)
-    supernode.hasten()
-    assert asked_again_after(start_client_internal.pull_objects) < 0.5
-    assert isinstance(start_client_internal.time, supernode.Waits)
+    assert asked_again_after(hastened.pull_objects) < 0.5
+
+
+def test_a_message_whose_answer_nobody_waits_for_hastens_the_next_question(hastened):
+    """Over a slow line the answer is there before the message is confirmed; Flower's loop then never waits for it."""
+    assert hastened.time.seconds(3) == 3
+    hastened.pull_objects(["part"], lambda _: b"content")
+    assert hastened.time.seconds(3) < 0.5
+
+
+def test_the_parts_of_a_small_message_take_one_round_trip(hastened):
+    """Each waits until all are under way: those that come as those that go, whatever the number of cores."""
+    content = next(contents([Parcel(b"envelope", b"bulk")]))
+    parts = ["message", *get_all_nested_objects(content)]
+    together = threading.Barrier(len(parts), timeout=10)
+    pulled = hastened.pull_objects(parts, lambda _: bytes(together.wait()))
+    assert pulled.keys() == set(parts)
+    pushed = []
+
+    def push(part, _):
+        together.wait()
+        pushed.append(part)
+
+    hastened.push_object_contents_from_iterable([(part, b"content") for part in parts], push)
+    assert sorted(pushed) == sorted(parts)
 
 
 def test_no_call_of_its_local_api_is_answered_to_another_user():

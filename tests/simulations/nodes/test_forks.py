@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from simulations.nodes.federation import proportional_set
 from simulations.nodes.forks import Forks
+from simulations.nodes.usage import proportional_set
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,41 @@
+"""What processes use, and who started them, as Linux says."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def stat(process: int) -> list[str]:
+    """What Linux says of a process, from its state on; zeros if there is none."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ["0"] * 50
+
+
+def cpu(processes: Iterable[int]) -> float:
+    """CPU seconds of these processes so far."""
+    fields = (stat(process) for process in processes)
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+
+
+def descendants(parents: Iterable[int]) -> set[int]:
+    """What these processes have started, and so on."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))
+    found, left = set(), [*parents]
+    while left:
+        found.update(new := children.get(left.pop(), []))
+        left += new
+    return found
+
+
+def proportional_set(processes: Iterable[int]) -> int:
+    """Bytes of memory of these processes, in which what several share counts once (PSS)."""
+    return sum(
+        1024 * int(line.split()[1])
+        for process in processes
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        if line.startswith("Pss:")
+    )
