@@ -17,8 +17,9 @@ it differs from ab by (ll' / 254^2 + (sa - r) r' + r (tb)) / (s t), hence by Cau
 
     |l| / (254 s) * |l'| / (254 t) + |a - r/s| |r'| / t + |b| |r| / s.
 
-The norms of l and l' are calculated. An entry of r is at most (1/2 + 0.002) / 254, where 0.002 exceeds 254 times
-127 * 2^-24, the rounding of the scaled entry, and that of its rest. Scales of at most 2800 keep all sums below 2^31:
+The norms of l, l', r and r' are calculated. What is calculated of an entry of 254 r is off by less than 0.002, which
+exceeds 254 times 127 * 2^-24, the rounding of the scaled entry, and 127 * 2^-24, that of 254 times its rest; the two
+differences from the nearest integers are exact. Scales of at most 2800 keep all sums below 2^31:
 254 (2800 * 1.001 + |r|)^2 + |l| |l'| / 254 < 2.01e9 for up to 2^14 dimensions.
 """
 
@@ -144,7 +145,7 @@ class DigitProducts:
             places = slice(first, first + _ROWS)
             low, high = torch.split(self._candidates[places], dim, dim=1)
             coarse, fine = self._digits(candidates[places], self._scale.view(1, 1), high, low)
-            self._coarse, self._fine = max(self._coarse, coarse.max()), float(fine.item())
+            self._coarse, self._fine = max(self._coarse, coarse.max()), max(self._fine, fine.max())
         # The bound above; 1.01 covers the norms, and roundings in it.
         self.error = 1.01 * (self._coarse**2 + 2 * self._fine)
 
@@ -166,15 +167,17 @@ class DigitProducts:
     def _digits(
         self, vectors: torch.Tensor, scale: torch.Tensor, high: torch.Tensor, low: torch.Tensor
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Fill in h and l; return (n, 1) |l| / (254 s), and the bound on |r| / s."""
+        """Fill in h and l; return (n, 1) |l| / (254 s), and the bounds on |r| / s."""
         rest, nearest = (part[: vectors.numel()].view(vectors.shape) for part in self._parts)
         torch.mul(vectors, scale, out=rest)
         torch.round(rest, out=nearest)
         high.copy_(nearest)
-        low.copy_(rest.sub_(nearest).mul_(_BASE).round_())
+        torch.round(rest.sub_(nearest).mul_(_BASE), out=nearest)
+        low.copy_(nearest)
         units = 1 / (_BASE * scale.numpy().astype(np.float64))
-        coarse = torch.linalg.vector_norm(rest, dim=1, keepdim=True).numpy() * units
-        return coarse, 0.502 * self._dim**0.5 * units
+        coarse = torch.linalg.vector_norm(nearest, dim=1, keepdim=True).numpy()
+        fine = torch.linalg.vector_norm(rest.sub_(nearest), dim=1, keepdim=True).numpy()
+        return coarse * units, (fine + 0.002 * self._dim**0.5) * units
 
 
 def _scale(vectors: torch.Tensor) -> torch.Tensor:

@@ -27,8 +27,8 @@ from common.queries.votes import Votes
 _GRID = 2.0**24
 _DECIMALS = 1e5
 _SPARE = 8
-_GROUP = 16
-_PAIRS, _COLUMNS = 64, 512
+_GROUP = 8
+_PAIRS, _COLUMNS = 32, 512
 _FAR = 2**31 - 1
 """No similarity, in float32 or int32, is so high or, with a minus, so low."""
 
@@ -76,22 +76,22 @@ def votes_of(
     for label in np.unique(record_labels):
         columns = np.flatnonzero(query.labels == label)
         if len(columns):
-            voters = record_vectors[record_labels == label]
-            answer[:, columns] = _votes_of_label(voters, query.vectors[columns], query.spec.top, len(answer))
+            voters = np.flatnonzero(record_labels == label)
+            candidates = _on_grid(query.vectors[columns])
+            answer[:, columns] = _votes_of_label(record_vectors, voters, candidates, query.spec.top, len(answer))
     return answer.ravel() * query.spec.fine
 
 
 def _votes_of_label(
-    records: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], top: int, directions: int
+    records: npt.NDArray[np.float32], voters: npt.NDArray[np.int64], right: torch.Tensor, top: int, directions: int
 ) -> npt.NDArray[np.int64]:
-    """(directions, candidates) int64 votes of records and candidates of one label; both are overwritten."""
-    columns = len(candidates)
+    """(directions, candidates) int64 votes of those records that are `voters`, for the candidates of one label."""
+    columns = len(right)
     ranks = min(top, columns)
     votes = np.zeros((directions, columns), dtype=np.int64)
-    right = _on_grid(candidates)
-    products = rough_products(right, len(records), width=-(-columns // _GROUP) * _GROUP)
-    for start in range(0, len(records), products.rows):
-        left = _on_grid(records[start : start + products.rows])
+    products = rough_products(right, len(voters), width=-(-columns // _GROUP**2) * _GROUP**2)
+    for start in range(0, len(voters), products.rows):
+        left = _on_grid(records[voters[start : start + products.rows]])
         rough = products(left)
         for direction in range(directions):
             ranked = _ranked(rough, left, right, ranks, furthest=direction == 1)
@@ -140,45 +140,43 @@ def _ranked(
 def _listed(
     similarities: torch.Tensor, columns: int, listed: int, *, largest: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The first `listed` values of each row, sorted, and their columns, of the first `columns`.
-
-    Through the extremes of groups of columns: an unlisted group's is no better than `listed` others, so none of its
-    columns needs listing. That, and partitions by numpy, are less than half of the time of `torch.topk` on whole rows.
-    """
-    groups = similarities.shape[1] // _GROUP
-    if groups <= listed or similarities.device.type != "cpu":
-        best = similarities[:, :columns].topk(listed, largest=largest)
-        return best.values.cpu().numpy(), best.indices.cpu().numpy()
+    """The first `listed` values of each row, sorted, and their columns, of the first `columns`."""
     similarities[:, columns:] = -_FAR if largest else _FAR
-    grouped = similarities.view(-1, _GROUP, groups)
-    extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
-    foremost = _foremost(extremes.numpy(), listed, largest=largest)
-    members = torch.from_numpy(foremost)[:, None, :].expand(-1, _GROUP, -1)
-    values = grouped.gather(2, members).flatten(1).numpy()
-    places = _foremost(values, listed, largest=largest)
-    values = np.take_along_axis(values, places, axis=1)
+    places = _foremost(similarities, listed, largest=largest)
+    values, indices = similarities.gather(1, places).cpu().numpy(), places.cpu().numpy()
     order = np.argsort(-values if largest else values, axis=1)
-    places = np.take_along_axis(places, order, axis=1)
-    indices = np.take_along_axis(foremost, places % listed, axis=1) + groups * (places // listed)
-    return np.take_along_axis(values, order, axis=1), indices
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
 
 
-def _foremost(values: npt.NDArray[Any], count: int, *, largest: bool) -> npt.NDArray[np.int64]:
-    """Columns of the `count` largest (smallest) values of each row, in any order."""
-    places = np.argpartition(values, values.shape[1] - count if largest else count - 1, axis=1)
-    return places[:, -count:] if largest else places[:, :count]
+def _foremost(values: torch.Tensor, count: int, *, largest: bool) -> torch.Tensor:
+    """Columns of the `count` largest (smallest) values of each row, in any order.
+
+    Through the extremes of groups of columns, and of groups of those: an unlisted group's is no better than `count`
+    others, so none of its columns needs listing. That, and partitions by numpy, are less than half of the time of
+    `torch.topk` on whole rows.
+    """
+    if values.device.type != "cpu":
+        return values.topk(count, largest=largest).indices
+    width = values.shape[1]
+    groups = width // _GROUP
+    if width % _GROUP or groups <= count:
+        places = np.argpartition(values.numpy(), width - count if largest else count - 1, axis=1)
+        return torch.from_numpy(places[:, -count:] if largest else places[:, :count])
+    grouped = values.view(-1, _GROUP, groups)
+    extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
+    best = _foremost(extremes, count, largest=largest)
+    members = (best[:, None] + groups * torch.arange(_GROUP)[:, None]).flatten(1)
+    return members.gather(1, _foremost(values.gather(1, members), count, largest=largest))
 
 
 def _exact_pairs(
     left: torch.Tensor, right: torch.Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """Exact inner products of single pairs; a few at a time, which stay in the processor's cache."""
-    products = np.empty(len(row))
+    lefts, rights, products = left.numpy(), right.numpy(), np.empty(len(row))
     for first in range(0, len(row), _PAIRS):
         some = slice(first, first + _PAIRS)
-        lefts = left.index_select(0, torch.from_numpy(row[some])).numpy()
-        rights = right.index_select(0, torch.from_numpy(column[some])).numpy()
-        np.einsum("pd,pd->p", lefts, rights, dtype=np.float64, out=products[some])
+        products[some] = np.vecdot(lefts[row[some]].astype(np.float64), rights[column[some]].astype(np.float64))
     return products
 
 

@@ -9,7 +9,7 @@ private-evolution library searches by default (microsoft/DPSDA, `pe/histogram/ne
 Where the processor multiplies digits (`client/contributions/rough_products.py`), ours does, and is also measured in
 float32.
 Each ratio is of CPU times measured in turn, the median of several turns. Scratch is the growth of the process's peak
-memory in our first call, without what it keeps of the vectors themselves.
+memory in our first call, without the copy of the candidates.
 """
 
 import argparse
@@ -56,8 +56,8 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
     """Print the lines of one kind of vectors; return the ratios of our ways."""
     both = partial(votes, records, candidates, top, furthest=True)
     scratch = _growth(both)
-    kept = 4 * (records.size + candidates.size) / 2**20
-    sys.stdout.write(f"vectors {kind}: peak grew by {scratch:.0f} MiB, {kept:.0f} of them copies of the vectors\n")
+    kept = 4 * candidates.size / 2**20
+    sys.stdout.write(f"vectors {kind}: peak grew by {scratch:.0f} MiB, {kept:.0f} of them a copy of the candidates\n")
     medians = turns(
         lambda: torch.from_numpy(records) @ torch.from_numpy(candidates).T,
         {
