@@ -118,7 +118,7 @@ def answer(
         data_set=party.data_set,
         allow=party.limits.allow,
     )
-    close(party.ledger, run, before=index)
+    party.ledger.commit_before(run, index)
     if entry.committed:
         raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
     if entry.answer is not None:
@@ -136,13 +136,6 @@ def answer(
     if planned.scale == 0 and planned.summed:
         return noised
     return _words(party.ledger.keep(run, index, noised.astype("<i8").tobytes()))
-
-
-def close(ledger: Ledger, run: str, *, before: int) -> None:
-    """Erase the answers to the run's queries below that number: they can never be given again."""
-    for entry in ledger.entries(run):
-        if entry.index < before and not entry.committed:
-            ledger.commit(run, entry.index)
 
 
 def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:

@@ -181,14 +181,12 @@ class Shared:
         check_enough("receive, neighbours", len(inbox) + 1, setup.threshold)
         rounds = {index: replace(round_, sharers=sharers) for index, round_ in secrets.rounds.items()}
         for sender, sealed in inbox.items():
-            check_sealed(setup, sealed, where=f"party {sender}, sealed shares")
-            plain = open_sealed(secrets.agreed[sender], secrets.transcript, sender, me.party, sealed)
-            pairs = [plain[start : start + PAIR_BYTES] for start in range(0, len(plain), PAIR_BYTES)]
-            shamir.check_shares(
-                [half for pair in pairs for half in halves(pair)], where=f"party {sender}, sealed shares"
-            )
-            for index, pair in zip(setup.rounds, pairs, strict=True):
-                rounds[index].shares[sender] = pair
+            where = f"party {sender}, sealed shares"
+            check_sealed(setup, sealed, where=where)
+            pairs = open_sealed(secrets.agreed[sender], secrets.transcript, sender, me.party, sealed)
+            shamir.check_words(pairs, where=where)
+            for place, index in enumerate(setup.rounds):
+                rounds[index].shares[sender] = pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES]
         return Ready(me, rounds)
 
 

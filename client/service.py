@@ -8,9 +8,9 @@ process (simulation) and over gRPC (`channel.py`).
 
 import json
 import logging
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import Lock
 from typing import TypeVar
 
@@ -208,7 +208,6 @@ class PartyService:
 
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
-        answer.close(self._ledger, envelope.run, before=sys.maxsize)
         self._ledger.forget(envelope.run)
         if self._run and self._run.session.run == envelope.run:
             self._run = None
@@ -280,7 +279,9 @@ def _told(envelope: m.Envelope | None) -> str:
     return f"{type(envelope.body).__name__} of run {run if run.isprintable() else ascii(run)}"
 
 
+@lru_cache(maxsize=1)
 def _read_plan(data: bytes) -> Plan:
+    """The plan; all parties of a simulation get the same bytes, which are read once."""
     if len(data) > LARGEST_PLAN:
         raise ProtocolError("plan", expected=f"at most {LARGEST_PLAN} bytes", got=len(data))
     try:

@@ -30,7 +30,7 @@ LARGEST_ROSTER = 1 << 20
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
     """The bytes of one message for each party; a body or array sent to several of them is converted once."""
     bulks: dict[int, tuple[bytes, bytes]] = {}
-    last, packed = None, party_pb2.Envelope()
+    last, packed = None, b""
     parcels = {}
     for party, envelope in envelopes.items():
         body = envelope.body
@@ -131,7 +131,7 @@ def _bulk(body: m.Request | m.Reply) -> bytes:
             return b""
 
 
-def _pack(envelope: m.Envelope, body: party_pb2.Envelope, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
+def _pack(envelope: m.Envelope, body: bytes, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
     proto = party_pb2.Envelope(
         version=m.VERSION,
         run=envelope.run,
@@ -141,12 +141,12 @@ def _pack(envelope: m.Envelope, body: party_pb2.Envelope, bulk: bytes, bulk_dige
         attempt=envelope.attempt,
         bulk_digest=bulk_digest,
     )
-    proto.MergeFrom(body)
-    return m.Parcel(proto.SerializeToString(deterministic=True), bulk)
+    # Two protobuf messages one after the other are one that has the fields of both.
+    return m.Parcel(proto.SerializeToString(deterministic=True) + body, bulk)
 
 
-def _packed(body: m.Request | m.Reply) -> party_pb2.Envelope:
-    """An envelope with the body alone."""
+def _packed(body: m.Request | m.Reply) -> bytes:
+    """The bytes of an envelope with the body alone."""
     proto = party_pb2.Envelope()
     match body:
         case m.Open(plan, first):
@@ -188,7 +188,7 @@ def _packed(body: m.Request | m.Reply) -> party_pb2.Envelope:
             proto.refusal.CopyFrom(session_pb2.Refusal(reason=session_pb2.Reason.Name(reason)))
         case _ as unreachable:
             assert_never(unreachable)
-    return proto
+    return proto.SerializeToString(deterministic=True)
 
 
 def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:

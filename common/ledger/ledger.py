@@ -29,6 +29,7 @@ record with the new one, inside the transaction that charges it (`common/ledger/
 A ledger restored from a backup lacks later charges: note its head elsewhere (a hospital does, `client/noted_head.py`).
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -188,10 +189,12 @@ class Ledger:
     def commit(self, run: str, index: int) -> None:
         """Closes an entry and erases its answer. Repeated calls have no effect."""
         with self._open(write=True) as (log, database):
-            entry = log.reserved(run, index)
-            if not entry.committed:
-                log.close(database, entry)
-                database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (run, index))
+            log.close(database, log.reserved(run, index))
+
+    def commit_before(self, run: str, index: int) -> None:
+        """Like `commit`, for all entries of the run below that index."""
+        with self._open(write=True) as (log, database):
+            log.close_before(database, run, index)
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """All entries, or those of one run, by run and index."""
@@ -250,8 +253,9 @@ class Ledger:
         return key
 
     def forget(self, run: str) -> None:
-        """Erases the run's sample keys; the rows without keys remain."""
-        with self._open(write=True) as (_, database):
+        """Closes all entries of the run and erases its sample keys; the rows without keys remain."""
+        with self._open(write=True) as (log, database):
+            log.close_before(database, run, sys.maxsize)
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
 
     def events(self) -> tuple[Event, ...]:

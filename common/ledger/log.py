@@ -145,8 +145,15 @@ class Log:
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def close(self, database: Connection, entry: Entry) -> None:
-        """Appends the end of an entry."""
-        self._append(database, entry.run, entry.index, "close", {})
+        """Appends the end of an entry and erases its answer, unless that was done before."""
+        if not entry.committed:
+            self._append(database, entry.run, entry.index, "close", {})
+            database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (entry.run, entry.index))
+
+    def close_before(self, database: Connection, run: str, index: int) -> None:
+        """Closes the entries of a run below that index."""
+        for below in sorted(number for number in self.runs.get(run, ()) if number < index):
+            self.close(database, self.entries[run, below])
 
     def _append(self, database: Connection, run: str, index: int, kind: str, body: dict[str, Any]) -> None:
         event = seal(self.head, sequence=self.events + 1, run=run, position=index, kind=kind, body=canonical(body))

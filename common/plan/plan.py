@@ -20,6 +20,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from common.errors import ConfigError, PlanError
@@ -44,7 +45,7 @@ _NOISE_REACH = 100
 """In scales: a Gaussian or Laplace draw is larger with probability below 1e-40."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The agreement of coordinator and parties.
 
@@ -266,6 +267,11 @@ class Plan:
 
     def digest(self) -> bytes:
         """SHA-256 of the canonical JSON: equal for equal plans and for no others."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> bytes:
+        """Calculated once: a party compares it with that of each message."""
         return hashlib.sha256(self.to_json()).digest()
 
     def to_json(self) -> bytes:

@@ -8,6 +8,7 @@ even if the same entropy is used twice. A sealing key is used once, in one direc
 Private and derived keys live in classes without repr.
 """
 
+from functools import lru_cache
 from typing import Literal
 
 from cryptography.exceptions import InvalidTag
@@ -89,8 +90,7 @@ class KeyPair:
         Raises:
             PublicKeyError: If the key has low order, so that the agreement would be known to everybody.
         """
-        check_public(public, where=where)
-        return Secret(self._key.exchange(X25519PublicKey.from_public_bytes(public)))
+        return Secret(self._key.exchange(check_public(public, where=where)))
 
 
 def mask_key(own: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
@@ -134,17 +134,26 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
         ) from None
 
 
-def check_public(public: bytes, *, where: str) -> None:
-    """Refuse a public key of low order: it agrees on zero with every private key alike.
+def check_public(public: bytes, *, where: str) -> X25519PublicKey:
+    """The public key of these 32 bytes; one of low order is refused: it agrees on zero with every private key alike.
 
     Raises:
         PublicKeyError: Naming party and step.
     """
-    # X25519 ignores the topmost bit.
-    if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:
+    key = _of_high_order(public)
+    if key is None:
         raise PublicKeyError(
             "public key", expected="an X25519 point of high order", got="one that agrees on nothing", where=where
         )
+    return key
+
+
+@lru_cache(maxsize=4096)
+def _of_high_order(public: bytes) -> X25519PublicKey | None:
+    """The key, unless it has low order; all parties of a simulation agree with the same ones, which are read once."""
+    # X25519 ignores the topmost bit.
+    low = int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER
+    return None if low else X25519PublicKey.from_public_bytes(public)
 
 
 def _info(purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> bytes:

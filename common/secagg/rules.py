@@ -1,6 +1,7 @@
 """Rules that both sides of secure aggregation share, down to a sign: checks, statements, graph, layout."""
 
 import hashlib
+import struct
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 
@@ -92,7 +93,7 @@ def about(binding: bytes, subject: bytes) -> bytes:
 def survivors_statement(binding: bytes, sharers: Collection[PartyId], survivors: Collection[PartyId]) -> bytes:
     """Statement that a party signs before it unmasks: sharers and survivors, in the round of `binding` (`about`)."""
     lists = [number for group in (sharers, survivors) for number in (len(group), *sorted(group))]
-    return PROTOCOL + b"|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in lists)
+    return PROTOCOL + b"|survivors|" + binding + struct.pack(f">{len(lists)}Q", *lists)
 
 
 def check_signatures(

@@ -119,7 +119,16 @@ def check_shares(shares: Iterable[bytes], *, where: str) -> None:
     shares = list(shares)
     if not all(isinstance(share, bytes) and len(share) == SHARE_BYTES for share in shares):
         raise ShareError("share", expected=f"{SHARE_BYTES} bytes", got="something else", where=where)
-    if np.any(np.frombuffer(b"".join(shares), dtype="<u4") >= PRIME):
+    check_words(b"".join(shares), where=where)
+
+
+def check_words(shares: bytes, *, where: str) -> None:
+    """Refuse whole shares, one after the other, that are no vectors of residues.
+
+    Raises:
+        ProtocolError: If a number is not below p.
+    """
+    if np.frombuffer(shares, dtype="<u4").max(initial=0) >= PRIME:
         raise ShareError("share", expected=f"numbers below {PRIME}", got="a larger one", where=where)
 
 

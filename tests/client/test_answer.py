@@ -134,5 +134,5 @@ def test_closing_erases_earlier_keys_of_this_run_alone(ledger):
     for run in ("run", "walk"):
         for index in range(2):
             ask(ledger, plan(3), query(index), index=index, run=run)
-    answer.close(ledger, "run", before=2)
+    ledger.commit_before("run", 2)
     assert [(e.run, e.index) for e in ledger.entries() if e.answer] == [("walk", 1)]

@@ -26,6 +26,7 @@ POINTS = (
     "common.ledger.ledger.Ledger.keep",
     "common.ledger.ledger.Ledger.survivors",
     "common.ledger.ledger.Ledger.commit",
+    "common.ledger.ledger.Ledger.commit_before",
     "common.ledger.ledger.Ledger.data_set",
     "common.ledger.ledger.Ledger.forget",
     "server.llm.cache._write",

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 Sentence = tuple[str, ...]
-_Seen = tuple[str, int, float, str]  # token, number of its sentence, factor on its weight, token three places before
+_Seen = tuple[str, int, float, str, str]  # token, number of its sentence, factor on its weight, tokens 2 and 3 before
 
 _TOKEN = re.compile(r"\s*(?:[^\W_]+(?:['’.,/-][^\W_]+)*|[^\w\s]|_+)")
 _WORD = re.compile(r"[^\W_]+")
@@ -117,7 +117,6 @@ class Walk:
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], *, backward: bool = False) -> None:
         self._pool = [sentence[::-1] for sentence in pool] if backward else list(pool)
         by_word: defaultdict[str, list[_Seen]] = defaultdict(list)
-        two: defaultdict[tuple[str, str], list[_Seen]] = defaultdict(list)
         factors: dict[str, float] = {_END: 1.0}
         for number, sentence in enumerate(self._pool):
             a, b, c = _BEGIN, _BEGIN, _BEGIN
@@ -125,11 +124,10 @@ class Walk:
                 factor = factors.get(token)
                 if factor is None:
                     factor = factors[token] = boost.get(bare(token), 1.0)
-                seen = (token, number, factor, a)
-                by_word[c].append(seen)
-                two[b, c].append(seen)
+                by_word[c].append((token, number, factor, b, a))
                 a, b, c = b, c, token
-        self._one, self._two = by_word, two
+        self._one = dict(by_word)
+        self._two: dict[tuple[str, str], list[_Seen]] = {}
 
     def write(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
         """Continues `begin` to the end of a sentence.
@@ -147,12 +145,12 @@ class Walk:
         a, b, c = (_BEGIN, _BEGIN, _BEGIN, *tokens)[-3:]
         while len(tokens) < _LONGEST:
             draw = rng.random()
-            seen = self._two.get((b, c)) if draw > looseness else None
-            if seen is None:
-                seen = self._one.get(c)
+            seen = self._after(b, c) if draw > looseness else []
+            if not seen:
+                seen = self._one.get(c, [])
             elif draw > (1 + looseness) / 2:
-                seen = [occurrence for occurrence in seen if occurrence[3] == a] or seen
-            if seen is None:
+                seen = [occurrence for occurrence in seen if occurrence[4] == a] or seen
+            if not seen:
                 break
             token = _draw(seen, weights, rng)
             if token == _END:
@@ -160,6 +158,14 @@ class Walk:
             tokens.append(token)
             a, b, c = b, c, token
         return tuple(tokens)
+
+    def _after(self, b: str, c: str) -> list[_Seen]:
+        """What was seen after these two tokens, sought at first use: a few sentences meet few of all pairs."""
+        seen = self._two.get((b, c))
+        if seen is None:
+            seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
+            self._two[b, c] = seen
+        return seen
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
@@ -177,7 +183,7 @@ def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], r
 def _draw(seen: list[_Seen], weights: Sequence[float], rng: random.Random) -> str:
     if len(seen) == 1:
         return seen[0][0]
-    masses = [weights[number] * factor for _, number, factor, _ in seen]
+    masses = [weights[number] * factor for _, number, factor, _, _ in seen]
     remaining = rng.random() * sum(masses)
     for weight, occurrence in zip(masses, seen, strict=True):
         remaining -= weight

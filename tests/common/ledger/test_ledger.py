@@ -334,7 +334,12 @@ class Model:
         key = self.keys.setdefault((run, draw), fresh)
         return "refused" if key is None else key
 
+    def commit_before(self, run, index):
+        for place in [place for place in self.queries if place[0] == run and place[1] < index]:
+            self.commit(*place)
+
     def forget(self, run):
+        self.commit_before(run, 2)
         self.keys |= {place: None for place in self.keys if place[0] == run}
 
 
@@ -351,6 +356,7 @@ OPERATIONS = st.lists(
         st.tuples(st.just("keep"), RUN, INDEX, SOME),
         st.tuples(st.just("survivors"), RUN, INDEX, st.sampled_from([frozenset({0, 1}), frozenset({1, 2})])),
         st.tuples(st.just("commit"), RUN, INDEX),
+        st.tuples(st.just("commit_before"), RUN, st.integers(0, 2)),
         st.tuples(st.just("sample_key"), RUN, st.just("draw"), SOME.map(lambda byte: byte * 32)),
         st.tuples(st.just("forget"), RUN),
     ),
