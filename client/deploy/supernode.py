@@ -19,12 +19,18 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from flwr.app import Message
+from flwr.common.constant import SubStatus
+from flwr.proto.message_pb2 import ObjectTree
 from flwr.supercore.inflatable import inflatable_utils
+from flwr.supercore.object_store import ObjectStore
 from flwr.supernode import start_client_internal
 from flwr.supernode.cli.flower_supernode import flower_supernode
+from flwr.supernode.nodestate import NodeState
 
 from client.deploy.loopback import make_certificate
 from client.deploy.pace import Pace
@@ -37,6 +43,10 @@ PARTS = 3
 """How many parts of a message are sent or fetched at a time: each on a connection of its own."""
 SHARE = 0.2
 """Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask more often."""
+
+Received = tuple[Message, ObjectTree]
+Receive = Callable[[], Received | None]
+"""SuperNode's question for a message."""
 
 
 class Waits:
@@ -68,6 +78,7 @@ class Waits:
 def main() -> NoReturn:
     """Run until a signal to stop, or until SuperNode gives up."""
     hasten()
+    forget_ended_runs()
     threading.excepthook = _ended_with
     try:
         make_certificate(Path(sys.argv.pop(1)))
@@ -89,6 +100,34 @@ def hasten() -> None:
     start_client_internal.time = waits  # type: ignore[assignment, attr-defined]
     start_client_internal.pull_objects = pulled  # type: ignore[attr-defined]
     inflatable_utils.get_num_workers = lambda _: PARTS  # type: ignore[assignment]
+
+
+def forget_ended_runs() -> None:
+    """Let SuperNode forget a message whose run ends while the message is on its way, as where a network is cut.
+
+    Flower keeps the message and its task, so the relay may answer it; and SuperNode, which waits for one reply after
+    each message, would take that for the reply to the next run's first message, and be one reply behind from then on.
+    """
+    pull = start_client_internal._pull_and_store_message  # noqa: SLF001
+
+    def pulled(state: NodeState, object_store: ObjectStore, receive: Receive, **rest: Any) -> int | None:  # noqa: ANN401
+        received = None
+
+        def noted() -> Received | None:
+            nonlocal received
+            received = receive()
+            return received
+
+        run: int | None = pull(state=state, object_store=object_store, receive=noted, **rest)
+        if run is None and received:
+            message, _ = received
+            for task in state.get_tasks(run_ids=[message.metadata.run_id]):
+                state.finish_task(task.task_id, SubStatus.FAILED, "the run ended while its message was fetched")
+            state.delete_messages()  # this one, and a reply to it: no other is there between two messages
+            object_store.delete(message.metadata.message_id)
+        return run
+
+    start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001
 
 
 def _ended_with(thread: threading.ExceptHookArgs) -> None:

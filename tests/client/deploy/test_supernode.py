@@ -7,13 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
+from flwr.app import Message
+from flwr.common.constant import Status
 from flwr.supercore.inflatable import inflatable_utils
-from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
 from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.run import Run, RunNotRunningException
+from flwr.supercore.task_identity import TaskIdentity
 from flwr.supernode import start_client_internal
 from flwr.supernode.main import create_app
 from flwr.supernode.nodestate import NodeStateFactory
@@ -111,6 +116,33 @@ def test_the_parts_of_a_small_message_take_one_round_trip(hastened):
 
     hastened.push_object_contents_from_iterable([(part, b"content") for part in parts], push)
     assert sorted(pushed) == sorted(parts)
+
+
+def test_a_message_whose_run_ends_on_the_way_is_forgotten(monkeypatch):
+    """Else the relay would answer it, and its answer be taken for that to the next message."""
+    store = ObjectStoreFactory().store()
+    state = NodeStateFactory(ObjectStoreFactory()).state()
+    state.store_run(Run.create_empty(run_id=7))
+    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 7, 1
+    message = Message(next(contents([Parcel(b"envelope", b"bulk")])), 1, "query")
+    message.metadata.__dict__["_message_id"] = message.object_id
+    tree, parts = get_object_tree(message), get_all_nested_objects(message)
+
+    def ended(*_):
+        raise RunNotRunningException
+
+    monkeypatch.setattr(start_client_internal, "_pull_and_store_message", start_client_internal._pull_and_store_message)
+    supernode.forget_ended_runs()
+    pull = partial(
+        start_client_internal._pull_and_store_message,
+        state=state, object_store=store, node_config={}, get_run=None, get_fab=None, trusted_entities=None,
+        receive=lambda: (message, tree), pull_object=lambda _, part: parts[part].deflate(),
+    )  # fmt: skip
+    assert pull(confirm_message_received=ended) is None
+    assert not state.get_messages_legacy()
+    assert not state.get_tasks(statuses=[Status.PENDING])
+    assert pull(confirm_message_received=lambda *_: None) == 7
+    assert len(state.get_messages_legacy()) == len(state.get_tasks(statuses=[Status.PENDING])) == 1
 
 
 def test_no_call_of_its_local_api_is_answered_to_another_user():
