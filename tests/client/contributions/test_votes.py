@@ -96,18 +96,23 @@ def test_errors_up_to_the_bound_change_nothing_and_larger_ones_would(monkeypatch
     rng = np.random.default_rng(3)
     vectors, records = _hard_case(rng)
     query, labels = _query(vectors), np.zeros(len(records), np.int32)
-    ranked, noise = client_votes._ranked, np.random.default_rng(4)
+    noise = np.random.default_rng(4)
 
-    def with_error(rough, left, right, ranks, *, furthest):
-        columns = len(right)
-        exact = (left.double() @ right.double().T).numpy()
-        values = rough.values.new_zeros(rough.values.shape, dtype=torch.float64)
-        values[:, :columns] = torch.from_numpy(exact + share * rough.error * noise.uniform(-1, 1, exact.shape))
-        wrong = replace(rough, values=values, unit=np.ones_like(rough.unit))
-        return ranked(wrong, left, right, ranks, furthest=furthest)
+    class WithErrors:
+        def __init__(self, right, records, *, width):
+            self._right, self._products = right, rough_products.rough_products(right, records, width=width)
+            self.rows = self._products.rows
+
+        def __call__(self, left):
+            rough = self._products(left)
+            exact = (left.double() @ self._right.double().T).numpy()
+            values = rough.values.new_zeros(rough.values.shape, dtype=torch.float64)
+            wrong = exact + share * rough.error * noise.uniform(-1, 1, exact.shape)
+            values[:, : len(self._right)] = torch.from_numpy(wrong)
+            return replace(rough, values=values, unit=np.ones_like(rough.unit))
 
     expected = _reference(query, records, labels)
-    monkeypatch.setattr(client_votes, "_ranked", with_error)
+    monkeypatch.setattr(client_votes, "rough_products", WithErrors)
     assert np.array_equal(votes_of(query, records, labels), expected) == harmless
 
 
@@ -122,7 +127,8 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
     query = _query(vectors, rng.integers(0, 2, 700))
     central = votes_of(query, records, labels)
     monkeypatch.setattr(rough_products, "_BYTES", 4 * 700 * 7)
-    monkeypatch.setattr(rough_products, "_TILE", 100)
+    monkeypatch.setattr(rough_products, "_PART", 3)
+    monkeypatch.setattr(client_votes, "_ROWS", 2)
     np.testing.assert_array_equal(votes_of(query, records, labels), central)
     order = rng.permutation(400)
     for parties in (2, 5, 60):
