@@ -93,10 +93,8 @@ def _votes_of_label(
     products = rough_products(right, len(voters), width=-(-columns // _GROUP**2) * _GROUP**2)
     for start in range(0, len(voters), products.rows):
         left = _on_grid(records[voters[start : start + products.rows]])
-        rough = products(left)
-        listed = _listed(rough.values, columns, min(columns, ranks + _SPARE), directions)
-        for direction, places in enumerate(listed):
-            ranked = _ranked(rough, places, left, right, ranks, furthest=direction == 1)
+        # No name holds the products, so that their memory is free for the next ones.
+        for direction, ranked in enumerate(_rankings(products(left), left, right, ranks, directions)):
             for q in range(ranks):
                 votes[direction] += np.bincount(ranked[:, q], minlength=columns) << (top - 1 - q)
     return votes
@@ -105,6 +103,15 @@ def _votes_of_label(
 def _on_grid(vectors: npt.NDArray[np.float32]) -> torch.Tensor:
     """Round vectors to multiples of 2^-24, in place; exact in float32 for entries up to slightly above 1."""
     return torch.from_numpy(vectors).mul_(_GRID).round_().div_(_GRID)
+
+
+def _rankings(
+    rough: Rough, left: torch.Tensor, right: torch.Tensor, ranks: int, directions: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """For each direction, the first `ranks` candidates of each record."""
+    listed = _listed(rough.values, len(right), min(len(right), ranks + _SPARE), directions)
+    for direction, places in enumerate(listed):
+        yield _ranked(rough, places, left, right, ranks, furthest=direction == 1)
 
 
 def _ranked(
