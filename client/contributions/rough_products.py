@@ -130,12 +130,13 @@ class PackedDigits:
 
     def __call__(self, digits: torch.Tensor) -> torch.Tensor:
         """254 hh' + hl' + lh', (records, candidates) float32, of (2, records, dim) int8 `digits`, h and l."""
-        high, low = digits
-        multiply, none, result = torch.ops.onednn.qlinear_pointwise, ("none", [], ""), (1.0, 0, torch.float32)
-        sums = multiply(high, float(_BASE), 0, self._high, *self._scale, None, *result, *none)
+        (high, low), multiply = digits, torch.ops.onednn.qlinear_pointwise
+        result = (1.0, 0, torch.float32)
+        sums: torch.Tensor = multiply(high, float(_BASE), 0, self._high, *self._scale, None, *result, "none", [], "")
         for left, right in ((high, self._low), (low, self._high)):
             # Added to `sums` in place.
-            multiply.binary(left, 1.0, 0, right, *self._scale, sums, None, *result, 1.0, 0, "sum", 1.0, *none)
+            addition = (sums, None, *result, 1.0, 0, "sum", 1.0, "none", [], "")
+            multiply.binary(left, 1.0, 0, right, *self._scale, *addition)
         return sums
 
 

@@ -15,6 +15,7 @@ Step 1 is most of the time; step 3, needed for many copies of one text, costs se
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +189,7 @@ def _grouped(values: torch.Tensor, *, largest: bool, out: torch.Tensor | None = 
 
 def _sorted(
     values: torch.Tensor, places: torch.Tensor, *, largest: bool
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Listed values and their columns, best first."""
     found = values.cpu().numpy()
     order = np.argsort(-found if largest else found, axis=1)

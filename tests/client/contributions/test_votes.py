@@ -147,6 +147,12 @@ def test_in_the_dimensions_of_pretrained_encoders_votes_equal_the_definition(dim
     np.testing.assert_array_equal(votes_of(query, records, labels), _reference(query, records, labels))
 
 
+def test_a_device_lists_candidates_itself():
+    values = torch.empty(5, 64, device="meta")
+    listed = list(client_votes._listed(values, 60, 16, 2))
+    assert [(places.device.type, places.shape) for places in listed] == [("meta", (5, 16))] * 2
+
+
 def test_weights_of_three_and_four_votes():
     angles = np.array([0.1, 0.4, 0.7, 1.0, 1.3])
     vectors = _unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))
