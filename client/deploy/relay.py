@@ -12,6 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -20,9 +21,9 @@ from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode, SubStatus
 from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
-from flwr.proto.runtime_pb2 import AcquireTaskRequest
+from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
-from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
+from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 from flwr.supercore.interceptors import (
     RuntimeTokenHttpInterceptor,
@@ -86,7 +87,7 @@ def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquir
     """
     following: list[str] = []
     client.PullObject = _until_let_go(client.PullObject, acquire, following)  # type: ignore[assignment, method-assign]
-    heartbeat = HeartbeatSender(make_task_heartbeat_fn_http(client))
+    heartbeat = HeartbeatSender(partial(_beats, client))
     heartbeat.start()
     try:
         message, context, _, fab = pull_task_input(client)
@@ -101,6 +102,19 @@ def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquir
         heartbeat.stop()
         client.close()
     return following[0] if following else ""
+
+
+def _beats(client: RuntimeHttpClient) -> bool:
+    """Tell SuperNode that its message is being answered; False: again, in a moment.
+
+    Where SuperNode has let go of the message, as after a relay stood still, Flower's own function ends this process.
+    That would help nobody: the reply is refused, and the next message is asked for.
+    """
+    try:
+        client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+    except httpx.HTTPError:
+        return False
+    return True
 
 
 def _until_let_go(

@@ -102,6 +102,9 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     Raises:
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
     """
+    # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
+    import transformers  # noqa: F401, PLC0415
+
     model, tokenizer = _from_nothing(max_tokens, device) if name_or_path is None else checkpoint(name_or_path, device)
     if tokenizer.eos_token_id is None:
         raise ConfigError("tokenizer of the model to fine-tune", expected="one with an end-of-text token", got="none")

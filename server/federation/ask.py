@@ -227,7 +227,8 @@ class Federation:
         signatures: dict[PartyId, bytes] = {}
         if self._plan.malicious:
             to_agree = dict.fromkeys(sorted(survivors), m.AskAgree(survivors))
-            agreements = self._parties.exchange(to_agree, m.Agreement, needed=threshold, index=index)
+            needed = max(threshold, agreeing.signers)
+            agreements = self._parties.exchange(to_agree, m.Agreement, needed=needed, index=index)
             signatures = {party: agreement.signature for party, agreement in agreements.items()}
         unmasking, signatures = agreeing.collect(signatures)
         to_unmask = dict.fromkeys(sorted(survivors), m.AskUnmask(survivors, signatures))

@@ -215,6 +215,11 @@ class Agreeing:
     def __init__(self, total: "_Total") -> None:
         self._state = Once(total, step="agree")
 
+    @property
+    def signers(self) -> int:
+        """How many survivors must sign."""
+        return self._state.get().common.setup.signers
+
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
         """Step 4: the signatures over the survivors that a party requires.
 

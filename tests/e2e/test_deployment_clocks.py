@@ -150,11 +150,13 @@ def test_the_coordinators_clock(deployed, shifted, undisturbed):
     assert "a node is refused: its key is not enrolled, or its clock is off; clock: 7" in door
     line = deployed.run("coordinator", EXACT, "federation.timeout=20", code=1).splitlines()[-1]
     measured("coordinator 2 h ahead: run ends", started, line)
+    assert "hospitals online" in line
+    assert not (deployed.here / "runs" / "coordinator").exists()
     deployed.down("coordinator")
     deployed.path.clear()
     deployed.serve()
     mended = time.monotonic()
     wait(lambda: deployed.online() == 3, "the nodes are back")
     measured("coordinator's clock set: nodes back", mended)
-    deployed.resume("coordinator")
+    deployed.run("coordinator", EXACT)
     whole(deployed, "coordinator", undisturbed)

@@ -1,7 +1,12 @@
 """The relay waits for the parts of a message, and gives it up where SuperNode has."""
 
+from threading import Event
+from types import SimpleNamespace
+
+import httpx
 import pytest
 from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
+from flwr.proto.runtime_pb2 import SendTaskHeartbeatResponse
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 
 from client.deploy import relay
@@ -32,15 +37,37 @@ def test_a_part_that_no_longer_exists_is_not_waited_for():
 
 
 def test_a_message_that_is_given_up_leaves_no_reply_and_the_next_is_answered(monkeypatch):
-    ended, heart = [], []
+    ended = []
     client = type(
         "Client", (), {"PullObject": lambda *_: PullObjectResponse(object_found=True), "close": lambda _: 0}
     )()
     monkeypatch.setattr(relay, "pull_task_input", lambda given: given.PullObject(ASKED))
     monkeypatch.setattr(relay, "push_task_output", lambda _, context, status, __: ended.append((context, status)))
-    monkeypatch.setattr(relay, "make_task_heartbeat_fn_http", lambda _: heart.append)
     monkeypatch.setattr(
         relay, "HeartbeatSender", lambda _: type("H", (), {"start": lambda _: 0, "stop": lambda _: 0})()
     )
     assert relay.answer(client, "", None, lambda: "next") == "next"
     assert ended == [(None, "failed")]
+
+
+@pytest.mark.parametrize("refused", [True, False], ids=["refused", "no success"])
+def test_a_task_that_supernode_has_let_go_of_ends_with_an_error_that_the_relay_survives(refused, monkeypatch):
+    beaten, request = Event(), httpx.Request("POST", "https://127.0.0.1")
+    lapsed = httpx.HTTPStatusError("lapsed", request=request, response=httpx.Response(403, request=request))
+
+    def beat(_):
+        beaten.set()
+        if refused:
+            raise lapsed
+        return SendTaskHeartbeatResponse(success=False)
+
+    def push(*_):
+        assert beaten.wait(60)
+        raise lapsed
+
+    client = SimpleNamespace(PullObject=None, SendTaskHeartbeat=beat, close=lambda: None)
+    monkeypatch.setattr(relay, "pull_task_input", lambda _: (None, None, None, SimpleNamespace(hash_str="")))
+    monkeypatch.setattr(relay, "_reply", lambda *_: None)
+    monkeypatch.setattr(relay, "push_message", push)
+    with pytest.raises(httpx.HTTPStatusError):
+        relay.answer(client, "", None, lambda: "")

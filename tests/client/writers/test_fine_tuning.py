@@ -2,6 +2,8 @@
 
 import logging
 import math
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -365,3 +367,23 @@ def test_another_query_is_a_bug_of_ours():
 def test_settings_out_of_range_are_named(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         FineTuning(**settings)
+
+
+@pytest.mark.slow
+def test_simulated_hospitals_load_the_first_model_of_a_process_at_the_same_time():
+    code = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from client.writers.causal_model import load
+
+sys.setswitchinterval(1e-5)
+together = threading.Barrier(3)
+
+def loaded(_):
+    together.wait()
+    return load(None, ["a"], max_tokens=16)
+
+with ThreadPoolExecutor(3) as threads:
+    assert len(list(threads.map(loaded, range(3)))) == 3
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

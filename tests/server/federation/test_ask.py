@@ -15,6 +15,7 @@ from common.domain import Record
 from common.errors import AwaitingError, DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes
+from common.secagg.identity import Identity, Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
@@ -58,15 +59,20 @@ class Direct:
 class World:
     """Three parties and a coordinator; `coordinator()` makes a new one, as after a crash."""
 
-    def __init__(self, folder, *, secure=True, epsilon=4.0, parties=3, max_dropouts=0, limits=None):
+    def __init__(self, folder, *, secure=True, epsilon=4.0, parties=3, max_dropouts=0, limits=None, malicious=False):
         self.folder = folder
+        identities = {party: Identity(bytes([party]) * 32) if malicious else None for party in range(parties)}
+        self.roster = Roster({party: own.public for party, own in identities.items()}) if malicious else None
+        mode = "malicious" if malicious else "semi_honest" if secure else "none"
         self.plan = make_plan(
             Wasp(rounds=3, top=4),
             task=TASK,
             encoder="e",
             target=PrivacyTarget(epsilon=epsilon),
             membership=Membership(parties=parties, max_dropouts=max_dropouts),
-            secagg=Secagg(mode="semi_honest" if secure else "none", corrupt=0.0),
+            secagg=Secagg(
+                mode=mode, corrupt=0.3 if malicious else 0.0, roster=self.roster.digest.hex() if malicious else ""
+            ),
         )
         self.records = [[Record(f"r{party}{i}", "ab"[i % 2]) for i in range(6)] for party in range(parties)]
         services = {
@@ -75,6 +81,8 @@ class World:
                 private=embed(self.records[party], Encoder()),
                 terms=lambda: Terms(limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True)),
                 ledger=Ledger(folder / f"{party}.db"),
+                identity=identities[party],
+                roster=self.roster,
             )
             for party in range(parties)
         }
@@ -92,6 +100,7 @@ class World:
             run="run",
             checkpoint=Checkpoint(self.folder / "state"),
             ledger=Ledger(self.folder / "ledger.db"),
+            roster=self.roster,
         )
         federation.open()
         self.network.sent.clear()
@@ -147,6 +156,20 @@ def test_a_round_that_fails_at_any_step_is_asked_again_with_the_same_noise(lost,
     for party in range(3):
         (entry,) = Ledger(tmp_path / f"{party}.db").entries()
         assert entry.index == 0
+
+
+def test_who_does_not_sign_the_survivors_is_named_with_the_reason(tmp_path):
+    world = World(tmp_path, malicious=True)
+    coordinator = world.coordinator()
+
+    def refuse(party, parcel):
+        envelope = wire.unpack(parcel)
+        unsigned = party == 1 and isinstance(envelope.body, m.Agreement)
+        return wire.pack(replace(envelope, body=m.Refusal(m.Reason.INTERNAL))) if unsigned else parcel
+
+    world.network.change = refuse
+    with pytest.raises(DropoutError, match=r"at least 3 of 3; got 2 \(party 1 refused: INTERNAL"):
+        coordinator.ask(VOTES, 0, world.query)
 
 
 def test_another_query_in_its_place_is_the_first_one_again(tmp_path):
