@@ -135,8 +135,8 @@ class PackedDigits:
         sums: torch.Tensor = multiply(high, float(_BASE), 0, self._high, *self._scale, None, *result, "none", [], "")
         for left, right in ((high, self._low), (low, self._high)):
             # Added to `sums` in place.
-            addition = (sums, None, *result, 1.0, 0, "sum", 1.0, "none", [], "")
-            multiply.binary(left, 1.0, 0, right, *self._scale, *addition)
+            scales = (*self._scale, sums, None, *result, 1.0, 0)
+            multiply.binary(left, 1.0, 0, right, *scales, "sum", 1.0, "none", [], "")
         return sums
 
 
