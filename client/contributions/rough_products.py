@@ -48,9 +48,10 @@ _FULL = {
 }
 """Variables by which matrix libraries multiply float32 numbers with fewer bits, and the values by which they do not."""
 _BASE, _DIGIT, _SMALLEST = 254, 127, 2.0**-24
-_BYTES, _ROWS, _DIGIT_ROWS, _PART = 15 << 20, 1024, 256, 64
-_FEW = 1000
-"""Up to so many records, digits of the candidates cost more than they save."""
+_BYTES, _ROWS = 15 << 20, 1024
+_DIGIT_BYTES, _DIGIT_ROWS, _PART = 7 << 20, 512, 64
+_FEW = 2000
+"""Up to so many records, or candidates, digits cost more than they save."""
 _COARSE = 2.0**-10
 """With a larger error, as of vectors with a few large entries, digits would leave too many close calls."""
 _MOST_DIMENSIONS = 2**14
@@ -90,12 +91,13 @@ def rough_products(candidates: torch.Tensor, records: int, *, width: int) -> "Fl
         records: How many records there are.
         width: Columns of the result, at least one for each candidate.
     """
-    rows = min(records, _ROWS, max(1, _BYTES // (4 * width)))
-    if _DEVICE.type == "cpu" and records > _FEW and candidates.shape[1] <= _MOST_DIMENSIONS and multiplies_digits():
-        products = DigitProducts(candidates, min(rows, _DIGIT_ROWS), width)
+    many = min(records, len(candidates)) > _FEW
+    if _DEVICE.type == "cpu" and many and candidates.shape[1] <= _MOST_DIMENSIONS and multiplies_digits():
+        rows = min(records, _DIGIT_ROWS, max(1, _DIGIT_BYTES // (4 * width)))
+        products = DigitProducts(candidates, rows, width)
         if products.error < _COARSE:
             return products
-    return FloatProducts(candidates, rows, width)
+    return FloatProducts(candidates, min(records, _ROWS, max(1, _BYTES // (4 * width))), width)
 
 
 @cache
@@ -135,8 +137,8 @@ class PackedDigits:
         sums: torch.Tensor = multiply(high, float(_BASE), 0, self._high, *self._scale, None, *result, "none", [], "")
         for left, right in ((high, self._low), (low, self._high)):
             # Added to `sums` in place.
-            scales = (*self._scale, sums, None, *result, 1.0, 0)
-            multiply.binary(left, 1.0, 0, right, *scales, "sum", 1.0, "none", [], "")
+            middle = (*self._scale, sums, None, *result, 1.0, 0)
+            multiply.binary(left, 1.0, 0, right, *middle, "sum", 1.0, "none", [], "")
         return sums
 
 

@@ -119,21 +119,27 @@ def test_vectors_that_fill_all_digits_of_the_most_dimensions():
     assert (rough.error < 1e-2).all()
 
 
+@_exactly
 def test_the_way_taken(monkeypatch):
     vectors = _on_grid(_kinds()["random"])
-    few, many = rough_products._FEW, rough_products._FEW + 1
+    few, many = 39, 40
+    monkeypatch.setattr(rough_products, "_FEW", few)
     capable = lambda value: monkeypatch.setattr(rough_products, "multiplies_digits", lambda: value)  # noqa: E731
     taken = lambda candidates, records: type(rough_products.rough_products(candidates, records, width=40))  # noqa: E731
     capable(True)
+    assert taken(vectors[:few], many) is FloatProducts
     assert taken(vectors, many) is DigitProducts
     assert taken(vectors, few) is FloatProducts
-    assert taken(_on_grid(np.eye(1, 2**14 + 1)), many) is FloatProducts
-    monkeypatch.setattr(rough_products, "_COARSE", 1e-9)
-    assert taken(vectors, many) is FloatProducts
-    monkeypatch.undo()
+    assert taken(_on_grid(np.eye(many, 2**14 + 1)), many) is FloatProducts
+    with monkeypatch.context() as patch:
+        patch.setattr(rough_products, "_COARSE", 1e-9)
+        assert taken(vectors, many) is FloatProducts
+    assert taken(vectors, many) is DigitProducts
     capable(False)
     assert taken(vectors, many) is FloatProducts
-    monkeypatch.undo()
+
+
+def test_the_processors_on_which_digits_are_multiplied(monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_int8": True})
     for exactly in (True, False):
         monkeypatch.setattr(rough_products, "adds_exactly", lambda exactly=exactly: exactly)
@@ -161,6 +167,7 @@ def test_a_library_without_the_operators_multiplies_in_float32(operators, monkey
 
 def test_a_device_multiplies_in_float32(monkeypatch):
     monkeypatch.setattr(rough_products, "multiplies_digits", lambda: True)
+    monkeypatch.setattr(rough_products, "_FEW", 39)
     monkeypatch.setattr(rough_products, "_DEVICE", torch.device("meta"))
     vectors = _on_grid(_kinds()["random"])
     products = rough_products.rough_products(vectors, 1000, width=48)

@@ -127,6 +127,7 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
     query = _query(vectors, rng.integers(0, 2, 700))
     central = votes_of(query, records, labels)
     monkeypatch.setattr(rough_products, "_BYTES", 4 * 700 * 7)
+    monkeypatch.setattr(rough_products, "_DIGIT_BYTES", 4 * 700 * 7)
     monkeypatch.setattr(rough_products, "_PART", 3)
     monkeypatch.setattr(client_votes, "_ROWS", 2)
     np.testing.assert_array_equal(votes_of(query, records, labels), central)
