@@ -13,6 +13,8 @@ bound, only list a few candidates and order those they can separate; close calls
 Step 1 is most of the time; step 3, needed for many copies of one text, costs several times as much.
 """
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,9 @@ _GRID = 2.0**24
 _DECIMALS = 1e5
 _SPARE = 8
 _GROUP = 8
-_PAIRS, _COLUMNS = 32, 512
-_FAR = 2**31 - 1
-"""No similarity, in float32 or int32, is so high or, with a minus, so low."""
+_ROWS, _PAIRS, _COLUMNS = 64, 32, 512
+_FAR = (-math.inf, math.inf)
+"""What fills columns without a candidate while the largest, and the smallest, are looked for."""
 
 
 def contribution(query: Votes, records: EmbeddedRecords) -> npt.NDArray[np.int64]:
@@ -92,9 +94,8 @@ def _votes_of_label(
     products = rough_products(right, len(voters), width=-(-columns // _GROUP**2) * _GROUP**2)
     for start in range(0, len(voters), products.rows):
         left = _on_grid(records[voters[start : start + products.rows]])
-        rough = products(left)
-        for direction in range(directions):
-            ranked = _ranked(rough, left, right, ranks, furthest=direction == 1)
+        # No name holds the products, so that their memory is free for the next ones.
+        for direction, ranked in enumerate(_rankings(products(left), left, right, ranks, directions)):
             for q in range(ranks):
                 votes[direction] += np.bincount(ranked[:, q], minlength=columns) << (top - 1 - q)
     return votes
@@ -105,21 +106,29 @@ def _on_grid(vectors: npt.NDArray[np.float32]) -> torch.Tensor:
     return torch.from_numpy(vectors).mul_(_GRID).round_().div_(_GRID)
 
 
+def _rankings(
+    rough: Rough, left: torch.Tensor, right: torch.Tensor, ranks: int, directions: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """For each direction, the first `ranks` candidates of each record."""
+    listed = _listed(rough.values, len(right), min(len(right), ranks + _SPARE), directions)
+    for direction, places in enumerate(listed):
+        yield _ranked(rough, places, left, right, ranks, furthest=direction == 1)
+
+
 def _ranked(
-    rough: Rough, left: torch.Tensor, right: torch.Tensor, ranks: int, *, furthest: bool
+    rough: Rough, places: torch.Tensor, left: torch.Tensor, right: torch.Tensor, ranks: int, *, furthest: bool
 ) -> npt.NDArray[np.int64]:
-    """(records, ranks) int64: the first `ranks` candidates of each record, in order.
+    """(records, ranks) int64: the first `ranks` candidates of each record, in order, of those listed as `places`.
 
     The similarities may differ from the exact products by less than their error; the result does not depend on it.
     """
     columns = len(right)
-    listed = min(columns, ranks + _SPARE)
-    values, indices = _listed(rough.values, columns, listed, largest=not furthest)
+    values, indices = _sorted(rough.values.gather(1, places), places, largest=not furthest)
     values = values * rough.unit
     # Candidates further apart than this differ in the fifth decimal, and in the right direction.
     margin = 2 * rough.error + 1.01 / _DECIMALS
     behind_last = np.abs(values - values[:, ranks - 1 : ranks])
-    short = np.flatnonzero(behind_last[:, -1:] < margin) if listed < columns else np.empty(0, dtype=np.int64)
+    short = np.flatnonzero(behind_last[:, -1:] < margin) if places.shape[1] < columns else np.empty(0, dtype=np.int64)
 
     close = np.abs(np.diff(values, axis=1)) < margin
     unsettled = np.zeros(values.shape, dtype=np.bool_)
@@ -137,18 +146,21 @@ def _ranked(
     return ordered
 
 
-def _listed(
-    similarities: torch.Tensor, columns: int, listed: int, *, largest: bool
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """The first `listed` values of each row, sorted, and their columns, of the first `columns`."""
-    similarities[:, columns:] = -_FAR if largest else _FAR
-    places = _foremost(similarities, listed, largest=largest)
-    values, indices = similarities.gather(1, places).cpu().numpy(), places.cpu().numpy()
-    order = np.argsort(-values if largest else values, axis=1)
-    return np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
+def _listed(values: torch.Tensor, columns: int, count: int, directions: int) -> Iterator[torch.Tensor]:
+    """Columns of the `count` largest values of each row, then of the smallest, of the first `columns`, in any order."""
+    extremes = values.new_empty(directions, len(values), values.shape[1] // _GROUP)
+    for first in range(0, len(values) if values.device.type == "cpu" else 0, _ROWS):
+        # Some rows at a time, which the processor's cache still holds for the second direction.
+        some = values[first : first + _ROWS]
+        for direction, found in enumerate(extremes[:, first : first + _ROWS]):
+            some[:, columns:] = _FAR[direction]
+            _grouped(some, largest=direction == 0, out=found)
+    for direction, found in enumerate(extremes):
+        values[:, columns:] = _FAR[direction]
+        yield _foremost(values, count, largest=direction == 0, extremes=found)
 
 
-def _foremost(values: torch.Tensor, count: int, *, largest: bool) -> torch.Tensor:
+def _foremost(values: torch.Tensor, count: int, *, largest: bool, extremes: torch.Tensor | None = None) -> torch.Tensor:
     """Columns of the `count` largest (smallest) values of each row, in any order.
 
     Through the extremes of groups of columns, and of groups of those: an unlisted group's is no better than `count`
@@ -162,11 +174,26 @@ def _foremost(values: torch.Tensor, count: int, *, largest: bool) -> torch.Tenso
     if width % _GROUP or groups <= count:
         places = np.argpartition(values.numpy(), width - count if largest else count - 1, axis=1)
         return torch.from_numpy(places[:, -count:] if largest else places[:, :count])
-    grouped = values.view(-1, _GROUP, groups)
-    extremes = grouped.amax(dim=1) if largest else grouped.amin(dim=1)
+    if extremes is None:
+        extremes = _grouped(values, largest=largest)
     best = _foremost(extremes, count, largest=largest)
     members = (best[:, None] + groups * torch.arange(_GROUP)[:, None]).flatten(1)
     return members.gather(1, _foremost(values.gather(1, members), count, largest=largest))
+
+
+def _grouped(values: torch.Tensor, *, largest: bool, out: torch.Tensor | None = None) -> torch.Tensor:
+    """The extremes of groups of columns."""
+    members = values.view(len(values), _GROUP, -1)
+    return torch.amax(members, dim=1, out=out) if largest else torch.amin(members, dim=1, out=out)
+
+
+def _sorted(
+    values: torch.Tensor, places: torch.Tensor, *, largest: bool
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Listed values and their columns, best first."""
+    found = values.cpu().numpy()
+    order = np.argsort(-found if largest else found, axis=1)
+    return np.take_along_axis(found, order, axis=1), np.take_along_axis(places.cpu().numpy(), order, axis=1)
 
 
 def _exact_pairs(

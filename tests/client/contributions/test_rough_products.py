@@ -3,13 +3,21 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 
 from client.contributions import rough_products
-from client.contributions.rough_products import DigitProducts, FloatProducts, adds_exactly, check_precision
+from client.contributions.rough_products import (
+    DigitProducts,
+    FloatProducts,
+    PackedDigits,
+    adds_exactly,
+    check_precision,
+)
 from client.contributions.votes import votes_of
 from client.session import RefusalError
 from common.queries.votes import Votes, VotesSpec
@@ -48,7 +56,7 @@ def _kinds():
 @pytest.mark.parametrize("right", _kinds())
 @pytest.mark.parametrize("left", _kinds())
 def test_no_error_exceeds_its_bound(way, left, right, monkeypatch):
-    monkeypatch.setattr(rough_products, "_TILE", 16)
+    monkeypatch.setattr(rough_products, "_PART", 16)
     records, candidates = _on_grid(_kinds()[left]), _on_grid(_kinds()[right])
     rough = way(candidates, 40, 48)(records)
     assert rough.values.shape == (40, 48)
@@ -83,28 +91,55 @@ def test_a_bound_too_small_moves_votes(monkeypatch):
 
 
 @_exactly
-def test_sums_of_digits_stay_within_32_bits():
-    flat = torch.full((4, 2**10), 2.0**-5)
+@pytest.mark.parametrize("share", [1.0, 0.999])
+@pytest.mark.parametrize("signs", [1, 0])
+def test_the_largest_sums_of_digits_are_only_rounded(share, signs):
+    rng = np.random.default_rng(3)
+    dim = rough_products._MOST_DIMENSIONS
+    left, right = (np.where(rng.random((2, 5, dim)) < share, 127, 126) for _ in range(2))
+    right *= signs or rng.choice([-1, 1], (2, 5, 1))
+    found = PackedDigits(torch.from_numpy(right).to(torch.int8), rows=5)(torch.from_numpy(left).to(torch.int8))
+    exact = 254 * left[0] @ right[0].T + left[0] @ right[1].T + left[1] @ right[0].T
+    sizes = 254 * abs(left[0]) @ abs(right[0]).T + abs(left[0]) @ abs(right[1]).T + abs(left[1]) @ abs(right[0]).T
+    assert sizes.max() > 2**35
+    off = np.abs(found.double().numpy() - exact)
+    assert (off <= 4.01 * 2**-24 * sizes).all()
+    assert off.any() == (share < 1)
+
+
+@_exactly
+def test_vectors_that_fill_all_digits_of_the_most_dimensions():
+    flat = torch.full((4, rough_products._MOST_DIMENSIONS), 2.0**-7)
+    flat[1, ::2] *= -1
+    flat[2] *= 2.0**-17
+    flat[3] = 0
     rough = DigitProducts(flat, 4, 4)(flat)
-    assert (rough.values > 2**30).all()
-    np.testing.assert_allclose(rough.values.numpy() * rough.unit, 1.0, atol=1e-4)
+    error = np.abs(rough.values.numpy() * rough.unit - (flat.double() @ flat.double().T).numpy())
+    assert (error < rough.error).all()
+    assert (rough.error < 1e-2).all()
 
 
+@_exactly
 def test_the_way_taken(monkeypatch):
     vectors = _on_grid(_kinds()["random"])
-    few, many = rough_products._FEW, rough_products._FEW + 1
+    few, many = 39, 40
+    monkeypatch.setattr(rough_products, "_FEW", few)
     capable = lambda value: monkeypatch.setattr(rough_products, "multiplies_digits", lambda: value)  # noqa: E731
     taken = lambda candidates, records: type(rough_products.rough_products(candidates, records, width=40))  # noqa: E731
     capable(True)
+    assert taken(vectors[:few], many) is FloatProducts
     assert taken(vectors, many) is DigitProducts
     assert taken(vectors, few) is FloatProducts
-    assert taken(_on_grid(np.eye(1, 2**14 + 1)), many) is FloatProducts
-    monkeypatch.setattr(rough_products, "_COARSE", 1e-9)
-    assert taken(vectors, many) is FloatProducts
-    monkeypatch.undo()
+    assert taken(_on_grid(np.eye(many, 2**14 + 1)), many) is FloatProducts
+    with monkeypatch.context() as patch:
+        patch.setattr(rough_products, "_COARSE", 1e-9)
+        assert taken(vectors, many) is FloatProducts
+    assert taken(vectors, many) is DigitProducts
     capable(False)
     assert taken(vectors, many) is FloatProducts
-    monkeypatch.undo()
+
+
+def test_the_processors_on_which_digits_are_multiplied(monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_int8": True})
     for exactly in (True, False):
         monkeypatch.setattr(rough_products, "adds_exactly", lambda exactly=exactly: exactly)
@@ -124,8 +159,15 @@ def test_a_matrix_library_that_adds_digits_in_16_bits_is_found_out(set_of_instru
     assert done.stdout.decode().strip() == str(exact)
 
 
+@pytest.mark.parametrize("operators", [{}, {"qlinear_prepack": Mock(side_effect=RuntimeError)}])
+def test_a_library_without_the_operators_multiplies_in_float32(operators, monkeypatch):
+    monkeypatch.setattr(torch.ops, "onednn", SimpleNamespace(**operators))
+    assert not adds_exactly()
+
+
 def test_a_device_multiplies_in_float32(monkeypatch):
     monkeypatch.setattr(rough_products, "multiplies_digits", lambda: True)
+    monkeypatch.setattr(rough_products, "_FEW", 39)
     monkeypatch.setattr(rough_products, "_DEVICE", torch.device("meta"))
     vectors = _on_grid(_kinds()["random"])
     products = rough_products.rough_products(vectors, 1000, width=48)

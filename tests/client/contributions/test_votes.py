@@ -96,18 +96,23 @@ def test_errors_up_to_the_bound_change_nothing_and_larger_ones_would(monkeypatch
     rng = np.random.default_rng(3)
     vectors, records = _hard_case(rng)
     query, labels = _query(vectors), np.zeros(len(records), np.int32)
-    ranked, noise = client_votes._ranked, np.random.default_rng(4)
+    noise = np.random.default_rng(4)
 
-    def with_error(rough, left, right, ranks, *, furthest):
-        columns = len(right)
-        exact = (left.double() @ right.double().T).numpy()
-        values = rough.values.new_zeros(rough.values.shape, dtype=torch.float64)
-        values[:, :columns] = torch.from_numpy(exact + share * rough.error * noise.uniform(-1, 1, exact.shape))
-        wrong = replace(rough, values=values, unit=np.ones_like(rough.unit))
-        return ranked(wrong, left, right, ranks, furthest=furthest)
+    class WithErrors:
+        def __init__(self, right, records, *, width):
+            self._right, self._products = right, rough_products.rough_products(right, records, width=width)
+            self.rows = self._products.rows
+
+        def __call__(self, left):
+            rough = self._products(left)
+            exact = (left.double() @ self._right.double().T).numpy()
+            values = rough.values.new_zeros(rough.values.shape, dtype=torch.float64)
+            wrong = exact + share * rough.error * noise.uniform(-1, 1, exact.shape)
+            values[:, : len(self._right)] = torch.from_numpy(wrong)
+            return replace(rough, values=values, unit=np.ones_like(rough.unit))
 
     expected = _reference(query, records, labels)
-    monkeypatch.setattr(client_votes, "_ranked", with_error)
+    monkeypatch.setattr(client_votes, "rough_products", WithErrors)
     assert np.array_equal(votes_of(query, records, labels), expected) == harmless
 
 
@@ -122,7 +127,9 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
     query = _query(vectors, rng.integers(0, 2, 700))
     central = votes_of(query, records, labels)
     monkeypatch.setattr(rough_products, "_BYTES", 4 * 700 * 7)
-    monkeypatch.setattr(rough_products, "_TILE", 100)
+    monkeypatch.setattr(rough_products, "_DIGIT_BYTES", 4 * 700 * 7)
+    monkeypatch.setattr(rough_products, "_PART", 3)
+    monkeypatch.setattr(client_votes, "_ROWS", 2)
     np.testing.assert_array_equal(votes_of(query, records, labels), central)
     order = rng.permutation(400)
     for parties in (2, 5, 60):
@@ -139,6 +146,12 @@ def test_in_the_dimensions_of_pretrained_encoders_votes_equal_the_definition(dim
     vectors[40:] = vectors[:20]
     query, labels = _query(vectors), np.zeros(len(records), np.int32)
     np.testing.assert_array_equal(votes_of(query, records, labels), _reference(query, records, labels))
+
+
+def test_a_device_lists_candidates_itself():
+    values = torch.empty(5, 64, device="meta")
+    listed = list(client_votes._listed(values, 60, 16, 2))
+    assert [(places.device.type, places.shape) for places in listed] == [("meta", (5, 16))] * 2
 
 
 def test_weights_of_three_and_four_votes():
