@@ -55,13 +55,11 @@ def main(grid: Grid, context: Context) -> None:
         configuration.store(config, folder)
     hospitals = config.federation.get("hospitals") or []
     names = [hospital.name for hospital in hospitals]
-    network = FlowerNetwork(
-        grid,
-        timeout=setting_checks.number("federation.timeout", config.federation.timeout),
-        enrolled={hospital.node: number for number, hospital in enumerate(hospitals)},
-    )
+    timeout = setting_checks.number("federation.timeout", config.federation.timeout)
+    enrolled = {hospital.node: number for number, hospital in enumerate(hospitals)}
+    network = FlowerNetwork(grid, timeout=timeout, enrolled=enrolled)
     if "engine" not in config:
-        ask_for_parts_sooner()
+        ask_for_parts_sooner(timeout)
     alone = "engine" in config and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))

@@ -98,6 +98,7 @@ class FlowerNetwork:
         waiting = set(node_of)
         deadline = time.monotonic() + self._timeout
         while waiting:
+            late = time.monotonic() > deadline  # before, since a reply may take long while others arrive
             for reply in self._grid.pull_messages(sorted(waiting)):
                 # An error's reply names a foreign source node; the message that it answers names the right one.
                 message_id = reply.metadata.reply_to_message_id
@@ -106,7 +107,7 @@ class FlowerNetwork:
                     log.warning("%s: error %d", self._sender(node_of[message_id]), reply.error.code)
                     continue
                 replies[node_of[message_id]] = parcel_of(reply.content)
-            if not waiting or time.monotonic() > deadline:
+            if not waiting or late:
                 break
             time.sleep(POLL_SECONDS)
         for message_id in waiting:
@@ -119,11 +120,17 @@ class FlowerNetwork:
         return f"party {known[node]}" if node in known else f"node {node}"
 
 
-def ask_for_parts_sooner() -> None:
+def ask_for_parts_sooner(timeout: float) -> None:
     """Wait less for a reply that is still being sent, in the process of a deployed run.
 
-    A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second.
+    A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second,
+    and where a network is cut meanwhile, for two hours.
+
+    Args:
+        timeout: Seconds after which a reply whose parts do not come counts as none.
     """
     from flwr.superlink.grid import http_grid  # noqa: PLC0415 a second that a simulation need not spend
 
-    http_grid.pull_objects = partial(pull_objects, initial_backoff=PART_SECONDS)  # type: ignore[attr-defined]
+    http_grid.pull_objects = partial(  # type: ignore[attr-defined]
+        pull_objects, initial_backoff=PART_SECONDS, max_time=timeout
+    )

@@ -2,10 +2,12 @@
 
 import inspect
 import logging
+import time
 
 import pytest
 from flwr.app import Message
 from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid import http_grid
 
@@ -88,6 +90,16 @@ def test_a_run_waits_for_parties_that_it_can_name(caplog):
     assert "1 of 2 nodes connected; waiting up to 0.05 s for the others" in caplog.text
 
 
+def test_replies_that_come_while_another_one_takes_all_the_time_are_read():
+    class Slow(Grid):
+        def pull_messages(self, identities):
+            found = super().pull_messages(identities[:1])
+            time.sleep(0.05)
+            return found
+
+    assert FlowerNetwork(Slow({1: reply(0), 2: reply(1)}), timeout=0.04).join(PARCEL, 2).keys() == {0, 1}
+
+
 def test_nobody_there_and_nobody_who_answers(caplog):
     with pytest.raises(DropoutError, match="nodes; expected 2; got 0"):
         FlowerNetwork(Grid({}, [[]]), timeout=0).join(PARCEL, 2)
@@ -98,5 +110,15 @@ def test_nobody_there_and_nobody_who_answers(caplog):
 def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
     assert inspect.getsource(http_grid).count("pull_objects(") == 1
     monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
-    ask_for_parts_sooner()
+    ask_for_parts_sooner(timeout=600)
     assert asked_again_after(http_grid.pull_objects) < 0.5
+
+
+def test_a_deployed_run_waits_for_the_parts_of_a_reply_no_longer_than_its_timeout(monkeypatch):
+    def missing(part):
+        raise ObjectUnavailableError(part)
+
+    monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
+    ask_for_parts_sooner(timeout=0.1)
+    with pytest.raises(ObjectPullError, match="timeout"):
+        http_grid.pull_objects(["part"], missing)
