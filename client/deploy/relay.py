@@ -31,6 +31,7 @@ from flwr.supercore.interceptors import (
     SuperExecAuthHttpInterceptor,
 )
 from flwr.supercore.protobuf.client import ProtobufClientInterceptor
+from flwr.supercore.retry import RetryInvoker, exponential
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
@@ -42,6 +43,10 @@ log = logging.getLogger("caucus.relay")
 POLL_SECONDS, BUSY_SECONDS, SHARE = 1.0, 0.05, 0.1
 """The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message.
 Each question costs this machine 4 to 5 ms of processor time."""
+TRIES = 4
+"""How often a call for a message is tried, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
+connection after five idle seconds, which may be just when an answer is ready: the call is lost then. Were it not
+repeated, SuperNode would wait for the rest of the answer for ever."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -66,7 +71,7 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
         try:
             token, following = following or acquire(), ""
             if token:
-                task = _client(address, certificate, RuntimeTokenHttpInterceptor(token))
+                task = _client(address, certificate, RuntimeTokenHttpInterceptor(token), tries=TRIES)
                 following = answer(task, bundle, client_app, acquire)
                 pace.came()
                 continue
@@ -157,12 +162,15 @@ def _reply(message: Message, context: Context, pushed: str, bundle: str, client_
         return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION), reply_to=message)
 
 
-def _client(address: str, certificate: bytes, interceptor: ProtobufClientInterceptor) -> RuntimeHttpClient:
+def _client(
+    address: str, certificate: bytes, interceptor: ProtobufClientInterceptor, *, tries: int = 1
+) -> RuntimeHttpClient:
     return RuntimeHttpClient.from_server_address(
         server_address=address,
         insecure=False,
         root_certificates=certificate,
         interceptors=[RuntimeVersionHttpInterceptor(component_name="flwr-clientapp"), interceptor],
+        retry_invoker=RetryInvoker(exponential, httpx.TransportError, max_tries=tries, max_time=None),
     )
 
 

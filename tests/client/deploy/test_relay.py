@@ -1,13 +1,16 @@
 """The relay waits for the parts of a message, and gives it up where SuperNode has."""
 
+from itertools import repeat
 from threading import Event
 from types import SimpleNamespace
 
 import httpx
 import pytest
 from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
-from flwr.proto.runtime_pb2 import SendTaskHeartbeatResponse
+from flwr.proto.runtime_pb2 import SendTaskHeartbeatRequest, SendTaskHeartbeatResponse
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
+from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
+from flwr.supercore.runtime import RuntimeHttpClient
 
 from client.deploy import relay
 
@@ -71,3 +74,36 @@ def test_a_task_that_supernode_has_let_go_of_ends_with_an_error_that_the_relay_s
     monkeypatch.setattr(relay, "push_message", push)
     with pytest.raises(httpx.HTTPStatusError):
         relay.answer(client, "", None, lambda: "")
+
+
+@pytest.mark.parametrize("lost", [1, relay.TRIES])
+def test_a_call_for_a_message_that_is_lost_is_repeated(lost, monkeypatch):
+    """As where SuperNode closes an idle connection while an answer sets out: it would wait for the rest for ever."""
+    asked = []
+
+    def answered(request):
+        asked.append(request)
+        if len(asked) <= lost:
+            raise httpx.RemoteProtocolError("closed")
+        return httpx.Response(200, content=SendTaskHeartbeatResponse(success=True).SerializeToString())
+
+    monkeypatch.setattr(relay, "exponential", lambda: repeat(0))
+    monkeypatch.setattr(RuntimeHttpClient, "from_server_address", local_client(answered))
+    client = relay._client("", b"", RuntimeTokenHttpInterceptor("token"), tries=relay.TRIES)
+    if lost < relay.TRIES:
+        assert client.SendTaskHeartbeat(SendTaskHeartbeatRequest()).success
+    else:
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+    assert len(asked) == min(lost + 1, relay.TRIES)
+
+
+def local_client(answered):
+    def client(*, server_address, insecure, root_certificates, interceptors, retry_invoker):
+        del server_address, root_certificates
+        assert not insecure
+        made = RuntimeHttpClient("http://127.0.0.1", interceptors=interceptors, retry_invoker=retry_invoker)
+        made._client = httpx.Client(transport=httpx.MockTransport(answered))
+        return made
+
+    return client
