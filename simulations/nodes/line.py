@@ -75,7 +75,7 @@ class Line:
 
 async def _ended(listening: asyncio.Server) -> None:
     listening.close()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:  # again: a last connection may begin meanwhile
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
