@@ -59,7 +59,7 @@ def main(grid: Grid, context: Context) -> None:
     enrolled = {hospital.node: number for number, hospital in enumerate(hospitals)}
     network = FlowerNetwork(grid, timeout=timeout, enrolled=enrolled)
     if "engine" not in config:
-        ask_for_parts_sooner(timeout)
+        ask_for_parts_sooner(network)
     alone = "engine" in config and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))

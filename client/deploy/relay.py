@@ -24,7 +24,7 @@ from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
 from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
-from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectPushError
 from flwr.supercore.interceptors import (
     RuntimeTokenHttpInterceptor,
     RuntimeVersionHttpInterceptor,
@@ -45,8 +45,10 @@ POLL_SECONDS, BUSY_SECONDS, SHARE = 1.0, 0.05, 0.1
 Each question costs this machine 4 to 5 ms of processor time."""
 TRIES = 4
 """How often a call for a message is tried, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
-connection after five idle seconds, which may be just when an answer is ready: the call is lost then. Were it not
-repeated, SuperNode would wait for the rest of the answer for ever."""
+connection after five idle seconds, which may be just when an answer is ready: the call is lost then, and SuperNode
+waits for the rest of the answer for ever."""
+LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
+"""Errors of a call that SuperNode has not handled; one whose reply is late or lost must not be repeated."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -76,7 +78,7 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
                 pace.came()
                 continue
             away = False
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, ObjectPushError) as error:
             # SuperNode is starting, was restarted in between, or ended this run: what was lost is asked again.
             if not away:
                 log.warning("no SuperNode at %s: %s", address, type(error).__name__)
@@ -170,7 +172,7 @@ def _client(
         insecure=False,
         root_certificates=certificate,
         interceptors=[RuntimeVersionHttpInterceptor(component_name="flwr-clientapp"), interceptor],
-        retry_invoker=RetryInvoker(exponential, httpx.TransportError, max_tries=tries, max_time=None),
+        retry_invoker=RetryInvoker(exponential, LOST, max_tries=tries, max_time=None),
     )
 
 

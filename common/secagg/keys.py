@@ -148,7 +148,7 @@ def check_public(public: bytes, *, where: str) -> X25519PublicKey:
     return key
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2**14)
 def _of_high_order(public: bytes) -> X25519PublicKey | None:
     """The key, unless it has low order; all parties of a simulation agree with the same ones, which are read once."""
     # X25519 ignores the topmost bit.

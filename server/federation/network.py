@@ -7,8 +7,7 @@ means.
 
 import logging
 import time
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from flwr.app import Message
@@ -27,6 +26,8 @@ POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 PART_SECONDS = 0.05
 """Seconds before a part of a reply is asked for again: doubled each time."""
+GRACE_SECONDS = 5.0
+"""Seconds for the parts of a reply that began to come before the timeout."""
 
 
 class Network(Protocol):
@@ -54,6 +55,12 @@ class FlowerNetwork:
         self._timeout = timeout
         self._enrolled = dict(enrolled or {})
         self._nodes: dict[PartyId, int] = {}
+        self._deadline = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds that a reply of this exchange may still take."""
+        return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
         """See Network."""
@@ -96,9 +103,9 @@ class FlowerNetwork:
         }
         replies: dict[int, Parcel] = {}
         waiting = set(node_of)
-        deadline = time.monotonic() + self._timeout
+        self._deadline = time.monotonic() + self._timeout
         while waiting:
-            late = time.monotonic() > deadline  # before, since a reply may take long while others arrive
+            late = time.monotonic() > self._deadline  # before, since a reply may take long while others arrive
             for reply in self._grid.pull_messages(sorted(waiting)):
                 # An error's reply names a foreign source node; the message that it answers names the right one.
                 message_id = reply.metadata.reply_to_message_id
@@ -120,17 +127,15 @@ class FlowerNetwork:
         return f"party {known[node]}" if node in known else f"node {node}"
 
 
-def ask_for_parts_sooner(timeout: float) -> None:
+def ask_for_parts_sooner(network: FlowerNetwork) -> None:
     """Wait less for a reply that is still being sent, in the process of a deployed run.
 
     A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second,
-    and where a network is cut meanwhile, for two hours.
-
-    Args:
-        timeout: Seconds after which a reply whose parts do not come counts as none.
+    and where a network is cut meanwhile, for two hours; here no longer than the exchange may take.
     """
     from flwr.superlink.grid import http_grid  # noqa: PLC0415 a second that a simulation need not spend
 
-    http_grid.pull_objects = partial(  # type: ignore[attr-defined]
-        pull_objects, initial_backoff=PART_SECONDS, max_time=timeout
-    )
+    def pulled(object_ids: list[str], pull_object_fn: Callable[[str], bytes]) -> dict[str, bytes]:
+        return pull_objects(object_ids, pull_object_fn, initial_backoff=PART_SECONDS, max_time=network.left)
+
+    http_grid.pull_objects = pulled  # type: ignore[assignment, attr-defined]

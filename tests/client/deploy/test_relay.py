@@ -98,6 +98,22 @@ def test_a_call_for_a_message_that_is_lost_is_repeated(lost, monkeypatch):
     assert len(asked) == min(lost + 1, relay.TRIES)
 
 
+def test_a_call_whose_reply_is_lost_is_not_repeated(monkeypatch):
+    """SuperNode has handled it, and would refuse a part or a message that it has."""
+    asked = []
+
+    def answered(request):
+        asked.append(request)
+        raise httpx.ReadTimeout("late")
+
+    monkeypatch.setattr(RuntimeHttpClient, "from_server_address", local_client(answered))
+    with pytest.raises(httpx.ReadTimeout):
+        relay._client("", b"", RuntimeTokenHttpInterceptor("token"), tries=relay.TRIES).SendTaskHeartbeat(
+            SendTaskHeartbeatRequest()
+        )
+    assert len(asked) == 1
+
+
 def local_client(answered):
     def client(*, server_address, insecure, root_certificates, interceptors, retry_invoker):
         del server_address, root_certificates

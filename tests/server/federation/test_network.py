@@ -110,15 +110,16 @@ def test_nobody_there_and_nobody_who_answers(caplog):
 def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
     assert inspect.getsource(http_grid).count("pull_objects(") == 1
     monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
-    ask_for_parts_sooner(timeout=600)
+    ask_for_parts_sooner(FlowerNetwork(Grid({}), timeout=600))
     assert asked_again_after(http_grid.pull_objects) < 0.5
 
 
-def test_a_deployed_run_waits_for_the_parts_of_a_reply_no_longer_than_its_timeout(monkeypatch):
+def test_a_deployed_run_waits_for_the_parts_of_a_reply_no_longer_than_the_exchange(monkeypatch):
     def missing(part):
         raise ObjectUnavailableError(part)
 
     monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
-    ask_for_parts_sooner(timeout=0.1)
+    monkeypatch.setattr(network, "GRACE_SECONDS", 0.1)
+    ask_for_parts_sooner(FlowerNetwork(Grid({}), timeout=600))
     with pytest.raises(ObjectPullError, match="timeout"):
         http_grid.pull_objects(["part"], missing)
