@@ -152,10 +152,6 @@ class _Blank(Ledger):
         del data_set, allow
         return Entry(run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release)
 
-    def entries(self, run: str | None = None) -> tuple[Entry, ...]:
-        del run
-        return ()
-
     def commit_before(self, run: str, index: int) -> None:
         del run, index
 

@@ -18,17 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulations.benchmarks.nodes import (
-    SETTINGS,
-    Stretch,
-    measure,
-    say_memory,
-    spent,
-    terms,
-)
+from simulations.benchmarks.nodes import Stretch, measure, say_memory, spent, terms
 from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.nodes.cost import Cost, phases
-from simulations.nodes.federation import Nodes, wait
+from simulations.nodes.federation import Nodes, small_run, wait
 from simulations.nodes.line import Line
 from simulations.nodes.usage import descendants, proportional_set
 
@@ -111,9 +104,7 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
         idle = _processors(nodes, count, 10.0)
         line.delay, line.rate = slow.delay, slow.rate
         before, passed, start = spent(nodes), dict(line.passed), time.time()
-        rounds = queries + 1
-        following = nodes.begin(_RUN, f"method.rounds={rounds}", f"method.samples={20 * rounds}", *SETTINGS)
-
+        following = nodes.begin(_RUN, *small_run(queries + 1))
         again = 0
 
         def closing() -> bool:

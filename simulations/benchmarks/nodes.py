@@ -20,17 +20,13 @@ from pathlib import Path
 
 from simulations.benchmarks.ratios import Ratio, benchmark
 from simulations.nodes.cost import Cost, phases
-from simulations.nodes.federation import Nodes, wait
+from simulations.nodes.federation import Nodes, small_run, wait
 from simulations.nodes.line import Line
 from simulations.nodes.usage import cpu, descendants, proportional_set
 
 PHASES = 3
 """Of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
-SETTINGS = (
-    "method=wasp", "method.top=3", "method.shots=4", "evaluation.metrics=[]", "task.records_per_party=16",
-    "task.test_records=24", "task.public_notes=120", "privacy.epsilon=8",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +116,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         began = time.time()
         each = queries + 1
         rounds = each * len(stretches) + 2
-        following = nodes.begin("run", f"method.rounds={rounds}", f"method.samples={20 * rounds}", *SETTINGS)
+        following = nodes.begin("run", *small_run(rounds))
         measured = []
         for number, stretch in enumerate(stretches):
             _asked(nodes, number * each, following)

@@ -32,15 +32,10 @@ from client.app import app
 from client.deploy import relay
 from simulations.nodes.cost import phases
 from simulations.nodes.dropouts import KINDS, QUERIES, Ending, Faults, ended
-from simulations.nodes.federation import Nodes, wait
+from simulations.nodes.federation import Nodes, small_run, wait
 
 RELAY = "simulations.nodes.failing:failing_relay"
 _FAULTS = "faults.json"
-_SETTINGS = (
-    f"method.rounds={QUERIES + 1}", f"method.samples={20 * (QUERIES + 1)}", "method=wasp", "method.top=3",
-    "method.shots=4", "evaluation.metrics=[]", "task.records_per_party=16", "task.test_records=24",
-    "task.public_notes=120", "privacy.epsilon=8",
-)  # fmt: skip
 
 
 class Run(NamedTuple):
@@ -148,7 +143,7 @@ class Faulty:
             f"federation.timeout={self._timeout}",
             f"federation.retries={self._retries}",
             f"federation.max_dropouts={dropouts}",
-            *_SETTINGS,
+            *small_run(QUERIES + 1),
         )
         stopped: dict[int, float] = {}
         failed = 0
