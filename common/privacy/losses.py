@@ -26,15 +26,16 @@ too large, nothing is computed and the result is infinite.
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from functools import reduce
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-from dp_accounting.pld import pld_pmf
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
+from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss, DiscreteLaplacePrivacyLoss
+from scipy.special import log_ndtr
 
 from common.privacy.gaussian import rounded_mu_squared
+from common.privacy.loss_grid import TAIL, Floats, LossGrid
 
 LARGEST_SIGMA = 1_000
 """In grid units. Beyond it a Gaussian counts by norm, which costs one millionth, as much as the grid of losses does."""
@@ -52,10 +53,10 @@ _AMPLIFY = 4_000
 _MOST_EQUAL = 200_000
 """The library's grids grow with the number of times that one distribution is convolved."""
 _MOST_POINTS = 200_000
-_TAIL = 1e-15
+_WIDEST = 10.2
+"""In standard deviations of a Gaussian: less than e^-50 lies beyond."""
 _TINY = 1e-280
 _UP = 1 + 1e-12
-_Floats = npt.NDArray[np.floating[Any]]
 
 
 class PricedAnswer(NamedTuple):
@@ -121,7 +122,7 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
         parts = [_Part(draw.rate, times, _pieces(draw, coarse=True)) for draw, times in draws]
     one_gaussian = len(parts) == parts[0].times == 1 and {piece.kind for piece in parts[0].pieces} == {"normal"}
     count = sum(part.size * part.times for part in parts)
-    delta -= _TAIL * (10 + count)
+    delta -= TAIL * (10 + count)
     if one_gaussian or not _affordable(parts) or delta <= 0:
         return math.inf
     if not all(_SMALLEST_SPREAD <= part.spread <= LARGEST_SPREAD for part in parts):
@@ -130,15 +131,8 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
     if spread > LARGEST_SPREAD:
         return math.inf
     interval = max(_interval(spread, count), *(_widest(part) / _MOST_POINTS for part in parts))
-    total = pld.identity(value_discretization_interval=interval)
-    for part in parts:
-        if part.rate == 1:
-            total = _compose(part.pieces, interval, total)
-        else:
-            finer = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
-            base = _compose(part.pieces, finer, pld.identity(value_discretization_interval=finer))
-            total = total.compose(_repeat(_amplify(base, finer, part.rate, interval), part.times))
-    return float(total.get_epsilon_for_delta(delta)) * _UP
+    total = reduce(_Losses.composed, (_losses(part, interval) for part in parts))
+    return max(total.with_unit.epsilon(delta), total.without_unit.epsilon(delta)) * _UP
 
 
 def _affordable(parts: list[_Part]) -> bool:
@@ -184,55 +178,81 @@ def _widest(part: _Part) -> float:
     return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)
 
 
-def _compose(
-    pieces: Counter[_Piece], interval: float, total: pld.PrivacyLossDistribution
-) -> pld.PrivacyLossDistribution:
-    for piece, count in sorted(pieces.items()):
-        total = total.compose(_repeat(_MAKERS[piece.kind](piece, interval), count))
-    return total
+class _Losses(NamedTuple):
+    """The loss of an outcome with a unit over that without, and the other way round; one object if they are alike."""
+
+    with_unit: LossGrid
+    without_unit: LossGrid
+
+    def composed(self, other: "_Losses") -> "_Losses":
+        with_unit = self.with_unit.composed(other.with_unit)
+        alike = self.with_unit is self.without_unit and other.with_unit is other.without_unit
+        return _Losses(with_unit, with_unit if alike else self.without_unit.composed(other.without_unit))
 
 
-def _repeat(loss: pld.PrivacyLossDistribution, count: int) -> pld.PrivacyLossDistribution:
-    # For a count of 1 the library would run a transform and its inverse for nothing.
-    return loss if count == 1 else loss.self_compose(count)
+def _losses(part: _Part, interval: float) -> _Losses:
+    if part.rate == 1:
+        alike = _composed(part.pieces, interval)
+        return _Losses(alike, alike)
+    finer = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
+    amplified = _amplified(_composed(part.pieces, finer), part.rate, interval)
+    return _Losses(*(losses.repeated(part.times) for losses in amplified))
 
 
-def _gaussian(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
-    """`pld.from_discrete_gaussian_mechanism`, bit for bit, without its loops over outcomes and losses."""
+def _composed(pieces: Counter[_Piece], interval: float) -> LossGrid:
+    each = (_MAKERS[piece.kind](piece, interval).repeated(count) for piece, count in sorted(pieces.items()))
+    return reduce(LossGrid.composed, each)
+
+
+def _gaussian(piece: _Piece, interval: float) -> LossGrid:
     noise = DiscreteGaussianPrivacyLoss(piece.scale, piece.shift)
     bounds = noise.connect_dots_bounds()
     first, last = cast("int", bounds.lower_x), cast("int", bounds.upper_x)
-    losses = piece.shift * (-0.5 * piece.shift - np.arange(first, last + 1)) / piece.scale**2 / interval
-    points = np.unique(np.concatenate([np.floor(losses), np.ceil(losses)]).astype(np.int64))
+    points = _around(piece.shift * (-0.5 * piece.shift - np.arange(first, last + 1)) / piece.scale**2, interval)
     at = points * interval
     # A loss of at least `at` is that of the outcomes up to here.
     outcomes = np.floor(np.clip(-0.5 * piece.shift - at * piece.scale**2 / piece.shift, first - 1, last))
     deltas = np.clip(noise.mu_upper_cdf(outcomes) - np.exp(at + noise.mu_lower_log_cdf(outcomes)), 0, 1)
-    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(interval, points, deltas))
+    return LossGrid.connected(interval, points, deltas)
 
 
-def _laplace(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
-    return pld.from_discrete_laplace_mechanism(
-        1 / piece.scale, sensitivity=piece.shift, use_connect_dots=True, value_discretization_interval=interval
+def _laplace(piece: _Piece, interval: float) -> LossGrid:
+    noise = DiscreteLaplacePrivacyLoss(1 / piece.scale, sensitivity=piece.shift)
+    points = _around((2 * np.arange(piece.shift + 1) - piece.shift) / piece.scale, interval)
+    return LossGrid.connected(interval, points, np.asarray(noise.get_delta_for_epsilon(points * interval)))
+
+
+def _normal(piece: _Piece, interval: float) -> LossGrid:
+    mu = piece.spread
+    points = np.arange(
+        math.floor((mu * mu / 2 - _WIDEST * mu) / interval), math.ceil((mu * mu / 2 + _WIDEST * mu) / interval) + 1
     )
+    at = points * interval
+    deltas = np.exp(log_ndtr(mu / 2 - at / mu)) - np.exp(at + log_ndtr(-mu / 2 - at / mu))
+    return LossGrid.connected(interval, points, np.clip(deltas, 0, 1))
 
 
-def _normal(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
-    return pld.from_gaussian_mechanism(1 / piece.spread, value_discretization_interval=interval)
-
-
-def _pure(piece: _Piece, interval: float) -> pld.PrivacyLossDistribution:
+def _pure(piece: _Piece, interval: float) -> LossGrid:
     """Randomised response: the true bit with probability e^epsilon / (1 + e^epsilon), otherwise the opposite."""
     epsilon = piece.spread
-    ends = (-epsilon / interval, epsilon / interval)
-    points = np.array(sorted({f(end) for end in ends for f in (math.floor, math.ceil)}))
+    points = _around(np.array([-epsilon, epsilon]), interval)
     at = points * interval
     truth = 1 / (1 + math.exp(-epsilon))
     deltas = np.maximum(np.maximum(truth - np.exp(at - epsilon) * truth, -np.expm1(at)), 0)
-    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(interval, points, deltas))
+    return LossGrid.connected(interval, points, deltas)
 
 
-_MAKERS: dict[str, Callable[[_Piece, float], pld.PrivacyLossDistribution]] = {
+def _around(losses: Floats, interval: float) -> npt.NDArray[np.int64]:
+    """The points of the grid next to these losses on both sides, ascending."""
+    steps = np.concatenate([np.floor(losses / interval), np.ceil(losses / interval)]).astype(np.int64)
+    first = steps.min()
+    points: npt.NDArray[np.int64] = (
+        np.flatnonzero(np.bincount(steps - first)) + first
+    )  # np.unique takes ten times as long
+    return points
+
+
+_MAKERS: dict[str, Callable[[_Piece, float], LossGrid]] = {
     "gaussian": _gaussian,
     "laplace": _laplace,
     "normal": _normal,
@@ -240,49 +260,29 @@ _MAKERS: dict[str, Callable[[_Piece, float], pld.PrivacyLossDistribution]] = {
 }
 
 
-def _amplify(
-    base: pld.PrivacyLossDistribution, step: float, rate: float, interval: float
-) -> pld.PrivacyLossDistribution:
-    """Loss after subsampling, from the loss `base` of its answers, symmetric and in steps of `step`."""
-    infinite = base.get_delta_for_epsilon([math.inf])[0]
-    last = math.ceil(base.get_epsilon_for_delta(infinite + _TAIL) / step)
-    grid = np.arange(-last, last + 1) * step
+def _amplified(base: LossGrid, rate: float, interval: float) -> tuple[LossGrid, LossGrid]:
+    """Loss after subsampling, from the loss `base` of its answers, which is the same in both directions."""
+    last = math.ceil(base.epsilon(base.infinite + TAIL) / base.step)
+    grid = np.arange(-last, last + 1) * base.step
     # Between grid points delta is linear in e^epsilon, and it is convex, so that this is also a bound below the grid.
-    dots = np.append(1.0, _deltas(base, grid))
+    dots = np.append(1.0, base.deltas(grid))
     powers = np.append(0.0, np.exp(grid))
 
-    def delta(power: _Floats) -> _Floats:
+    def delta(power: Floats) -> Floats:
         return np.interp(power, powers, dots)  # type: ignore[no-any-return]
 
-    def with_unit(at: _Floats) -> _Floats:
+    def with_unit(at: Floats) -> Floats:
         gain = np.expm1(at)
         return np.where(gain > -rate, rate * delta(1 + gain / rate), -gain)
 
-    def without_unit(at: _Floats) -> _Floats:
+    def without_unit(at: Floats) -> Floats:
         factor = np.maximum(rate - (1 - rate) * np.expm1(at), _TINY)
         return factor * delta(rate * np.exp(at) / factor)
 
-    top = math.ceil(math.log1p(rate * math.expm1(last * step)) / interval)
+    def connected(deltas: Callable[[Floats], Floats], low: int, high: int) -> LossGrid:
+        points = np.arange(low, high + 1)
+        return LossGrid.connected(interval, points, np.clip(deltas(points * interval), 0, 1))
+
+    top = math.ceil(math.log1p(rate * math.expm1(last * base.step)) / interval)
     bottom = math.ceil(-math.log1p(-rate) / interval)
-    return pld.PrivacyLossDistribution(
-        _connect(with_unit, -bottom, top, interval), _connect(without_unit, -top, bottom, interval)
-    )
-
-
-def _deltas(base: pld.PrivacyLossDistribution, epsilons: _Floats) -> _Floats:
-    """`base.get_delta_for_epsilon(epsilons)` of a symmetric loss, bit for bit, without its loop over the grid.
-
-    The sums run from the largest loss downward, one by one, as there.
-    """
-    losses = base._pmf_remove.to_dense_pmf()  # noqa: SLF001 — the library has no other door to its grid
-    at = (np.arange(losses.size) + losses._lower_loss) * losses._discretization  # noqa: SLF001
-    upper = np.cumsum(np.append(losses._infinity_mass, losses._probs[::-1]))  # noqa: SLF001
-    lower = np.cumsum(np.append(0.0, (losses._probs * np.exp(-at))[::-1]))  # noqa: SLF001
-    above = losses.size - np.searchsorted(at, epsilons, side="right")
-    deltas: _Floats = upper[above] - np.exp(epsilons) * lower[above]
-    return deltas
-
-
-def _connect(deltas: Callable[[_Floats], _Floats], low: int, high: int, interval: float) -> pld_pmf.PLDPmf:
-    values = np.clip(deltas(np.arange(low, high + 1) * interval), 0, 1)
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, values)
+    return connected(with_unit, -bottom, top), connected(without_unit, -top, bottom)

@@ -226,28 +226,31 @@ def test_gaussian_noise_is_never_taken_for_pure(scale, shift, rate):
     assert true <= 1e-5 * 1.001
 
 
-@pytest.mark.parametrize(("sigma", "times", "interval"), [(3.3, 1, 1e-3), (50.1, 7, 3e-4), (200.7, 10, 1e-4)])
-def test_deltas_on_a_grid_are_the_librarys_to_the_last_bit(sigma, times, interval):
-    one = pld.from_discrete_gaussian_mechanism(sigma, sensitivity=3, value_discretization_interval=interval)
-    base = one.self_compose(times)
-    grid = np.arange(-3000, 3001) * interval
-    assert np.array_equal(losses._deltas(base, grid), base.get_delta_for_epsilon(grid))
+LIBRARY = {
+    "gaussian": lambda piece: pld.from_discrete_gaussian_mechanism(
+        piece.scale, sensitivity=piece.shift, value_discretization_interval=STEP, use_connect_dots=True
+    ),
+    "laplace": lambda piece: pld.from_discrete_laplace_mechanism(
+        1 / piece.scale, sensitivity=piece.shift, value_discretization_interval=STEP, use_connect_dots=True
+    ),
+    "normal": lambda piece: pld.from_gaussian_mechanism(1 / piece.spread, value_discretization_interval=STEP),
+}
+STEP = 3.3e-4
 
 
-def test_deltas_of_a_mechanism_with_two_losses_are_the_librarys_to_the_last_bit():
-    base = losses._pure(losses._Piece("pure", 1.0, 1, 0.7, 1), 1e-3)
-    grid = np.arange(-800, 801) * 1e-3
-    assert np.array_equal(losses._deltas(base, grid), base.get_delta_for_epsilon(grid))
+@pytest.mark.parametrize("kind", LIBRARY)
+@pytest.mark.parametrize(("scale", "shift"), [(0.7, 1), (2.5, 3), (31.4, 128), (180.0, 16), (900.0, 1)])
+def test_a_loss_has_the_deltas_of_the_librarys(kind, scale, shift):
+    piece = losses._Piece(kind, scale, shift, shift / scale, 1)
+    ours, theirs = losses._MAKERS[kind](piece, STEP), LIBRARY[kind](piece)
+    at = np.linspace(-1, 3, 100) * piece.spread
+    assert np.allclose(ours.deltas(at), theirs.get_delta_for_epsilon(at), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("sigma", "shift"), [(0.7, 1), (2.5, 3), (31.4, 128), (180.0, 16), (900.0, 1)])
-@pytest.mark.parametrize("interval", [1e-4, 3.3e-3])
-def test_a_gaussian_loss_is_the_librarys_bit_for_bit(sigma, shift, interval):
-    ours = losses._gaussian(losses._Piece("gaussian", sigma, shift, shift / sigma, 1), interval)
-    theirs = pld.from_discrete_gaussian_mechanism(
-        sigma, sensitivity=shift, use_connect_dots=True, value_discretization_interval=interval
-    )
-    one, other = (loss._pmf_remove.to_dense_pmf() for loss in (ours, theirs))
-    assert (one._lower_loss, one._infinity_mass) == (other._lower_loss, other._infinity_mass)
-    assert one._probs.tobytes() == other._probs.tobytes()
-    assert ours._symmetric
+def test_a_pure_loss_has_the_deltas_of_randomised_response():
+    loss = losses._pure(losses._Piece("pure", 1.0, 1, 0.7, 1), STEP)
+    at = np.floor(np.linspace(-0.69, 0.69, 50) / STEP) * STEP
+    truth = 1 / (1 + math.exp(-0.7))
+    deltas = loss.deltas(at)
+    assert np.all(deltas >= truth - np.exp(at) * (1 - truth) - 1e-12)
+    assert np.allclose(deltas, truth - np.exp(at) * (1 - truth), atol=STEP)

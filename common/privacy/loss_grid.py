@@ -1,0 +1,119 @@
+"""Distributions of the privacy loss on a grid, and their composition.
+
+These are the algorithms of dp_accounting's dense distributions: connect the dots (Doroshenko et al. 2022, algorithm 1),
+composition by Fourier transforms with tails cut off by a Chernoff bound (Koskela et al. 2020), and the hockey-stick
+divergence both ways. The library goes over each grid in Python; in numpy, the same sums in the same order take a
+quarter of the time, and a plan is hundreds of them. Its numbers are what the tests compare with.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft, signal
+
+Floats = npt.NDArray[np.floating[Any]]
+
+TAIL = 1e-15
+"""Probability that one composition may cut off at both ends. What is cut off above counts as an infinite loss."""
+_ORDERS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
+"""Of the Chernoff bounds, in units of one over the size of the grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossGrid:
+    """The losses (first + i) * step for i = 0, 1, ... with a probability each, and an infinite loss.
+
+    Args:
+        step: Distance of neighbouring losses.
+        first: The smallest loss, in steps.
+        probabilities: Shape (size,). Sums of Fourier transforms: they may be below 0 by a rounding error.
+        infinite: Probability of the infinite loss.
+    """
+
+    step: float
+    first: int
+    probabilities: Floats
+    infinite: float
+
+    @property
+    def losses(self) -> Floats:
+        """The finite losses, ascending. Shape (size,)."""
+        return (self.first + np.arange(self.probabilities.size)) * self.step
+
+    @staticmethod
+    def connected(step: float, points: npt.NDArray[np.int64], deltas: Floats) -> "LossGrid":
+        """The least distribution on these losses whose deltas are at least those given, at every epsilon.
+
+        Args:
+            step: Distance of neighbouring losses.
+            points: The losses in steps, ascending. Shape (n,).
+            deltas: The mechanism's delta at each of them. Shape (n,). Where rounding makes one larger than one before
+                it, that one counts for both.
+        """
+        deltas = np.maximum.accumulate(deltas[::-1])[::-1]
+        gaps, falls = np.diff(points) * step, -np.diff(deltas)
+        probabilities = np.append(1 - deltas[0], falls / -np.expm1(-gaps)) - np.append(falls / np.expm1(gaps), 0.0)
+        places = np.zeros(points[-1] - points[0] + 1)
+        places[points - points[0]] = np.maximum(0, probabilities)
+        return LossGrid(step, int(points[0]), places, float(deltas[-1]))
+
+    def composed(self, other: "LossGrid") -> "LossGrid":
+        """Of independent answers with these losses and with `other`, on the same grid."""
+        sums = signal.fftconvolve(self.probabilities, other.probabilities)
+        low, high = _within(sums), sums.size - _within(sums[::-1])
+        kept = sums[low:high].copy()
+        kept[0] += np.sum(sums[:low])
+        infinite = self.infinite + other.infinite - self.infinite * other.infinite + float(np.sum(sums[high:]))
+        return LossGrid(self.step, self.first + other.first + low, kept, infinite)
+
+    def repeated(self, times: int) -> "LossGrid":
+        """Of that many independent answers with these losses."""
+        if times == 1:
+            return self
+        low, high = self._bounds(times)
+        size = high - low + 1
+        length = fft.next_fast_len(max(size, self.probabilities.size), real=True)
+        sums = fft.irfft(fft.rfft(self.probabilities, length) ** times, length)
+        infinite = TAIL - math.expm1(times * math.log1p(-self.infinite))
+        return LossGrid(self.step, self.first * times + low, np.roll(sums, -low)[:size], infinite)
+
+    def _bounds(self, times: int) -> tuple[int, int]:
+        """Sums of this many places lie between them, but for a probability of `TAIL`."""
+        size = self.probabilities.size
+        low, high, places = 0, (size - 1) * times, np.arange(size) / size
+        for order in _ORDERS:
+            moment = math.log(np.exp(order * places) @ self.probabilities)
+            bound = (times * moment + math.log(2 / TAIL)) / order * size
+            low, high = (max(low, math.floor(bound)), high) if order < 0 else (low, min(high, math.ceil(bound)))
+        return low, high
+
+    def deltas(self, epsilons: Floats) -> Floats:
+        """The hockey-stick divergence at each of these. Shapes (n,)."""
+        losses, descending = self.losses, self.probabilities[::-1]
+        upper = np.cumsum(np.append(self.infinite, descending))
+        lower = np.cumsum(np.append(0.0, descending * np.exp(-losses[::-1])))
+        above = losses.size - np.searchsorted(losses, epsilons, side="right")
+        deltas: Floats = upper[above] - np.exp(epsilons) * lower[above]
+        return deltas
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon, 0 or more, with at most this delta; infinite if there is none."""
+        if self.infinite > delta:
+            return math.inf
+        positive = max(0, 1 - self.first)  # at epsilon 0 or more, no other loss counts
+        losses, descending = self.losses[positive:][::-1], self.probabilities[positive:][::-1]
+        upper = np.cumsum(np.append(self.infinite, descending)) - delta
+        lower = np.cumsum(np.append(0.0, descending * np.exp(-losses)))
+        # Between two losses the delta of epsilon is that of the sums over all losses above.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            epsilons = np.where(upper > 0, np.log(upper / lower), -math.inf)
+        above = np.append(epsilons[:-1] >= losses, True)
+        return max(0.0, float(epsilons[np.argmax(above)]))
+
+
+def _within(probabilities: Floats) -> int:
+    """Number of probabilities at the beginning whose sums are at most half of `TAIL`."""
+    return int(np.argmax(np.cumsum(probabilities) > TAIL / 2))
