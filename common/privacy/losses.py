@@ -1,7 +1,7 @@
 """Composed privacy loss distributions of releases: the tight way to account.
 
 The loss of an outcome is the logarithm of its probability with a unit over that without; losses of independent answers
-add up, so their distributions convolve (Koskela et al. 2020). dp_accounting does that on a grid of losses, rounded
+add up, so their distributions convolve (Koskela et al. 2020): on a grid of losses (`common.privacy.loss_grid`), rounded
 toward more privacy loss by "connect the dots" (Doroshenko et al. 2022). These distributions are convolved:
 
 - Gaussian or Laplace noise on coordinates with known worst shifts: each coordinate on the integers. A larger shift

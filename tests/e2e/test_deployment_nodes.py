@@ -86,7 +86,7 @@ def test_a_hospital_that_embeds_for_minutes_at_its_start_is_waited_for(deployed,
     restarted(deployed, 2)
     deployed.start("h0", "caucus-party", "start", deployed.at(0))
     started = time.monotonic()
-    deployed.run("slow", EXACT, "embedding=pretrained", f"embedding.name_or_path={encoder}")
+    deployed.run("slow", EXACT, "embedding=pretrained", f"embedding.name_or_path={encoder}", "--wait")
     measured("a hospital that embeds for long", started)
     requests = [line for line in deployed.audit(0) if line["run"] == read_run(deployed, "slow")]
     assert len(requests) == len(PHASES)
