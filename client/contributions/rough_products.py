@@ -113,8 +113,8 @@ def adds_exactly() -> bool:
     Kernels for older processors add pairs of them in 16 bits and saturate. The matrix library may be told to take these
     on any processor (ONEDNN_MAX_CPU_ISA), and torch may come without it.
     """
-    digits = torch.full((2, 64, 64), _DIGIT, dtype=torch.int8)
-    expected = (_BASE + 2) * 64 * _DIGIT**2
+    digits = torch.full((2, 64, _MOST_DIMENSIONS), _DIGIT, dtype=torch.int8)
+    expected = (_BASE + 2) * _MOST_DIMENSIONS * _DIGIT**2  # a float32 number
     try:
         sums = {sign: PackedDigits(sign * digits, rows=64)(digits) for sign in (1, -1)}
     except (AttributeError, RuntimeError):
