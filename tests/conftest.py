@@ -1,5 +1,6 @@
 """What holds for every test process: one thread, files in memory, and coverage only where it counts."""
 
+import functools
 import gc
 import os
 import pickle
@@ -10,11 +11,8 @@ from pathlib import Path
 
 import coverage
 import pytest
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import OmegaConf
-
-from server import configuration
-from server.setting_checks import SEARCH_PATH
+from hydra._internal import config_loader_impl
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 
 # Tests fork, and a fork of a process with a pool of threads can wait forever.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -67,27 +65,37 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture(scope="session", autouse=True)
 def composed_once():
-    """Hydra parses all our YAML again at each composition, of which there are a thousand, many of them equal."""
-    load, compose = OmegaConf.load, configuration._composed
-    parsed, made = {}, {}
+    """Hydra reads and merges the same files in each of two thousand compositions: once for each choice is enough.
 
-    def load_once(file):
-        if not hasattr(file, "read"):
-            return load(file)
-        text = file.read()
-        if text not in parsed:
-            file.seek(0)
-            parsed[text] = pickle.dumps(load(file))
-        return pickle.loads(parsed[text])
+    Overrides of single values are applied and checked by Hydra itself. A folder of a test's own is read each time.
+    """
+    choose, merge = config_loader_impl.create_defaults_list, ConfigLoaderImpl._compose_config_from_defaults_list
+    chosen, merged = {}, {}
 
-    def compose_once(overrides, config_name):
-        if GlobalHydra.instance().is_initialized() or any(SEARCH_PATH in override for override in overrides):
-            return compose(overrides, config_name)  # from folders of its own
-        key = (config_name, *overrides)
-        if key not in made:
-            made[key] = pickle.dumps(compose(overrides, config_name))
-        return pickle.loads(made[key])
+    def choose_once(repo, config_name, overrides_list, **how):
+        if not ours(repo):
+            return choose(repo, config_name, overrides_list, **how)
+        choices = [each for each in overrides_list if each.is_sweep_override() or repo.group_exists(each.key_or_group)]
+        values = [each for each in overrides_list if each not in choices]
+        make = functools.partial(choose, repo, config_name, choices, **how)
+        made = once(chosen, (config_name, [each.input_line for each in choices], how), make)
+        made.config_overrides += values
+        return made
 
-    OmegaConf.load, configuration._composed = staticmethod(load_once), compose_once
-    yield
-    OmegaConf.load, configuration._composed = staticmethod(load), compose
+    def merge_once(loader, defaults, repo):
+        make = functools.partial(merge, loader, defaults, repo)
+        return once(merged, defaults, make) if ours(repo) else make()
+
+    def ours(repo):
+        return all(source.scheme() != "file" for source in repo.get_sources())
+
+    def once(kept, key, make):
+        key = pickle.dumps(key)
+        if key not in kept:
+            kept[key] = pickle.dumps(make())
+        return pickle.loads(kept[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config_loader_impl, "create_defaults_list", choose_once)
+        patch.setattr(ConfigLoaderImpl, "_compose_config_from_defaults_list", merge_once)
+        yield
