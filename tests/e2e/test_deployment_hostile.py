@@ -26,7 +26,7 @@ QUERIES = 2
 CANARY, LABEL = "zyxcanaryzyx", "qvqlabelqvq"
 CLOSED_SET = {
     *("Opened", "Shares", "Answer", "UnmaskShares", "Closed"),
-    *("MALFORMED", "OUT_OF_ORDER", "UNPLANNED", "OVER_LIMIT", "IDENTITY", "error 2"),
+    *("MALFORMED", "OUT_OF_ORDER", "UNPLANNED", "OVER_LIMIT", "ROSTER", "IDENTITY", "error 2"),
 }
 
 
@@ -129,8 +129,8 @@ def test_plans_beyond_limits_roster_or_digest_are_refused(deployed):
     acted(deployed, "plans", "plans")
     for step in ("epsilon above the limits", "less noise than epsilon needs", "delta above the limits"):
         assert seen(deployed, step) == {"OVER_LIMIT"}
-    for step in ("more parties than the roster's", "another digest"):
-        assert seen(deployed, step) == {"UNPLANNED"}
+    assert seen(deployed, "more parties than the roster's") == {"ROSTER"}
+    assert seen(deployed, "another digest") == {"UNPLANNED"}
     assert seen(deployed, "no plan") == {"MALFORMED"}
     whole(deployed, "plans")
 
