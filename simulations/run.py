@@ -73,7 +73,9 @@ def _in_process(config: DictConfig, folder: Path) -> None:
     grid = LocalGrid(client_app, len(services), workers=os.cpu_count() or 1)
     resumed = (folder / "state" / "state.json").exists()
     server_app(grid, _context(folder))
-    if not resumed:
+    if resumed:
+        (folder / "traffic.json.part").unlink(missing_ok=True)  # the run may have been killed while it wrote this
+    else:
         traffic = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
         write_json(folder / "traffic.json", {"parties": len(services), **traffic})
 

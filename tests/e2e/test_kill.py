@@ -134,6 +134,13 @@ def test_a_run_survives_a_kill_at_every_fourth_event(noisy, tmp_path):
         survives(tmp_path / str(event), event)
 
 
+def test_a_run_killed_while_it_wrote_its_traffic_is_resumed_without_a_part_of_it(tmp_path):
+    tiny(tmp_path, *SEEN)
+    (tmp_path / "traffic.json.part").write_text("{")
+    resume(tmp_path)
+    assert not list(tmp_path.rglob("*.part"))
+
+
 def kill_before(folder, name, times=1):
     """A run killed just before the n-th call of one function."""
     diary = Diary(folder / "diary")

@@ -5,6 +5,7 @@ installed. `folder` makes what `Deployment(path={"coordinator": (FOLDER,)})` put
 says what its next runs do, and `replies` is all that hospitals ever answered it, to the byte.
 """
 
+import hashlib
 import json
 import pickle
 import time
@@ -174,8 +175,9 @@ def elsewhere(coordinator, parcels, body):
     if isinstance(body, m.Ask) and not coordinator.kept:
         coordinator.kept.append(parcels)
         coordinator.send(pickle.loads((coordinator.path / "question").read_bytes()), "Ask of another run")
-        envelope = wire.unpack(next(iter(parcels.values())))
-        coordinator.flipped(parcels, "envelope", envelope.run.encode(), envelope.plan_digest, b"{")
+        parcel = next(iter(parcels.values()))
+        envelope, digest = wire.unpack(parcel), hashlib.sha256(parcel.bulk).digest()
+        coordinator.flipped(parcels, "envelope", envelope.run.encode(), envelope.plan_digest, digest)
         coordinator.flipped(parcels, "bulk", 0, 1000, -1)
     return coordinator.send(parcels)
 
