@@ -76,10 +76,11 @@ def composed_once():
         if not ours(repo):
             return choose(repo, config_name, overrides_list, **how)
         choices = [each for each in overrides_list if each.is_sweep_override() or repo.group_exists(each.key_or_group)]
-        values = [each for each in overrides_list if each not in choices]
         make = functools.partial(choose, repo, config_name, choices, **how)
         made = once(chosen, (config_name, [each.input_line for each in choices], how), make)
-        made.config_overrides += values
+        made.config_overrides = [
+            each for each in overrides_list if each not in choices or isinstance(each.value(), dict)
+        ]
         return made
 
     def merge_once(loader, defaults, repo):

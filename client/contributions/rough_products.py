@@ -114,7 +114,7 @@ def adds_exactly() -> bool:
     on any processor (ONEDNN_MAX_CPU_ISA), and torch may come without it.
     """
     digits = torch.full((2, 64, _MOST_DIMENSIONS), _DIGIT, dtype=torch.int8)
-    expected = (_BASE + 2) * _MOST_DIMENSIONS * _DIGIT**2  # a float32 number
+    expected = (_BASE + 2) * _MOST_DIMENSIONS * _DIGIT**2  # 127² · 2^22: exact in float32
     try:
         sums = {sign: PackedDigits(sign * digits, rows=64)(digits) for sign in (1, -1)}
     except (AttributeError, RuntimeError):

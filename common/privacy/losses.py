@@ -51,7 +51,7 @@ _EACH = 1_000
 _AMPLIFY = 4_000
 """Approximate work, in lattice points, to amplify one distribution."""
 _MOST_EQUAL = 200_000
-"""The library's grids grow with the number of times that one distribution is convolved."""
+"""Grids grow with the number of times that one distribution is composed."""
 _MOST_POINTS = 200_000
 _WIDEST = 10.2
 """In standard deviations of a Gaussian: less than e^-50 lies beyond."""
@@ -114,8 +114,8 @@ class _Part(NamedTuple):
 def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
     """Epsilon of all draws, each with its count; infinite if it cannot be computed, or if the norms are as tight.
 
-    Every scale is above 0. Floating-point errors are paid for out of delta: the error of each coordinate and of each
-    convolution is far below the 1e-15 reserved for it.
+    Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution that is
+    composed; beside calculations in extended precision, compositions were off by a twentieth of that.
     """
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
     if not _affordable(parts):
@@ -131,7 +131,7 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
     if spread > LARGEST_SPREAD:
         return math.inf
     interval = max(_interval(spread, count), *(_widest(part) / _MOST_POINTS for part in parts))
-    total = reduce(_Losses.composed, (_losses(part, interval) for part in parts))
+    total = reduce(_BothWays.composed, (_both_ways(part, interval) for part in parts))
     return max(total.with_unit.epsilon(delta), total.without_unit.epsilon(delta)) * _UP
 
 
@@ -178,25 +178,25 @@ def _widest(part: _Part) -> float:
     return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)
 
 
-class _Losses(NamedTuple):
+class _BothWays(NamedTuple):
     """The loss of an outcome with a unit over that without, and the other way round; one object if they are alike."""
 
     with_unit: LossGrid
     without_unit: LossGrid
 
-    def composed(self, other: "_Losses") -> "_Losses":
+    def composed(self, other: "_BothWays") -> "_BothWays":
         with_unit = self.with_unit.composed(other.with_unit)
         alike = self.with_unit is self.without_unit and other.with_unit is other.without_unit
-        return _Losses(with_unit, with_unit if alike else self.without_unit.composed(other.without_unit))
+        return _BothWays(with_unit, with_unit if alike else self.without_unit.composed(other.without_unit))
 
 
-def _losses(part: _Part, interval: float) -> _Losses:
+def _both_ways(part: _Part, interval: float) -> _BothWays:
     if part.rate == 1:
-        alike = _composed(part.pieces, interval)
-        return _Losses(alike, alike)
+        loss = _composed(part.pieces, interval)
+        return _BothWays(loss, loss)
     finer = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
     amplified = _amplified(_composed(part.pieces, finer), part.rate, interval)
-    return _Losses(*(losses.repeated(part.times) for losses in amplified))
+    return _BothWays(*(loss.repeated(part.times) for loss in amplified))
 
 
 def _composed(pieces: Counter[_Piece], interval: float) -> LossGrid:
@@ -246,9 +246,8 @@ def _around(losses: Floats, interval: float) -> npt.NDArray[np.int64]:
     """The points of the grid next to these losses on both sides, ascending."""
     steps = np.concatenate([np.floor(losses / interval), np.ceil(losses / interval)]).astype(np.int64)
     first = steps.min()
-    points: npt.NDArray[np.int64] = (
-        np.flatnonzero(np.bincount(steps - first)) + first
-    )  # np.unique takes ten times as long
+    # np.unique takes ten times as long.
+    points: npt.NDArray[np.int64] = np.flatnonzero(np.bincount(steps - first)) + first
     return points
 
 
@@ -260,7 +259,7 @@ _MAKERS: dict[str, Callable[[_Piece, float], LossGrid]] = {
 }
 
 
-def _amplified(base: LossGrid, rate: float, interval: float) -> tuple[LossGrid, LossGrid]:
+def _amplified(base: LossGrid, rate: float, interval: float) -> _BothWays:
     """Loss after subsampling, from the loss `base` of its answers, which is the same in both directions."""
     last = math.ceil(base.epsilon(base.infinite + TAIL) / base.step)
     grid = np.arange(-last, last + 1) * base.step
@@ -271,18 +270,18 @@ def _amplified(base: LossGrid, rate: float, interval: float) -> tuple[LossGrid, 
     def delta(power: Floats) -> Floats:
         return np.interp(power, powers, dots)  # type: ignore[no-any-return]
 
-    def with_unit(at: Floats) -> Floats:
+    def delta_with(at: Floats) -> Floats:
         gain = np.expm1(at)
         return np.where(gain > -rate, rate * delta(1 + gain / rate), -gain)
 
-    def without_unit(at: Floats) -> Floats:
+    def delta_without(at: Floats) -> Floats:
         factor = np.maximum(rate - (1 - rate) * np.expm1(at), _TINY)
         return factor * delta(rate * np.exp(at) / factor)
 
-    def connected(deltas: Callable[[Floats], Floats], low: int, high: int) -> LossGrid:
+    def loss(deltas: Callable[[Floats], Floats], low: int, high: int) -> LossGrid:
         points = np.arange(low, high + 1)
         return LossGrid.connected(interval, points, np.clip(deltas(points * interval), 0, 1))
 
     top = math.ceil(math.log1p(rate * math.expm1(last * base.step)) / interval)
     bottom = math.ceil(-math.log1p(-rate) / interval)
-    return connected(with_unit, -bottom, top), connected(without_unit, -top, bottom)
+    return _BothWays(loss(delta_with, -bottom, top), loss(delta_without, -top, bottom))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+from common.errors import InternalError
 from common.privacy.gaussian import gaussian_delta
 from common.privacy.loss_grid import TAIL, LossGrid
 
@@ -30,21 +31,20 @@ def same(ours, theirs):
     assert (ours.first, ours.probabilities.size) == (theirs._lower_loss, theirs.size)
     assert np.allclose(ours.probabilities, theirs._probs, rtol=1e-10, atol=TAIL)
     assert ours.infinite == pytest.approx(theirs._infinity_mass, rel=1e-12)
-    return True
 
 
 @pytest.mark.parametrize("one", MECHANISMS)
 @pytest.mark.parametrize("other", MECHANISMS)
 def test_two_losses_compose_as_in_the_library(one, other):
     (theirs, ours), (their_other, our_other) = dense(one), dense(other)
-    assert same(ours.composed(our_other), theirs.compose(their_other, 1e-15))
+    same(ours.composed(our_other), theirs.compose(their_other, 1e-15))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("times", [1, 2, 9, 200])
 def test_a_loss_composes_with_itself_as_in_the_library(mechanism, times):
     theirs, ours = dense(mechanism)
-    assert same(ours.repeated(times), theirs if times == 1 else theirs.self_compose(times))
+    same(ours.repeated(times), theirs if times == 1 else theirs.self_compose(times))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -60,10 +60,24 @@ def test_deltas_and_epsilons_are_the_librarys(mechanism, times):
 
 
 def test_an_infinite_loss_allows_no_smaller_delta():
-    grid = LossGrid(STEP, -1, np.array([0.3, 0.3, 0.3]), 0.1)
+    grid = LossGrid(STEP, -1, np.full(3, 0.3), 0.1)
     assert grid.epsilon(0.0999) == math.inf
     assert grid.epsilon(0.1) == pytest.approx(STEP)
     assert grid.epsilon(0.5) == 0
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "infinite"), [([0.1, math.nan, 0.9], 0.0), ([0.1, 0.9], math.nan), ([0.1, 0.8], 0.05)]
+)
+def test_losses_that_were_lost_or_are_no_numbers_give_no_epsilon(probabilities, infinite):
+    with pytest.raises(InternalError, match="probabilities of all losses"):
+        LossGrid(0.1, -1, np.array(probabilities), infinite).epsilon(1e-6)
+
+
+def test_losses_on_different_grids_do_not_compose():
+    one, other = (LossGrid(step, 0, np.array([0.5, 0.5]), 0.0) for step in (0.1, 0.2))
+    with pytest.raises(InternalError, match="the same step"):
+        one.composed(other)
 
 
 def test_what_is_connected_has_the_deltas_that_it_was_made_of():

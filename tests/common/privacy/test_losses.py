@@ -226,6 +226,7 @@ def test_gaussian_noise_is_never_taken_for_pure(scale, shift, rate):
     assert true <= 1e-5 * 1.001
 
 
+STEP = 3.3e-4
 LIBRARY = {
     "gaussian": lambda piece: pld.from_discrete_gaussian_mechanism(
         piece.scale, sensitivity=piece.shift, value_discretization_interval=STEP, use_connect_dots=True
@@ -235,7 +236,6 @@ LIBRARY = {
     ),
     "normal": lambda piece: pld.from_gaussian_mechanism(1 / piece.spread, value_discretization_interval=STEP),
 }
-STEP = 3.3e-4
 
 
 @pytest.mark.parametrize("kind", LIBRARY)
