@@ -55,7 +55,7 @@ def unreadable(file: Path, reason: str | None) -> DataError:
     """The error about a file that cannot be opened, for this reason or because it is a folder."""
     if file.is_dir():
         return DataError("the file cannot be read", expected="a file", got="a folder", where=file)
-    return DataError("the file cannot be read", got=reason, where=file)
+    return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
 
 
 def broken_row(reason: str, *, where: str) -> DataError:

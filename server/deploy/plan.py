@@ -29,7 +29,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Print, as JSON and before anything private is touched, every query, its sensitivity, noise and "
         "expected signal, ε and δ in total, and the expected model calls; with --signal the least ε, or the least "
         "number of records, with which every query has that signal.",
-        example="caucus-coordinator plan --records 300 --signal 3 federation.parties=10",
+        example="caucus-coordinator plan --records 300 --signal 3 federation.parties=10 method=census",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
     parser.add_argument("--folder", type=Path, help="a coordinator's folder: plan for the hospitals enrolled there")

@@ -1,6 +1,6 @@
 """What a run over real nodes takes: one sum with named terms, for whoever plans one.
 
-    Cost(wait=0, trips=11, bytes=28_000, work=0.34, start=10).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
+    Cost(wait=0, trips=2, bytes=31_000, work=0.36, start=10).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
 
 `make bench-nodes` measures the terms on this machine, and prints this sum beside what delayed runs took.
 """

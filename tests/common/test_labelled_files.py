@@ -100,7 +100,7 @@ def test_files_that_cannot_be_read(tmp_path, write, reader):
     for folder in ("folder.csv", "folder"):
         with pytest.raises(DataError, match="cannot be read; expected a file; got a folder"):
             reader(tmp_path / folder)
-    with pytest.raises(DataError, match="cannot be read; got No such file"):
+    with pytest.raises(DataError, match="cannot be read; expected a readable file; got No such file"):
         reader(tmp_path / "missing")
     with pytest.raises(DataError, match="unknown kind of file"):
         reader(write("a.xlsx", "x"))

@@ -113,7 +113,8 @@ def test_one_label_alone_is_said_of_the_file(tmp_path):
 def test_a_file_that_is_not_there_is_named(setting, tmp_path):
     task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
     said = refused(DataError, tmp_path, *task)
-    assert said == f"task.{setting}: the file cannot be read; got No such file or directory; at /no/such/file.csv"
+    got = "expected a readable file; got No such file or directory; at /no/such/file.csv"
+    assert said == f"task.{setting}: the file cannot be read; {got}"
 
 
 def test_no_private_file_at_all_is_said(tmp_path):
@@ -290,7 +291,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["privacy.epsilon=0"], "caucus-simulate: privacy.epsilon; expected a finite number > 0; got 0.0"),
         (
             ["task=csv", "task.train=/no/such.csv"],
-            "caucus-simulate: task.train: the file cannot be read; got No such file",
+            "caucus-simulate: task.train: the file cannot be read; expected a readable file; got No such file",
         ),
         (["task=csv"], "caucus-simulate: task; expected private records to deal out; got none. Set task.train=PATH"),
         (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
