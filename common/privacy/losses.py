@@ -132,7 +132,7 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
         return math.inf
     interval = max(_interval(spread, count), *(_widest(part) / _MOST_POINTS for part in parts))
     total = reduce(_BothWays.composed, (_both_ways(part, interval) for part in parts))
-    return max(total.with_unit.epsilon(delta), total.without_unit.epsilon(delta)) * _UP
+    return total.epsilon(delta) * _UP
 
 
 def _affordable(parts: list[_Part]) -> bool:
@@ -184,10 +184,18 @@ class _BothWays(NamedTuple):
     with_unit: LossGrid
     without_unit: LossGrid
 
+    @property
+    def alike(self) -> bool:
+        return self.with_unit is self.without_unit
+
     def composed(self, other: "_BothWays") -> "_BothWays":
         with_unit = self.with_unit.composed(other.with_unit)
-        alike = self.with_unit is self.without_unit and other.with_unit is other.without_unit
+        alike = self.alike and other.alike
         return _BothWays(with_unit, with_unit if alike else self.without_unit.composed(other.without_unit))
+
+    def epsilon(self, delta: float) -> float:
+        with_unit = self.with_unit.epsilon(delta)
+        return with_unit if self.alike else max(with_unit, self.without_unit.epsilon(delta))
 
 
 def _both_ways(part: _Part, interval: float) -> _BothWays:
