@@ -1,5 +1,6 @@
 """What holds for every test process: one thread, files in memory, and coverage only where it counts."""
 
+import contextlib
 import functools
 import gc
 import os
@@ -13,6 +14,7 @@ import coverage
 import pytest
 from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import ConfigRepository
 
 # Tests fork, and a fork of a process with a pool of threads can wait forever.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -26,22 +28,35 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
 SOURCE = "run:source"  # in coverage's configuration, in pyproject.toml
 
 
+@contextlib.contextmanager
+def untraced():
+    """The tracer of coverage rests: it makes all Python, ours and the libraries', up to twice as slow.
+
+    In a process that is handed its tests, pytest-cov has started two of which the second counts: the first ends here.
+    """
+    tracers = []
+    while measured := coverage.Coverage.current():
+        measured.stop()
+        tracers.append(measured)
+    try:
+        yield
+    finally:
+        for measured in tracers[:1]:
+            measured.start()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """Imports are neither searched for garbage nor measured, but for what coverage counts: half of what they take."""
     gc.disable()
     measured = coverage.Coverage.current()
-    if session.config.pluginmanager.hasplugin("dsession"):  # the process that hands tests to others imports none
-        measured = None
-    if measured:
+    if measured and not session.config.pluginmanager.hasplugin("dsession"):  # the process that hands out tests has none
         for file in (file for source in measured.get_option(SOURCE) for file in Path(source).rglob("[!_]*.py")):
             import_module(".".join(file.with_suffix("").parts))
-        measured.stop()
     try:
-        return (yield)
+        with untraced():
+            return (yield)
     finally:
-        if measured:
-            measured.start()
         gc.collect()
         gc.freeze()
         gc.enable()
@@ -49,18 +64,12 @@ def pytest_collection(session):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """Coverage of a folder is that by its own tests: what only another test passes by is not tested.
-
-    The tracer makes all Python, ours and the libraries', up to twice as slow, and rests during the other tests.
-    """
+    """Coverage of a folder is that by its own tests: what only another test passes by is not tested."""
     measured = coverage.Coverage.current()
-    if measured is None or item.nodeid.startswith(tuple(f"tests/{source}/" for source in measured.get_option(SOURCE))):
+    if measured and item.nodeid.startswith(tuple(f"tests/{source}/" for source in measured.get_option(SOURCE))):
         return (yield)
-    measured.stop()
-    try:
+    with untraced():
         return (yield)
-    finally:
-        measured.start()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,8 +78,13 @@ def composed_once():
 
     Overrides of single values are applied and checked by Hydra itself. A folder of a test's own is read each time.
     """
+    read = ConfigRepository.load_config
     choose, merge = config_loader_impl.create_defaults_list, ConfigLoaderImpl._compose_config_from_defaults_list
-    chosen, merged = {}, {}
+    files, chosen, merged = {}, {}, {}
+
+    def read_once(repo, config_path):
+        make = functools.partial(read, repo, config_path)
+        return once(files, config_path, make) if ours(repo) else make()
 
     def choose_once(repo, config_name, overrides_list, **how):
         if not ours(repo):
@@ -97,6 +111,7 @@ def composed_once():
         return pickle.loads(kept[key])
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ConfigRepository, "load_config", read_once)
         patch.setattr(config_loader_impl, "create_defaults_list", choose_once)
         patch.setattr(ConfigLoaderImpl, "_compose_config_from_defaults_list", merge_once)
         yield
