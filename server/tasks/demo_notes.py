@@ -8,6 +8,8 @@ they are no medical reference.
 """
 
 # ruff: noqa: E501 — a finding is one line of the table
+from functools import lru_cache
+
 import numpy as np
 
 from common.domain import Record
@@ -31,8 +33,8 @@ TASK = Task(
 
 # Section, frequency in percent by label and on other wards; then, in three ways of writing, present | absent.
 _FINDINGS = tuple(
-    tuple(part.strip() for part in line.split(" / "))
-    for line in """
+    (section, tuple(map(int, percents.split())), tuple(way.split(" | ") for way in ways))
+    for section, percents, *ways in (line.split(" / ") for line in """
 H / 88 11 26 15 15 / has had a fever and shivers | has had no fever / fever + | nil fever / fever | no fever
 H / 76 12 67 7 8 / is bringing up green sputum | is bringing up no sputum / sputum green | nil sputum / purulent sputum | no sputum
 H / 24 31 28 28 10 / has a dry cough | has no cough / dry cough | nil cough / dry cough | no cough
@@ -68,7 +70,7 @@ P / 6 91 15 8 5 / furosemide to pass more water | no furosemide for now / furose
 P / 12 12 91 8 5 / nebulisers and prednisolone | no nebulisers needed / nebs + prednisolone | nil nebs / nebulisers and prednisolone | no nebulisers
 P / 6 15 8 92 20 / heparin at full dose | no heparin for now / LMWH heparin tx dose | nil heparin / therapeutic heparin | no heparin
 P / 50 50 50 50 12 / oxygen through the nose | no oxygen needed / O2 via NC | on RA / supplemental oxygen | no oxygen requirement
-""".strip().splitlines()
+""".strip().splitlines())
 )  # fmt: skip
 
 # What other wards write about: section, then the three ways.
@@ -154,8 +156,13 @@ def public_text(count: int, experiment_seed: int) -> list[str]:
 
 def public_examples(count: int, experiment_seed: int) -> list[Example]:
     """`count` public texts: other wards' notes in every style, on what brought the patient; some on the conditions."""
+    return list(_public_examples(count, experiment_seed))
+
+
+@lru_cache(maxsize=2)  # a run reads them three times: for its models, for its metrics and for its comparison
+def _public_examples(count: int, experiment_seed: int) -> tuple[Example, ...]:
     rng = experiment(experiment_seed, "public text")
-    return [_about(rng) if rng.random() < _ON_CONDITIONS else _elsewhere(rng) for _ in range(count)]
+    return tuple(_about(rng) if rng.random() < _ON_CONDITIONS else _elsewhere(rng) for _ in range(count))
 
 
 # pytest would collect a function of this name wherever it is imported.
@@ -176,10 +183,10 @@ def _draw_findings(rng: np.random.Generator, column: int, wording: int) -> dict[
     """Present and absent findings by section, in one wording; the column gives the frequencies."""
     findings: dict[str, list[str]] = {section: [] for section in _SECTIONS}
     for place in rng.permutation(len(_FINDINGS)):
-        section, percents, *ways = _FINDINGS[place]
-        present = rng.random() < int(percents.split()[column]) / 100
+        section, percents, ways = _FINDINGS[place]
+        present = rng.random() < percents[column] / 100
         if len(findings[section]) < _MOST_FINDINGS[section] and (present or rng.random() < _ALLOWED_ABSENT):
-            findings[section].append(ways[wording].split(" | ")[0 if present else 1])
+            findings[section].append(ways[wording][0 if present else 1])
     return findings
 
 
@@ -248,8 +255,8 @@ def _about(rng: np.random.Generator) -> Example:
     condition = _CONDITIONS[column]
     sentences = []
     for place in rng.permutation(len(_FINDINGS))[: len(_FINDINGS) // 2]:
-        _, percents, *ways = _FINDINGS[place]
-        percent, finding = int(percents.split()[column]), ways[wording].split(" | ")[0]
+        _, percents, ways = _FINDINGS[place]
+        percent, finding = percents[column], ways[wording][0]
         if percent >= _COMMON:
             sentences.append(_USUAL[wording][int(rng.integers(3))].format(finding, condition))
         elif percent <= _RARE and rng.random() < 1 / 3:
