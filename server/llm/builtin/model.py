@@ -21,7 +21,7 @@ from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
-from server.llm.builtin.ngram import sentences, tokenise
+from server.llm.builtin.ngram import sentences
 from server.llm.plain import plain, structured
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
@@ -76,7 +76,7 @@ class BuiltinModel:
         positive(focus=focus)
         in_range(0, 1, noise=noise)
         at_least(0, experiment_seed=experiment_seed)
-        self._texts = [text for text in dict.fromkeys(public_texts) if tokenise(text)]
+        self._texts = [text for text in dict.fromkeys(public_texts) if text.strip()]
         if not self._texts:
             raise ProviderError(
                 f"the built-in model {name} has nothing to read",
