@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import json
 import sys
+import threading
 from pathlib import Path
 
 from tests.support.runs import die
@@ -65,14 +66,15 @@ class Diary:
 
 def arm(diary, event=None):
     """Wrap every point in this process; die at that event, counted from 0, or only keep the diary."""
-    count = 0
+    count, one_at_a_time = 0, threading.Lock()  # parties answer in threads: only one of them may be the one that dies
 
     def happens(what):
         nonlocal count
-        if count == event:
-            diary.write("died", what)
-            die()
-        count += 1
+        with one_at_a_time:
+            if count == event:
+                diary.write("died", what)
+                die()
+            count += 1
 
     def wrap(name):
         owner, attribute = _owner(name)
