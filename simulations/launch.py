@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -31,6 +32,7 @@ from tqdm import tqdm
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
 from common.system.files import text_of
+from common.validate import meant
 from server.configuration import checked, misprint, reloaded
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.misprints import CONFIGS
@@ -41,6 +43,7 @@ from simulations.combinations import RESUME, near, resumption
 log = logging.getLogger("caucus.simulation")
 
 MULTIRUN = {"--multirun", "-m"}
+OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 
 
 def launched(arguments: Sequence[str]) -> None:
@@ -64,6 +67,9 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     # This option first: argparse refuses settings on both sides of it.
     sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
     overrides = [argument for argument in arguments if not argument.startswith("-")]
+    for argument in get_args_parser().parse_known_args(arguments)[1]:
+        if argument not in overrides:
+            _exit(_unknown_option(argument.partition("=")[0]))
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
@@ -177,6 +183,11 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
 def _stopped(folder: Path) -> str:
     rounds = text_of(folder / "rounds.jsonl").count("\n")
     return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
+
+
+def _unknown_option(name: str) -> ConfigError:
+    do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
+    return ConfigError(name, expected="an option that caucus-simulate --help lists", got="none of this name", do=do)
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:

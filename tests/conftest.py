@@ -26,13 +26,14 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
     tempfile.tempdir = None
 
 SOURCE = "run:source"  # in coverage's configuration, in pyproject.toml
+OURS = {"pkg://hydra.conf", "pkg://configs", "structured://"}  # where Hydra looks for settings, if told of no folder
 
 
 @contextlib.contextmanager
 def untraced():
-    """The tracer of coverage rests: it makes all Python, ours and the libraries', up to twice as slow.
+    """Stop coverage's tracer within the block: it makes all Python, ours and the libraries', up to twice as slow.
 
-    In a process that is handed its tests, pytest-cov has started two of which the second counts: the first ends here.
+    In a worker of pytest-xdist, pytest-cov starts two and saves only the second: the first is not started again.
     """
     tracers = []
     while measured := coverage.Coverage.current():
@@ -41,8 +42,8 @@ def untraced():
     try:
         yield
     finally:
-        for measured in tracers[:1]:
-            measured.start()
+        if tracers:
+            tracers[0].start()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,7 +51,8 @@ def pytest_collection(session):
     """Imports are neither searched for garbage nor measured, but for what coverage counts: half of what they take."""
     gc.disable()
     measured = coverage.Coverage.current()
-    if measured and not session.config.pluginmanager.hasplugin("dsession"):  # the process that hands out tests has none
+    # The controller of pytest-xdist collects no tests, so it needs no imports.
+    if measured and not session.config.pluginmanager.hasplugin("dsession"):
         for file in (file for source in measured.get_option(SOURCE) for file in Path(source).rglob("[!_]*.py")):
             import_module(".".join(file.with_suffix("").parts))
     try:
@@ -64,7 +66,7 @@ def pytest_collection(session):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    """Coverage of a folder is that by its own tests: what only another test passes by is not tested."""
+    """Only tests of the measured folders count for coverage: what any other test passes by is not tested."""
     measured = coverage.Coverage.current()
     if measured and item.nodeid.startswith(tuple(f"tests/{source}/" for source in measured.get_option(SOURCE))):
         return (yield)
@@ -102,7 +104,7 @@ def composed_once():
         return once(merged, defaults, make) if ours(repo) else make()
 
     def ours(repo):
-        return all(source.scheme() != "file" for source in repo.get_sources())
+        return {f"{source.scheme()}://{source.path}" for source in repo.get_sources()} == OURS
 
     def once(kept, key, make):
         key = pickle.dumps(key)

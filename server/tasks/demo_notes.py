@@ -159,7 +159,7 @@ def public_examples(count: int, experiment_seed: int) -> list[Example]:
     return list(_public_examples(count, experiment_seed))
 
 
-@lru_cache(maxsize=2)  # a run reads them three times: for its models, for its metrics and for its comparison
+@lru_cache(maxsize=2)  # a run reads them several times: for its models, its metrics and its comparison
 def _public_examples(count: int, experiment_seed: int) -> tuple[Example, ...]:
     rng = experiment(experiment_seed, "public text")
     return tuple(_about(rng) if rng.random() < _ON_CONDITIONS else _elsewhere(rng) for _ in range(count))

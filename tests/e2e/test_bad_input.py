@@ -312,6 +312,8 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["method.samples=0"], "caucus-simulate: method.samples; expected a finite number >= 1; got 0"),
         (["--multirun", "privacy.epsilon=1", "method=wasp,waps"], "Did you mean wasp?"),
         (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
+        (["--epsilon=4"], "--epsilon; expected an option that caucus-simulate --help lists; got none of this name. S"),
+        (["method=wasp", "--multirum"], "got none of this name. Did you mean --multirun?"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),

@@ -66,7 +66,7 @@ class Diary:
 
 def arm(diary, event=None):
     """Wrap every point in this process; die at that event, counted from 0, or only keep the diary."""
-    count, one_at_a_time = 0, threading.Lock()  # parties answer in threads: only one of them may be the one that dies
+    count, one_at_a_time = 0, threading.Lock()  # parties answer in threads: no two may be the same event
 
     def happens(what):
         nonlocal count

@@ -121,7 +121,6 @@ def command(folder, *arguments):
             os.dup2(file.fileno(), 2)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
         sys.argv = ["caucus-simulate", *arguments]
-        sys.settrace(None)  # Hydra takes a coverage tracer for a debugger, and then shows tracebacks
         logging.getLogger().handlers.clear()
         try:
             main()

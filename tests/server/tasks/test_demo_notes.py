@@ -32,7 +32,8 @@ def test_same_seed_same_notes_other_seed_other_notes():
     assert private_notes(1, 5, 7) != private_notes(1, 5, 8)
     assert private_notes(1, 5, 7) == private_notes(1, 9, 7)[:5]
     assert test_notes(5, 7) == test_notes(5, 7)
-    assert public_text(5, 7) == public_text(5, 7)
+    assert public_text(5, 7) == public_text(9, 7)[:5]
+    assert public_text(5, 7) != public_text(5, 8)
 
 
 def test_hospitals_tests_and_public_share_no_note():
