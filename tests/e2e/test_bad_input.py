@@ -113,8 +113,8 @@ def test_one_label_alone_is_said_of_the_file(tmp_path):
 def test_a_file_that_is_not_there_is_named(setting, tmp_path):
     task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
     said = refused(DataError, tmp_path, *task)
-    got = "expected a readable file; got No such file or directory; at /no/such/file.csv"
-    assert said == f"task.{setting}: the file cannot be read; {got}"
+    reason = "expected a readable file; got No such file or directory; at /no/such/file.csv"
+    assert said == f"task.{setting}: the file cannot be read; {reason}"
 
 
 def test_no_private_file_at_all_is_said(tmp_path):
@@ -312,7 +312,13 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["method.samples=0"], "caucus-simulate: method.samples; expected a finite number >= 1; got 0"),
         (["--multirun", "privacy.epsilon=1", "method=wasp,waps"], "Did you mean wasp?"),
         (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
-        (["--epsilon=4"], "--epsilon; expected an option that caucus-simulate --help lists; got none of this name. S"),
+        (
+            ["--epsilon=4"],
+            (
+                "caucus-simulate: --epsilon; expected an option that caucus-simulate --help lists; got none "
+                "of this name. Settings are written without dashes: privacy.epsilon=4"
+            ),
+        ),
         (["method=wasp", "--multirum"], "got none of this name. Did you mean --multirun?"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
