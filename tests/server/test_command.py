@@ -8,8 +8,9 @@ import pytest
 from client import records
 from common import labelled_files
 from server.command import main
+from server.deploy import results
 from server.methods.wasp import VOTES
-from server.tasks import demo_notes
+from server.tasks import demo_notes, sources
 from tests.server.report.test_report import write_run
 
 
@@ -22,9 +23,9 @@ def nothing_private(monkeypatch):
 
     monkeypatch.setattr(demo_notes, "private_notes", forbidden)
     monkeypatch.setattr(demo_notes, "test_notes", forbidden)
-    monkeypatch.setattr(labelled_files, "read_records", forbidden)
-    monkeypatch.setattr("server.tasks.sources.read_records", forbidden)
-    monkeypatch.setattr(records, "read_records", forbidden)
+    # Each was imported above: a module that is first imported while this lasts would keep the forbidden function.
+    for module in (labelled_files, sources, records, results):
+        monkeypatch.setattr(module, "read_records", forbidden)
 
 
 def plan(capsys, *overrides):
