@@ -28,9 +28,6 @@ from common.domain import PartyId
 from common.queries.closed_set import Query
 from common.secagg.messages import KeyAdvert, UnmaskShares
 
-VERSION = 4
-"""Protocol version; a party refuses every other one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Parcel:

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from common.messages import VERSION
+from common.secagg.messages import VERSION
 
 
 def versions() -> str:

@@ -20,7 +20,7 @@ from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
 from common.queries import closed_set
 from common.queries.closed_set import spec_from_dict, spec_to_dict
-from common.secagg.messages import KeyAdvert, UnmaskShares
+from common.secagg.messages import VERSION, KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
 LARGEST_ROSTER = 1 << 20
@@ -58,9 +58,9 @@ def unpack(parcel: m.Parcel) -> m.Envelope:
         ProtocolError: It is not a message of this protocol version, or its parts disagree.
     """
     proto = _envelope(parcel)
-    if proto.version != m.VERSION:
+    if proto.version != VERSION:
         raise ProtocolError(
-            "protocol version", expected=m.VERSION, got=proto.version, do="Install the same version on both sides"
+            "protocol version", expected=VERSION, got=proto.version, do="Install the same version on both sides"
         )
     if len(proto.plan_digest) != hashlib.sha256().digest_size:
         raise ProtocolError("plan digest", expected="32 bytes", got=len(proto.plan_digest))
@@ -133,7 +133,7 @@ def _bulk(body: m.Request | m.Reply) -> bytes:
 
 def _pack(envelope: m.Envelope, body: bytes, bulk: bytes, bulk_digest: bytes) -> m.Parcel:
     proto = party_pb2.Envelope(
-        version=m.VERSION,
+        version=VERSION,
         run=envelope.run,
         party=envelope.party,
         plan_digest=envelope.plan_digest,

@@ -13,7 +13,7 @@ from hydra.errors import HydraException, InstantiationException
 
 from client import command as party
 from common import errors
-from common.messages import VERSION
+from common.secagg.messages import VERSION
 from common.system.commands import exit_code
 from server import command as coordinator
 from server.failure import WRONG_SETTINGS

@@ -32,6 +32,7 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
         minimum_survivors=plan.survivors,
         degree=plan.degree,
         corrupt=plan.corrupt,
+        plan_digest=plan.digest(),
         roster_digest=bytes.fromhex(plan.roster),
     )
 

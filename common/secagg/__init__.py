@@ -14,6 +14,25 @@ survivors, at least `AggregationSetup.minimum_survivors` of them; nothing else a
 who advertised (U1), shared (U2) and survived (U3); nothing about any other vector. Colluders can subtract their own
 vectors from the sum; the rest is protected by noise alone.
 
+**What all must agree on, and what binds it.** A coordinator may show each party something else. So masks cancel, shares
+open and signatures hold only among parties that were shown the same in everything that decides what a sum means:
+
+    version of the protocol                      `PROTOCOL`, in everything that is signed, hashed or derived
+    run, attempt, rounds, parties, thresholds    `AggregationSetup.binding`: own secrets are derived from it, keys
+                                                 signed over it
+    the plan: labels, encoder, queries, noise,   `plan_digest`, in the binding
+      ε, unit, purpose, recipient
+    the parties' identities                      `roster_digest`, in the binding (malicious mode)
+    everybody's keys (U1), and so the graph      the transcript over them: shares are sealed under it
+    the round: number of the query               `of_round`: label of its shares, in all that follows
+    the query with its arrays                    `about`: the masks are derived from it, survivors signed under it
+    who shared, who survived (U2, U3)            `survivors_statement`, signed (malicious mode)
+    one set of survivors for a question          each party's ledger
+
+What a party alone adds, its records, limits and noise, is its own affair. Before version 5 the plan was missing here: a
+hospital charged for ε = 1 was summed with others whose plan added the noise of ε = 8 (3.2 for ten hospitals).
+`tests/properties/test_one_plan_for_all.py` shows each field of all these types to one party otherwise.
+
 **Semi-honest mode.** All follow the protocol; then the coordinator pools its view with `AggregationSetup.corrupt`
 parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view can be simulated from its sum as long as
 fewer than t holders of a party's shares are corrupt. On the full graph `AggregationSetup` requires t > corrupt. On the

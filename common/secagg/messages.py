@@ -2,7 +2,8 @@
 
 A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
 roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: whether they are safe
-enough, each party decides by its own limits (`client.guard`).
+enough, each party decides by its own limits (`client.guard`). Everything that parties must agree on is bound by the
+set-up or by what is derived from it; the list is on the page of `common.secagg`.
 """
 
 import hashlib
@@ -13,8 +14,11 @@ from typing import Literal
 from common.domain import PartyId
 from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
 
-PROTOCOL = b"caucus secagg 2"
-"""Name and version: part of everything that is signed, hashed or derived."""
+VERSION = 5
+"""Version of the protocol, one number for the messages and for secure aggregation; a party refuses every other one."""
+
+PROTOCOL = b"caucus protocol %d" % VERSION
+"""Part of everything that is signed, hashed or derived: parties that speak different versions share no mask."""
 
 KEY_BYTES = 32
 """Length of an X25519 or Ed25519 public key, and of every digest."""
@@ -40,6 +44,8 @@ class AggregationSetup:
         degree: Neighbours of each party, with whom alone it exchanges shares and masks; all others, len(parties) - 1,
             or an even number below.
         corrupt: Parties that may pool what they see with the coordinator.
+        plan_digest: SHA-256 of the plan that this party accepted. Parties with different plans add noise for different
+            guarantees, and may count records of different labels: their vectors must not add up.
         roster_digest: Digest of the parties' identities (`Roster.digest`) in malicious mode; empty in semi-honest mode.
         binding: SHA-256 of all of the above. Each derived key depends on it, so parties that were given different
             values cannot open each other's shares.
@@ -52,6 +58,7 @@ class AggregationSetup:
     threshold: int
     minimum_survivors: int
     degree: int
+    plan_digest: bytes
     corrupt: int = 0
     roster_digest: bytes = b""
     binding: bytes = field(init=False, repr=False, compare=False)
@@ -82,6 +89,8 @@ class AggregationSetup:
         _within(2, self.degree + 1, threshold=self.threshold)
         _within(2, count, minimum_survivors=self.minimum_survivors)
         _within(0, self.threshold - 1 if full else count - 2, corrupt=self.corrupt)
+        if len(self.plan_digest) != KEY_BYTES:
+            raise ConfigError("plan digest", expected=f"{KEY_BYTES} bytes", got=len(self.plan_digest))
         if len(self.roster_digest) not in (0, KEY_BYTES):
             raise ConfigError("roster digest", expected=f"{KEY_BYTES} bytes, or none", got=len(self.roster_digest))
         object.__setattr__(self, "binding", _digest(self))
@@ -193,4 +202,4 @@ def _digest(setup: AggregationSetup) -> bytes:
         *setup.parties,
     )
     encoded = b"".join(number.to_bytes(8, "big") for number in (len(run), *numbers))
-    return hashlib.sha256(PROTOCOL + b"|set-up|" + encoded + run + setup.roster_digest).digest()
+    return hashlib.sha256(PROTOCOL + b"|set-up|" + encoded + run + setup.plan_digest + setup.roster_digest).digest()

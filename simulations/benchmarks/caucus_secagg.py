@@ -73,6 +73,7 @@ class BenchmarkFederation:
             threshold=group.threshold,
             minimum_survivors=max(2, group.parties - group.parties // 10),
             degree=group.degree,
+            plan_digest=bytes(32),
             corrupt=group.parties * 3 // 10 if group.malicious else 0,
             roster_digest=roster.digest if roster else b"",
         )

@@ -14,9 +14,9 @@ from dataclasses import replace
 import pytest
 
 from common.ledger.ledger import Ledger
-from common.messages import VERSION
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from common.secagg.messages import VERSION
 from common.system.enrolment import RosterFile
 from tests.support.deployed import ROOT, text
 from tests.support.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
@@ -48,7 +48,7 @@ def test_another_version(deployed, undisturbed):
     other = deployed.folder / "other"
     for name in ("client", "common", "configs", "protos", "server", "simulations"):
         shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
-    messages = other / "common" / "messages.py"
+    messages = other / "common" / "secagg" / "messages.py"
     messages.write_text(messages.read_text().replace(f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION + 1}\n"))
     deployed.path["h2"] = (other,)
     restarted(deployed, 2)

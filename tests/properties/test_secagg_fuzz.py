@@ -117,10 +117,11 @@ def fuzz_set_up(data):
         "minimum_survivors": numbers,
         "degree": numbers,
         "corrupt": numbers,
+        "plan_digest": st.binary(max_size=2) | st.just(bytes(32)),
         "roster_digest": st.binary(max_size=2) | st.just(bytes(32)),
     }
     good = {"run": "r", "attempt": 0, "rounds": (0,), "parties": (0, 1, 2), "degree": 2, "threshold": 2}
-    good |= {"minimum_survivors": 2, "corrupt": 0, "roster_digest": b""}
+    good |= {"minimum_survivors": 2, "corrupt": 0, "plan_digest": bytes(32), "roster_digest": b""}
     changed = data.draw(st.sets(st.sampled_from(sorted(fields)), max_size=3))
     asked = refused(lambda: AggregationSetup(**good | {name: data.draw(fields[name]) for name in changed}))
     if asked:

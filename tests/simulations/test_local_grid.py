@@ -88,7 +88,7 @@ def test_a_party_of_another_version_is_known_by_its_name(monkeypatch):
     class Newer(Counter):
         def handle(self, parcel):
             with monkeypatch.context() as patched:
-                patched.setattr(m, "VERSION", m.VERSION + 1)
+                patched.setattr(wire, "VERSION", wire.VERSION + 1)
                 return wire.pack(m.Envelope(run="r", party=1, plan_digest=bytes(32), body=m.Closed()))
 
     net, _ = network([Counter(0), Newer(1)])

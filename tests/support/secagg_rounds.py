@@ -32,6 +32,7 @@ def setup(count=4, *, malicious=False, **changes):
         "threshold": 2,
         "minimum_survivors": 2,
         "degree": len(parties) - 1,
+        "plan_digest": bytes(32),
         "roster_digest": roster(parties).digest if malicious else b"",
     }
     return AggregationSetup(**{**fields, **changes})

@@ -61,12 +61,14 @@ def entropy(party):
     return hashlib.sha256(f"caucus golden {party}".encode()).digest()
 
 
+PLAN = hashlib.sha256(b"caucus golden plan").digest()
+OTHER_PLAN = hashlib.sha256(b"another golden plan").digest()
 ROSTER = Roster({party: identity(party).public for party in PARTIES})
 
 
 def set_up(**changes):
     fields = {"run": "golden", "attempt": 1, "rounds": (2, 5), "parties": PARTIES, "threshold": 3, "degree": 5}
-    fields |= {"minimum_survivors": 2, "corrupt": 0, "roster_digest": ROSTER.digest}
+    fields |= {"minimum_survivors": 2, "corrupt": 0, "plan_digest": PLAN, "roster_digest": ROSTER.digest}
     return AggregationSetup(**fields | changes)
 
 
@@ -225,6 +227,7 @@ def _hostile_adverts():
         "signed as party 2": ("SignatureError", signed(good, party=2)),
         "signed for the next attempt": ("SignatureError", signed(good, asked=set_up(attempt=2))),
         "signed for a lower threshold": ("SignatureError", signed(good, asked=set_up(threshold=2))),
+        "signed for another plan": ("SignatureError", signed(good, asked=set_up(plan_digest=OTHER_PLAN))),
         "replayed from the next attempt": ("SignatureError", later),
         "the coordinator's own keys": ("SignatureError", dataclasses.replace(later, signature=good.signature)),
     }
@@ -246,6 +249,7 @@ def _hostile_inboxes():
     _, sealed, _ = golden.shared()
     _, later, _ = Golden(set_up(attempt=2)).shared()
     _, other, _ = Golden(set_up(rounds=(2, 6))).shared()
+    _, planned, _ = Golden(set_up(plan_digest=OTHER_PLAN)).shared()
     good = sealed[1][0]
     cases = {
         "one bit flipped": _flipped(good),
@@ -257,6 +261,7 @@ def _hostile_inboxes():
         "sent by the receiver": sealed[0][1],
         "sealed for the next attempt": later[1][0],
         "sealed for other rounds": other[1][0],
+        "sealed under another plan": planned[1][0],
     }
     for name, text in cases.items():
         yield _case("party 0, receive", name, "SealError", {"1": text.hex()})
@@ -274,6 +279,7 @@ def _hostile_survivors():
     _, fewer, _ = golden.agreed(survivors=(0, 1, 2, 4))
     _, replayed, _ = golden.agreed(index=5)
     _, later, _ = Golden(set_up(attempt=2)).agreed()
+    _, planned, _ = Golden(set_up(plan_digest=OTHER_PLAN)).agreed()
     binding = of_round(check_adverts(golden.asked, golden.advertised()[1], ROSTER, "golden")[0], 2)
     sharers = {0, 1, 2, 3}
     for name, error, survivors in (
@@ -288,6 +294,7 @@ def _hostile_survivors():
         "over other sharers": identity(1).sign(survivors_statement(binding, sharers, sharers)),
         "of another round": replayed[1],
         "of another attempt": later[1],
+        "under another plan": planned[1],
         "by party 2": good[2],
         "one bit flipped": _flipped(good[1]),
         "truncated": good[1][:-1],
@@ -306,11 +313,13 @@ def _hostile_answers():
     answers, _ = golden.unmasking()
     good, replayed = _unmask(answers[1]), _unmask(golden.unmasking(index=5)[0][1])
     later = _unmask(Golden(set_up(attempt=2)).unmasking()[0][1])
+    planned = _unmask(Golden(set_up(plan_digest=OTHER_PLAN)).unmasking()[0][1])
     seeds, keys = good["self_seeds"], good["mask_keys"]
     modulus = shamir.PRIME.to_bytes(4, "little").hex()
     cases = {
         "of another round": ("ShareError", replayed),
         "of another attempt": ("ShareError", later),
+        "under another plan": ("ShareError", planned),
         "of party 2": ("ShareError", _unmask(answers[2])),
         "seeds of two parties swapped": ("ShareError", good | {"self_seeds": seeds | {0: seeds[2], 2: seeds[0]}}),
         "a mask key in place of a seed": ("ShareError", good | {"self_seeds": seeds | {0: keys[4]}}),

@@ -29,7 +29,7 @@ def test_private_keys_of_other_sizes_are_refused_and_not_shown():
 
 def test_digest_is_a_hash_of_parties_and_keys_in_order():
     text = b"".join(number.to_bytes(8, "big") + KEYS[number] for number in (0, 1, 10))
-    expected = hashlib.sha256(b"caucus secagg 2|roster|" + text).digest()
+    expected = hashlib.sha256(b"caucus protocol 5|roster|" + text).digest()
     assert Roster(KEYS).digest == Roster(dict(reversed(KEYS.items()))).digest == expected
 
 

@@ -38,7 +38,7 @@ def test_agreement_follows_rfc_7748():
 
 
 def test_derivation_follows_rfc_5869_with_all_names_in_its_info():
-    info = b"caucus secagg 2|mask|" + BINDING + (2).to_bytes(8, "big") + (5).to_bytes(8, "big")
+    info = b"caucus protocol 5|mask|" + BINDING + (2).to_bytes(8, "big") + (5).to_bytes(8, "big")
     extracted = hmac.digest(bytes(32), SECRET.reveal(), hashlib.sha256)
     expected = hmac.digest(extracted, info + b"\x01", hashlib.sha256)
     assert SECRET.derive("mask", BINDING, 2, 5).reveal() == expected

@@ -15,6 +15,7 @@ FIELDS = {
     "minimum_survivors": 2,
     "degree": 4,
     "corrupt": 1,
+    "plan_digest": b"p" * 32,
     "roster_digest": b"r" * 32,
 }
 
@@ -51,6 +52,8 @@ def changed(**changes):
         ("degree", 3),
         ("corrupt", -1),
         ("corrupt", 3),
+        ("plan_digest", b""),
+        ("plan_digest", b"p" * 33),
         ("roster_digest", b"r" * 31),
     ],
 )
@@ -104,8 +107,8 @@ def test_quorum_is_the_strictest_of_the_three():
 
 def test_binding_is_a_hash_of_every_field():
     numbers = [3, 1, 3, 2, 4, 1, 32, 2, 0, 4, 0, 1, 2, 5, 9]
-    encoded = b"".join(number.to_bytes(8, "big") for number in numbers) + b"run" + b"r" * 32
-    assert changed().binding == hashlib.sha256(b"caucus secagg 2|set-up|" + encoded).digest()
+    encoded = b"".join(number.to_bytes(8, "big") for number in numbers) + b"run" + b"p" * 32 + b"r" * 32
+    assert changed().binding == hashlib.sha256(b"caucus protocol 5|set-up|" + encoded).digest()
 
 
 def test_every_field_changes_the_binding():
@@ -118,11 +121,12 @@ def test_every_field_changes_the_binding():
         "minimum_survivors": 3,
         "degree": 2,
         "corrupt": 2,
+        "plan_digest": b"q" * 32,
         "roster_digest": b"s" * 32,
     }
     bindings = {changed().binding} | {changed(**{name: value}).binding for name, value in others.items()}
-    assert others.keys() == FIELDS.keys()
-    assert len(bindings) == len(FIELDS) + 1
+    assert others.keys() == {field.name for field in dataclasses.fields(AggregationSetup) if field.init}
+    assert len(bindings) == len(others) + 1
 
 
 def test_set_ups_are_equal_by_their_fields_and_frozen():

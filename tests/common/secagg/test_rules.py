@@ -17,7 +17,7 @@ def checked(run, adverts, asked=None):
 def test_transcript_is_a_hash_of_all_that_was_advertised():
     run = Run(setup(2, rounds=(5, 6))).advertise()
     text = b"".join(
-        b"caucus secagg 2|advert|"
+        b"caucus protocol 5|advert|"
         + run.setup.binding
         + party.to_bytes(8, "big")
         + run.adverts[party].seal_public
@@ -25,7 +25,7 @@ def test_transcript_is_a_hash_of_all_that_was_advertised():
         for party in (0, 1)
     )
     transcript, graph = checked(run, dict(reversed(run.adverts.items())))
-    assert transcript == hashlib.sha256(b"caucus secagg 2|adverts|" + text).digest()
+    assert transcript == hashlib.sha256(b"caucus protocol 5|adverts|" + text).digest()
     assert graph == {0: {1}, 1: {0}}
 
 
@@ -102,7 +102,7 @@ def test_masks_for_one_query_are_bound_to_the_round_and_to_it():
 def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
     binding = rules.of_round(bytes(32), 3)
     numbers = [3, 0, 1, 2, 2, 0, 2]
-    expected = b"caucus secagg 2|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in numbers)
+    expected = b"caucus protocol 5|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in numbers)
     assert rules.survivors_statement(binding, {2, 1, 0}, {2, 0}) == expected
     others = {
         rules.survivors_statement(rules.of_round(binding_, index), sharers, survivors)

@@ -16,6 +16,7 @@ from common.errors import AwaitingError, DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.queries.votes import Votes
 from common.secagg.identity import Identity, Roster
+from common.secagg.messages import VERSION
 from server.domain import Membership, PrivacyTarget, Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
@@ -296,11 +297,11 @@ def test_a_party_of_another_version_is_named_with_both(tmp_path, monkeypatch):
             return parcel
         envelope = wire.unpack(parcel)
         with monkeypatch.context() as patched:
-            patched.setattr(m, "VERSION", m.VERSION + 1)
+            patched.setattr(wire, "VERSION", VERSION + 1)
             return wire.pack(envelope)
 
     world.network.change = newer
-    expected = f"party 1 unreadable reply: protocol version; expected {m.VERSION}; got {m.VERSION + 1}. Install"
+    expected = f"party 1 unreadable reply: protocol version; expected {VERSION}; got {VERSION + 1}. Install"
     with pytest.raises(DropoutError, match=expected):
         world.coordinator()
 

@@ -1,0 +1,310 @@
+"""A coordinator that keeps to nothing, against real party services: here a reviewer of the protocol starts.
+
+    adversary = Adversary(tmp_path, 6, corrupt={4, 5})              four honest services, and two parties of its own
+    attack = adversary.attack(Shown(PLAN, QUERY), {0: Shown(OTHER, QUERY)})    what all are shown, and what party 0 is
+    attack.unmask({0: {0, 1, 4, 5}}, otherwise=range(6))            who survived: what each is told
+    attack.opened(), attack.lifted(), attack.charges                what came of it
+
+It reaches the services through the wire format alone. Its own parties follow the protocol in each of the worlds that it
+shows, but tell it all their keys and shares, and sign whatever helps. What it can read in the end is computed from all
+that it ever got, and compared with the answers that stand in the honest parties' own ledgers: `opened` tries the sum
+over every set of honest parties, so also every single answer. A refusal does not stop it; it goes on with the others.
+"""
+
+import itertools
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
+
+import numpy as np
+
+from client import secagg
+from client.guard import Limits
+from common import messages as m
+from common import wire
+from common.errors import CaucusError
+from common.ledger.ledger import Ledger
+from common.plan.aggregation import aggregation_setup
+from common.plan.plan import Plan
+from common.queries.closed_set import Query, digest
+from common.rng import secure_bytes
+from common.secagg import ring, rules, shamir
+from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed
+from common.secagg.masks import add_masks
+from tests.support.federations import IDENTITIES, roster, service
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A world: what a party is shown of the run. `first` and `envelope` change what else its messages say."""
+
+    plan: Plan
+    query: Query
+    _: KW_ONLY
+    run: str = "run"
+    attempt: int = 0
+    index: int = 0
+    first: int | None = None
+    envelope: dict = field(default_factory=dict)
+
+    def parcel(self, party, body):
+        place = {"run": self.run, "plan_digest": self.plan.digest(), "index": self.index, "attempt": self.attempt}
+        return wire.pack(m.Envelope(**{"party": party, "body": body} | place | self.envelope))
+
+    @property
+    def opening(self):
+        return m.Open(self.plan.to_json(), self.index if self.first is None else self.first)
+
+    @property
+    def setup(self):
+        return aggregation_setup(self.plan, self.run, attempt=self.attempt, first=self.opening.first)
+
+
+class Adversary:
+    """Services of the honest parties, which outlive a set-up; `rosters` are those of parties that have another one."""
+
+    def __init__(self, folder, parties, *, corrupt=(), limits=None, private=None, signed=True, rosters=None):
+        folder.mkdir(exist_ok=True)
+        self.parties, self.corrupt = range(parties), frozenset(corrupt)
+        self.known = roster(parties) if signed else None
+        self.rosters = dict.fromkeys(self.parties, self.known) | (rosters or {})
+        self.honest = [party for party in self.parties if party not in self.corrupt]
+        self.services = {
+            party: service(
+                folder, party, (private or {}).get(party), limits=limits or Limits(), known=self.rosters[party]
+            )
+            for party in self.honest
+        }
+        self.ledgers = {party: Ledger(folder / f"party-{party}.db") for party in self.honest}
+        self.replies = defaultdict(list)
+
+    def attack(self, shown, others=None, tamper=lambda _party, body: body):
+        """A set-up and a question, as far as the services let them come; `tamper` changes single messages."""
+        return Attack(self, {party: (others or {}).get(party, shown) for party in self.parties}, tamper)
+
+    def send(self, party, shown, body):
+        """The reply to a request; None for a refusal, whose reason is kept."""
+        reply = wire.unpack(self.services[party].handle(shown.parcel(party, body))).body
+        self.replies[party].append(reply.reason.name if isinstance(reply, m.Refusal) else type(reply).__name__)
+        return None if isinstance(reply, m.Refusal) else reply
+
+
+class Attack:
+    """One set-up with one question. By party: `words` is its masked answer, `given` the shares that left it."""
+
+    def __init__(self, adversary, shown, tamper):
+        self.adversary, self.shown, self._tamper = adversary, shown, tamper
+        self.words, self.given = {}, {}
+        self._seeds, self._keys = defaultdict(dict), defaultdict(dict)  # by owner and holder: shares
+        self._own = {}  # by corrupt party and world: what it knows there
+        self._advertise()
+        self._share()
+        self._ask()
+
+    def _advertise(self):
+        adversary = self.adversary
+        self.adverts = {}
+        for party in adversary.honest:
+            if reply := self._send(party, self.shown[party].opening):
+                self.adverts[party] = reply.advert
+        for party, (world, first) in itertools.product(adversary.corrupt, self._worlds().items()):
+            setup, known = self.shown[first].setup, adversary.rosters[first]
+            signed = {"identity": IDENTITIES[party], "roster": known} if setup.roster_digest else {}
+            with suppress(CaucusError):  # a world whose roster it is not on
+                self._own[party, world] = _Corrupt(*secagg.begin(setup, party, secure_bytes(32), **signed))
+
+    def _worlds(self):
+        """The worlds that honest parties have entered, each with the first of them."""
+        worlds = {}
+        for party in self.adverts:
+            worlds.setdefault(self.shown[party].setup.binding, party)
+        return worlds
+
+    def adverts_for(self, party):
+        """The keys that a party is shown: the honest ones, and the corrupt parties' keys of its own world."""
+        binding = self.shown[party].setup.binding
+        return self.adverts | {own: keys.advert for (own, world), keys in self._own.items() if world == binding}
+
+    def _share(self):
+        self._sealed = {}  # by sender: receiver to ciphertext
+        for party in self.adversary.honest:
+            if self.adverts.get(party) and (reply := self._send(party, m.AskShares(self.adverts_for(party)))):
+                self._sealed[party] = reply.sealed
+        for (party, world), keys in self._own.items():
+            with suppress(CaucusError):  # an honest party's keys are not of this world
+                sealed = keys.share(self.adverts_for(self._worlds()[world]))
+                in_world = {to: text for to, text in sealed.items() if self.shown[to].setup.binding == world}
+                self._sealed[party] = self._sealed.get(party, {}) | in_world
+
+    @property
+    def sharers(self):
+        """U2: the parties that shared."""
+        return frozenset(self._sealed)
+
+    def transcript(self, party):
+        """Hash of the keys that a party was shown; None if they are not valid in its world."""
+        shown = self.shown[party]
+        try:
+            adverts = self.adverts_for(party)
+            return rules.check_adverts(shown.setup, adverts, self.adversary.rosters[party], "adversary")[0]
+        except CaucusError:
+            return None
+
+    def binding(self, party):
+        """What the party's secrets of this round are bound to."""
+        return rules.of_round(self.transcript(party), self.shown[party].index)
+
+    def asked(self, party):
+        """What its masks are bound to."""
+        return rules.about(self.binding(party), digest(self.shown[party].query))
+
+    def _ask(self):
+        for party in self.adversary.honest:
+            if party not in self._sealed:
+                continue
+            inbox = {sender: sealed[party] for sender, sealed in self._sealed.items() if party in sealed}
+            ask = m.Ask(self.shown[party].query, m.Delivery(inbox, self.sharers))
+            if reply := self._send(party, ask):
+                self.words[party] = reply.words
+        for (party, _), keys in self._own.items():
+            for sender in self.adversary.honest:  # a corrupt party's shares of their secrets, which it tells at once
+                shown, sealed = self.shown[sender], self._sealed.get(sender, {}).get(party)
+                if sealed and (pairs := keys.opened(sender, party, sealed)):
+                    place = list(shown.setup.rounds).index(shown.index)
+                    pair = pairs[place * rules.PAIR_BYTES : (place + 1) * rules.PAIR_BYTES]
+                    self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
+
+    def unmask(self, told=None, *, otherwise=None, asking=None):
+        """Agreement and unmasking: each party is told its survivors, all of those that shared if nothing else is said.
+
+        Args:
+            told: Party to its survivors.
+            otherwise: Survivors for all others.
+            asking: Only these honest parties are asked.
+        """
+        everybody = frozenset(self.sharers if otherwise is None else otherwise)
+        told = {party: frozenset((told or {}).get(party, everybody)) for party in self.words}
+        asked = [party for party in self.words if asking is None or party in asking]
+        signatures = {}
+        for party in asked:
+            if self.shown[party].plan.malicious and (reply := self._send(party, m.AskAgree(told[party]))):
+                signatures[party] = reply.signature
+        for party in asked:
+            helpful = {}
+            if self.shown[party].plan.malicious:
+                statement = rules.survivors_statement(self.asked(party), self.sharers, told[party])
+                helpful = {own: IDENTITIES[own].sign(statement) for own in self.adversary.corrupt & told[party]}
+                same = told[party], self.asked(party)
+                helpful |= {
+                    other: signatures[other] for other in signatures if (told[other], self.asked(other)) == same
+                }
+            if reply := self._send(party, m.AskUnmask(told[party], helpful)):
+                self.given[party] = reply
+                for owner, share in reply.self_seeds.items():
+                    self._seeds[owner][party] = share
+                for owner, share in reply.mask_keys.items():
+                    self._keys[owner][party] = share
+        return self
+
+    def opened(self):
+        """The sets of honest parties whose noised sum the adversary can read."""
+        answers = self.answers()
+        found = set()
+        for count in range(1, len(answers) + 1):
+            for group in map(frozenset, itertools.combinations(sorted(answers), count)):
+                total = self._total(group)
+                if total is not None and np.array_equal(total, sum(answers[party] for party in group)):
+                    found.add(group)
+        return found
+
+    def lifted(self):
+        """The honest parties whose own noised answer it can read."""
+        return {party for group in self.opened() if len(group) == 1 for party in group}
+
+    def answers(self):
+        """The noised answers of the honest parties that sent one, from their ledgers."""
+        kept = {}
+        for party in self.words:
+            shown = self.shown[party]
+            entries = self.adversary.ledgers[party].entries(shown.run)
+            kept[party] = next(np.frombuffer(e.answer, "<i8") for e in entries if e.index == shown.index)
+        return kept
+
+    def sum_over(self, group):
+        """The noised sum over some honest parties, as the adversary computes it; None if it cannot."""
+        return self._total(frozenset(group))
+
+    def _total(self, group):
+        sizes = {self.words[party].shape for party in group}
+        if len(sizes) > 1 or any(self.transcript(party) is None for party in group):
+            return None
+        total = np.zeros(sizes.pop(), dtype=np.uint64)
+        for party in sorted(group):
+            seed = self._recovered(party, self._seeds)
+            if seed is None:
+                return None
+            ring.add_into(total, self.words[party])
+            add_masks(total, [(seed, -1)])
+        for party, peer in itertools.product(sorted(group), sorted(self.sharers)):
+            alike = peer in group and self.asked(party) == self.asked(peer)
+            if party == peer or alike:  # masks between them cancel
+                continue
+            key = self._mask_key(party, peer)
+            if key is None:
+                return None
+            add_masks(total, [(key, -rules.sign_of_mask(party, peer))])
+        return ring.decode(total)
+
+    def _mask_key(self, party, peer):
+        """The key of the mask that `party` has added for its peer, by either one's private key; None if it has none."""
+        shown, asked = self.shown[party], self.asked(party)
+        place = list(shown.setup.rounds).index(shown.index)
+        publics = {other: advert.mask_publics[place] for other, advert in self.adverts_for(party).items()}
+        if peer in self.adversary.corrupt:
+            pair = self._own[peer, shown.setup.binding].mask_keys[shown.index]
+            return mask_key(pair, publics[party], asked, peer, party).reveal()
+        for owner, other in ((peer, party), (party, peer)):
+            if (private := self._recovered(owner, self._keys)) is not None:
+                return mask_key(KeyPair(Secret(private)), publics[other], asked, owner, other).reveal()
+        return None
+
+    def _recovered(self, owner, shares):
+        """A secret of which the adversary has enough shares; None if it has not."""
+        threshold = self.shown[owner].plan.threshold
+        for holders in itertools.combinations(sorted(shares[owner]), threshold):
+            parts = {rules.point_of(holder): shares[owner][holder] for holder in holders}
+            try:
+                return shamir.combine(parts, threshold, label=self.binding(owner))
+            except CaucusError:
+                continue
+        return None
+
+    @property
+    def charges(self):
+        """By honest party, the costs in its ledger for the run that it was shown."""
+        return {party: self.adversary.ledgers[party].releases(self.shown[party].run) for party in self.adversary.honest}
+
+    def _send(self, party, body):
+        return self.adversary.send(party, self.shown[party], self._tamper(party, body))
+
+
+class _Corrupt:
+    """A corrupt party in one world: it follows the protocol there, and tells what it knows."""
+
+    def __init__(self, state, advert):
+        self.advert, self._state, self._sharing = advert, state, None
+        self.mask_keys = {index: own.mask_keys for index, own in state._held.get().own.items()}
+
+    def share(self, adverts):
+        state, sealed = self._state.share(adverts)
+        self._sharing = state._held.get()
+        return sealed
+
+    def opened(self, sender, receiver, sealed):
+        """What an honest party sealed for it; None if that was in another world."""
+        if self._sharing is None:
+            return None
+        try:
+            return open_sealed(self._sharing.agreed[sender], self._sharing.transcript, sender, receiver, sealed)
+        except CaucusError:
+            return None
