@@ -2,8 +2,8 @@
 
 Every symmetric key is HKDF-SHA256 (RFC 5869) of a secret, under an `info` that names the protocol's version, the
 purpose, a binding (32 bytes that stand for all that the parties must agree on, as the page of `common.secagg` lists it)
-and an ordered pair of parties. So no two purposes, rounds, attempts or pairs share a key,
-even if the same entropy is used twice. A sealing key is used once, in one direction, so its nonce can be zero.
+and an ordered pair of parties. So no two purposes, rounds, attempts or pairs share a key, even if the same entropy is
+used twice. A sealing key is used once, in one direction, so its nonce can be zero.
 
 Private and derived keys live in classes without repr.
 """

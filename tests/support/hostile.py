@@ -20,6 +20,7 @@ from common import wire
 from common.errors import ProtocolError
 from common.parcels import parcel_of
 from common.plan.plan import Plan
+from common.secagg import rules
 from server.federation.network import POLL_SECONDS, FlowerNetwork
 
 SITE = """\
@@ -243,6 +244,27 @@ def plans(coordinator, parcels, body):
     return coordinator.send(parcels)
 
 
+def forked(coordinator, parcels, body):
+    """One hospital is shown another plan in all messages, with more noise; its replies pass for those of the others."""
+    rules.verify = lambda *_, **__: None  # a coordinator that does not care who has signed
+    victim = min(parcels)
+    others = {node: parcel for node, parcel in parcels.items() if node != victim}
+    if isinstance(body, m.Open):
+        plan = json.loads(body.plan)
+        more_noise = [query | {"scale": 2 * query["scale"]} for query in plan["queries"]]
+        coordinator.kept[:] = [Plan.from_dict(plan | {"queries": more_noise})]
+    (other,) = coordinator.kept
+    seen = wire.unpack(parcels[victim])
+    opening = {"body": m.Open(other.to_json(), body.first)} if isinstance(body, m.Open) else {}
+    shown = wire.pack(replace(seen, plan_digest=other.digest(), **opening))
+    step = f"{type(body).__name__} under two plans"
+    given = coordinator.send(others | {victim: shown}, step)
+    if victim in given:
+        reply = wire.unpack(given[victim])
+        given[victim] = wire.pack(replace(reply, plan_digest=seen.plan_digest))
+    return given
+
+
 def _planned(data, digest=bytes(32)):
     return lambda envelope: replace(envelope, plan_digest=digest, body=m.Open(data))
 
@@ -272,5 +294,5 @@ def _content(envelope, bulk):
 
 ACTS = {
     act.__name__: act
-    for act in (nothing, twice, after_close, elsewhere, lost, changed, fewer, fewer_later, plans, garbage)
+    for act in (nothing, twice, after_close, elsewhere, lost, changed, fewer, fewer_later, plans, forked, garbage)
 }
