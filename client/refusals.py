@@ -20,11 +20,13 @@ from common.errors import (
     ProtocolError,
     RefusedError,
     SignatureError,
+    SurvivorsError,
 )
 from common.messages import Reason
 
 _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (FullError, Reason.FULL),
+    (SurvivorsError, Reason.SURVIVORS),
     (RefusedError, Reason.OVER_LIMIT),
     (DropoutError, Reason.TOO_FEW),
     (SignatureError, Reason.IDENTITY),

@@ -200,6 +200,7 @@ class PartyService:
                 if not following.plan.malicious:
                     _, self._run = self._agree(self._run, envelope, survivors)
                 reply = _in(self._run.round, secagg.Agreed).unmask(signatures)
+                self._ledger.unmask(envelope.run, envelope.index)  # on disk before any share leaves
                 self._run = replace(self._run, round=None)
             case _:
                 raise ProtocolError("message", expected="a request", got=type(body).__name__)

@@ -16,7 +16,8 @@
     │   ├── ShareError         a share that is malformed, or shares that do not fit together
     │   └── SignatureError     a signature that is missing or invalid
     ├── RefusedError           a party's own guard refuses; carries a coarse reason and nothing else
-    │   └── FullError          no room is left for what was asked
+    │   ├── FullError          no room is left for what was asked
+    │   └── SurvivorsError     a second set of survivors for one question
     ├── DropoutError           too few parties left for the planned noise
     │   └── AwaitingError      parties have yet to approve the plan; nothing has failed
     └── InternalError          our bug
@@ -116,6 +117,10 @@ class RefusedError(CaucusError):
 
 class FullError(RefusedError):
     """A party has no room left for what was asked."""
+
+
+class SurvivorsError(RefusedError):
+    """Two sums of the same answers over different parties could be subtracted: only one may be opened."""
 
 
 class DropoutError(CaucusError):

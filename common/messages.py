@@ -140,6 +140,7 @@ class Reason(IntEnum):
     RECORDS = 12
     SETTINGS = 13
     FULL = 14
+    SURVIVORS = 15
 
 
 WORDS: Mapping[Reason, str] = MappingProxyType(
@@ -159,6 +160,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
         Reason.SETTINGS: "its settings are wrong, or have changed since its service started",
         Reason.FULL: "it has no room for another run, answer or line of its log",
+        Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
 """What each reason says about the hospital that refused, as a clause for the coordinator's operator."""

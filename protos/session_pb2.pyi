@@ -24,6 +24,7 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_RECORDS: _ClassVar[Reason]
     REASON_SETTINGS: _ClassVar[Reason]
     REASON_FULL: _ClassVar[Reason]
+    REASON_SURVIVORS: _ClassVar[Reason]
 REASON_UNKNOWN: Reason
 REASON_MALFORMED: Reason
 REASON_OUT_OF_ORDER: Reason
@@ -39,6 +40,7 @@ REASON_ROSTER: Reason
 REASON_RECORDS: Reason
 REASON_SETTINGS: Reason
 REASON_FULL: Reason
+REASON_SURVIVORS: Reason
 
 class Open(_message.Message):
     __slots__ = ("plan", "first")

@@ -145,6 +145,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
     yield from _facts(
         ("coordinator", facts.trust),
         ("threshold", lifting if plan.secure else "none, because there are no masks"),
+        *_differences(plan),
         ("colluders", f"{facts.colluders} other hospitals are assumed to tell the coordinator their noise"),
     )
     yield f"  what it can cost in privacy, at delta {plan.delta!r}"
@@ -166,6 +167,15 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         *_records(facts.records),
         ("limits", beyond if facts.beyond else "within this hospital's limits"),
     )
+
+
+def _differences(plan: Plan) -> Iterator[tuple[str, str]]:
+    """When sums over different hospitals can be subtracted."""
+    if plan.secure:
+        dropping = "drops out between two questions that are nearly the same, or "
+        yield "differences", "each question of a run is summed over one set of hospitals alone; but where a hospital"
+        yield "", f"{dropping if plan.max_dropouts else ''}takes part in one of two runs that ask nearly the same,"
+        yield "", "the difference of the sums shows its own answer, under the noise of both"
 
 
 def _coalition(facts: PlanFacts, own: str) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,8 @@ A ledger is an append-only log of events, sealed by a hash chain (`common/ledger
 (`common/ledger/file.py`). An entry is one answer, named by run and index; its state follows from its events. It is
 charged when it is reserved, before anything private is touched, so that a crash can lose an answer but never a charge:
 
-    reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ commit: the answer is erased and can never be given again
-    (charge)                                     (survivors)  (close)
+    reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ unmask ─▶ commit: the answer is erased and can never be
+    (charge)                                     (survivors)  (unmask)  (close)                           given again
 
 Invariants:
 
@@ -20,7 +20,8 @@ Invariants:
    learned. Keeping a key for the noise instead would leak: with other records the same noise would show the difference.
    Another query there is refused; so is the same one after it was closed, and, before an answer is kept, the same one
    over other records, since those were not charged.
-4. One set of survivors for each entry: sums over two sets could be subtracted.
+4. One set of survivors for each entry; and, once shares that open its sum may have left, for each question of the run,
+   whatever its number: sums over two sets could be subtracted.
 
 A budget over all runs belongs to each record: a data set with one record appended must not get a fresh budget. So the
 records of each data set are stored with it, as keyed digests, and a limit counts all charges of data sets that share a
@@ -40,7 +41,7 @@ from sqlite3 import Connection
 from threading import Lock
 
 from common.domain import PartyId
-from common.errors import FullError, InternalError, LedgerError, RefusedError
+from common.errors import FullError, InternalError, LedgerError, RefusedError, SurvivorsError
 from common.ledger import data_sets
 from common.ledger.chain import Event
 from common.ledger.file import LedgerFile
@@ -174,17 +175,37 @@ class Ledger:
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
-        """Records, before unmasking shares leave, the only set of parties whose sum this entry may open.
+        """Records, before a signature over it leaves, the only set of parties whose sum this entry may open.
 
         Raises:
-            RefusedError: If another set was recorded before, or none before the entry was committed.
+            SurvivorsError: If another set was recorded before, or none before the entry was committed, or the same
+                question was opened over another set.
         """
         with self._open(write=True) as (log, database):
             entry = log.reserved(run, index)
+            _one_sum(log, entry, parties)
             if entry.survivors is None and not entry.committed:
                 log.survivors(database, entry, sorted(parties))
             elif entry.survivors != parties:
-                raise RefusedError("this set of survivors is not the first", where=f"run {run}, answer {index}")
+                raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
+
+    def unmask(self, run: str, index: int) -> None:
+        """Records, before they leave, that shares are given which open this entry's sum. Repeated calls have no effect.
+
+        Raises:
+            SurvivorsError: If no survivors were recorded, or the same question was opened over another set.
+            RefusedError: If the entry is closed.
+        """
+        with self._open(write=True) as (log, database):
+            entry = log.reserved(run, index)
+            if entry.survivors is None:
+                raise SurvivorsError("no survivors were recorded", where=f"run {run}, answer {index}")
+            if entry.unmasked:
+                return
+            if entry.committed:
+                raise RefusedError("this answer is closed", where=f"run {run}, answer {index}")
+            _one_sum(log, entry, entry.survivors)
+            log.unmask(database, entry)
 
     def commit(self, run: str, index: int) -> None:
         """Closes an entry and erases its answer. Repeated calls have no effect."""
@@ -331,6 +352,20 @@ class Ledger:
             except BaseException:
                 self._log = None  # it may hold what was undone in the file
                 raise
+
+
+def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
+    """Refuse to open a question over these parties if it was opened over others.
+
+    Raises:
+        SurvivorsError: Naming the other answer.
+    """
+    for other in log.same_question(entry):
+        if other.unmasked and other.survivors != parties:
+            raise SurvivorsError(
+                "the same question was opened over other parties",
+                where=f"run {entry.run}, answers {other.index} and {entry.index}",
+            )
 
 
 def _with_answer(entry: Entry, database: Connection) -> Entry:

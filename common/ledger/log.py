@@ -3,6 +3,7 @@
     kind        body                                                 meaning
     charge      plan, query: digests; release; data_set; time        the answer may be given from now on
     survivors   parties                                              the only parties whose sum may be opened
+    unmask                                                           shares that open that sum may leave
     close                                                            the answer is erased for good
 
 Run and position (the number of the answer in the run) name the entry that an event is about.
@@ -35,7 +36,8 @@ class Entry:
         data_set: Name of the records that it was charged to; empty if none was given, as at the coordinator.
         charged: Time of the charge, ISO 8601 in UTC.
         answer: The noised answer, from its keeping until the entry is closed; none in the coordinator's ledger.
-        survivors: Parties whose unmasking shares were given, or None before.
+        survivors: The only parties whose sum may be opened, or None before they are named.
+        unmasked: Whether shares that open this sum may have left.
         committed: Whether the round is over.
     """
 
@@ -48,6 +50,7 @@ class Entry:
     charged: str = ""
     answer: bytes | None = field(default=None, repr=False)
     survivors: frozenset[PartyId] | None = None
+    unmasked: bool = False
     committed: bool = False
 
     @property
@@ -144,6 +147,17 @@ class Log:
         """Appends the parties that an entry's sum is over."""
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
+    def unmask(self, database: Connection, entry: Entry) -> None:
+        """Appends that shares leave which open an entry's sum."""
+        self._append(database, entry.run, entry.index, "unmask", {})
+
+    def same_question(self, entry: Entry) -> Iterator[Entry]:
+        """The other entries of its run with the same question."""
+        for index in self.runs[entry.run]:
+            other = self.entries[entry.run, index]
+            if index != entry.index and other.query_digest == entry.query_digest:
+                yield other
+
     def close(self, database: Connection, entry: Entry) -> None:
         """Appends the end of an entry and erases its answer, unless that was done before."""
         if not entry.committed:
@@ -183,11 +197,16 @@ class Log:
                 self.runs.setdefault(place[0], []).append(event.position)
             case "survivors" if self.entries[place].survivors is None and not self.entries[place].committed:
                 self.entries[place] = replace(self.entries[place], survivors=self._same(frozenset(body["parties"])))
+            case "unmask" if self.entries[place].survivors is not None and not self._over(place):
+                self.entries[place] = replace(self.entries[place], unmasked=True)
             case "close" if not self.entries[place].committed:
                 self.entries[place] = replace(self.entries[place], committed=True)
             case _:
                 raise ValueError(event.kind)
         self.events, self.head = event.sequence, event.chain
+
+    def _over(self, place: tuple[str, int]) -> bool:
+        return self.entries[place].unmasked or self.entries[place].committed
 
     def _same(self, value: _Value) -> _Value:
         """One object for equal values: most entries of a long ledger share plan, release and survivors with others."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from common.errors import PlanError
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
+from common.secagg.messages import signers
 
 if TYPE_CHECKING:
     from common.plan.plan import Plan
@@ -74,13 +75,19 @@ def _check_masks(plan: "Plan") -> None:
             got=plan.threshold,
             do="Change the threshold, or allow fewer dropouts.",
         )
-    signers = (plan.parties + plan.corrupt) // 2 + 1
-    if plan.malicious and signers > plan.survivors:
+    needed = signers(
+        plan.parties,
+        corrupt=plan.corrupt,
+        degree=plan.degree,
+        threshold=plan.threshold,
+        survivors=plan.survivors,
+    )
+    if plan.malicious and needed > plan.survivors:
         raise PlanError(
             "survivors that can sign",
-            expected=f"at least {signers}: more than half of parties and corrupt ones",
+            expected=f"at least {needed}, so that no other set of survivors finds as many",
             got=plan.survivors,
-            do="Allow fewer dropouts or assume fewer corrupt parties.",
+            do="Allow fewer dropouts, assume fewer corrupt parties, or raise the threshold.",
         )
 
 

@@ -46,16 +46,21 @@ k-regular graph: Bell et al., section 3, with k and t from `graph.parameters`, f
    honest party signs once a round. Two different ones would need 2 q > L + corrupt signatures, but the L - corrupt
    honest parties give one each and the corrupt ones two. So all honest parties that unmask do it for one and the same
    (U2, U3), and nobody's seed and mask key both come out as long as fewer than t holders of its shares are corrupt.
-4. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
+4. A question is opened over one set of survivors in a run, whatever the number or attempt under which it is asked.
+   An honest party whose shares opened it over one set has that on disk and signs no other set for it. H parties at
+   least gave shares, H - corrupt of them honest ones, so that L - H + corrupt can sign another set: q is above that
+   too (`messages.signers`). Parties that signed but gave no share may sign again: a further attempt, after a party was
+   lost between its answer and the agreement.
+5. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
    survivor u was shown a U2 of its own with q members that really shared with it; with the q signers it has at least
    2 q - L > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors
    comes out, so nothing does but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active
    adversaries, random oracle).
-5. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
+6. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
    U2. `graph.parameters` bounds the chance of a graph where that helps. It assumes all L parties; a caller
    that lets a coordinator leave out parties from the start (`AggregationSetup.minimum_survivors` of L must remain) must
    pass the corrupt fraction among those that remain.
-6. The graph's seed, the transcript, can be ground: an attacker that sees the honest keys first may try other keys for
+7. The graph's seed, the transcript, can be ground: an attacker that sees the honest keys first may try other keys for
    corrupt parties, or leave parties out. After W tries a graph that is bad with probability δ is found with at most
    W·δ. Honest keys are fresh, so the search cannot begin before they are known. Ask `graph.parameters` for 40 + log2 W
    bits, or use the full graph, where there is nothing to choose.
@@ -72,7 +77,10 @@ interpreter does not overwrite freed memory. Identities decrypt nothing; a stole
 
 **Not covered.** A party that lies about its vector: masks hide false values as well as true ones. Any participant can
 make a round fail, but can make it wrong unnoticed only by lying about its own vector. Timing, sizes and participation
-are visible. Two sums of one query over different survivors could be subtracted; the ledger allows only one.
+are visible. Two sums over different parties can be subtracted. For one question of a run only one is opened; but where
+a party drops out between two questions that are nearly the same, as those of consecutive rounds may be, or takes part
+in one of two runs, the difference is its own answer, under the noise of both sums: differential privacy holds for its
+records, and nothing hides the answer among those of others.
 
 **Phases.** A set-up is 2 exchanges; a round is 2 more (mask, unmask), 3 in malicious mode (mask, agree, unmask); the
 shares of the set-up travel with the first round's query. R rounds: 2 + 2 R or 2 + 3 R exchanges, whereas new keys for

@@ -16,12 +16,12 @@ from scipy.special import gammaln
 
 from common.domain import PartyId
 from common.errors import InternalError, PlanError
-from common.secagg.messages import KEY_BYTES, PROTOCOL
+from common.secagg.messages import KEY_BYTES, PROTOCOL, signers
 from common.validate import in_range, positive
 
 GRINDING_BITS = 40
 """log2 of the graphs that a malicious coordinator is assumed to try, by other keys for corrupt parties or by leaving
-parties out, before it finds one that suits it (`common.secagg`, malicious mode, 6)."""
+parties out, before it finds one that suits it (`common.secagg`, malicious mode, 7)."""
 
 
 def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:
@@ -94,7 +94,10 @@ def parameters(
     Correct: with a chance of 2^-correctness_bits at most, fewer than t neighbours of some party survive:
     L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section 3).
 
-    On the full graph there is nothing to choose; it is returned, with t = C + 1, if no sparser graph qualifies.
+    With a malicious coordinator `signers` parties must survive to sign that they did.
+
+    On the full graph there is nothing to choose; it is returned if no sparser graph qualifies, with t = C + 1, or with
+    t = (L + C) / 2 rounded up for a malicious coordinator: then no more must sign than with any higher threshold.
 
     Args:
         parties: L.
@@ -115,7 +118,7 @@ def parameters(
     in_range(0, 1, corrupt=corrupt, dropped=dropped)
     positive(security_bits=security_bits, correctness_bits=correctness_bits)
     bad, gone = rounded_up(corrupt, parties), rounded_up(dropped, parties)
-    # Two survivor sets with so many signatures each would need two from an honest party.
+    # Signatures of so many; with the highest threshold nothing more is needed.
     least = (parties + bad) // 2 + 1 if malicious else bad + 2
     if parties - gone < least:
         raise PlanError(
@@ -129,10 +132,11 @@ def parameters(
         threshold = np.arange(2, degree + 1)
         breach = _cuttable(parties, bad, degree) if malicious else _separable(parties, bad, gone, degree)
         stuck = parties * _tails(parties - 1, gone, degree)[degree + 1 - threshold]
-        good = threshold[(breach <= 2.0**-security_bits) & (stuck <= 2.0**-correctness_bits)]
-        if good.size:
-            return degree, int(good[0])
-    return parties - 1, max(2, bad + 1)
+        for good in threshold[(breach <= 2.0**-security_bits) & (stuck <= 2.0**-correctness_bits)].tolist():
+            needed = signers(parties, corrupt=bad, degree=degree, threshold=good, survivors=parties - gone)
+            if not malicious or needed <= parties - gone:
+                return degree, good
+    return parties - 1, max(2, bad + 1, (parties + bad + 1) // 2 if malicious else 0)
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:

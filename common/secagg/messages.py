@@ -7,6 +7,7 @@ set-up or by what is derived from it; the list is on the page of `common.secagg`
 """
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -102,19 +103,43 @@ class AggregationSetup:
 
     @property
     def signers(self) -> int:
-        """Number of signatures over one survivor set that a party requires before it unmasks.
-
-        It is more than (L + corrupt) / 2. Two different sets with that many signatures each would need more than
-        L + corrupt signatures, but each honest party signs once a round and each corrupt one at most twice:
-        L + corrupt in all. With more corrupt parties than `corrupt` there can be two sets, and shares from both open a
-        single party's vector.
-        """
-        return (len(self.parties) + self.corrupt) // 2 + 1 if self.mode == "malicious" else 0
+        """Number of signatures over one survivor set that a party requires before it unmasks (`signers`)."""
+        if self.mode == "semi-honest":
+            return 0
+        return signers(
+            len(self.parties),
+            corrupt=self.corrupt,
+            degree=self.degree,
+            threshold=self.threshold,
+            survivors=self.minimum_survivors,
+        )
 
     @property
     def quorum(self) -> int:
         """The fewest parties that must take part in every step up to the masked vectors."""
         return max(self.threshold, self.minimum_survivors, self.signers)
+
+
+def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivors: int) -> int:
+    """The fewest signatures over a survivor set that leave no room for another one, with a malicious coordinator.
+
+    1. In one round. Two sets with more than (L + C) / 2 signatures each would need more than L + C signatures. But each
+       honest party signs once a round, and each corrupt one at most twice: L + C in all. With more corrupt parties than
+       C there can be two sets, and shares from both open a single party's vector.
+    2. In two rounds that ask the same question. A party whose shares opened a sum signs no other set for the question.
+       Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of each of s seeds, of
+       which a party holds those of its neighbours and its own, so t s / (k + 1). H - C of them are honest, and without
+       these L - H + C can sign.
+
+    Args:
+        parties: L.
+        corrupt: C.
+        degree: k.
+        threshold: t.
+        survivors: s, the fewest vectors in a sum.
+    """
+    holders = threshold if degree == parties - 1 else math.ceil(threshold * survivors / (degree + 1))
+    return max((parties + corrupt) // 2, parties + corrupt - holders) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

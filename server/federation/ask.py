@@ -11,9 +11,10 @@ party's own noised answer. A failed round raises with its cause; it never return
 noise was planned for.
 
 A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
-bytes and answer with the same noise, so a retry costs no privacy. Once survivors were named for unmasking, a retry
-needs exactly these survivors, because two sums over different sets could be subtracted. If one of them is gone for
-good, a further attempt with fresh noise is made, provided that the plan has paid for it (`federation.max_attempts`).
+bytes and answer with the same noise, so a retry costs no privacy. Once survivors were named, a retry needs exactly
+these survivors, because two sums over different sets could be subtracted. If one of them is gone for good before shares
+were asked for, a further attempt with fresh noise is made, provided that the plan has paid for it
+(`federation.max_attempts`). Afterwards none is: the parties would refuse a second set for the question.
 """
 
 import logging
@@ -160,9 +161,15 @@ class Federation:
         return None
 
     def _lost(self, index: int, joined: Joined) -> bool:
-        """Whether a party that was named for this attempt is gone, so that only fresh noise and a charge help."""
-        named = [entry.survivors for entry in self._ledger.entries(self._run) if entry.index == index]
-        return any(survivors is not None and not survivors <= joined.parties for survivors in named)
+        """Whether a party that was named for this attempt is gone, and only fresh noise and a charge help.
+
+        After shares were asked for nothing does but to have it back: the sum may be open.
+        """
+        return any(
+            entry.survivors is not None and not entry.unmasked and not entry.survivors <= joined.parties
+            for entry in self._ledger.entries(self._run)
+            if entry.index == index
+        )
 
     def _ask(self, index: int, query: closed_set.Query, joined: Joined) -> Answered:
         query = self._checkpoint.reserve(index, query)
@@ -231,6 +238,7 @@ class Federation:
             agreements = self._parties.exchange(to_agree, m.Agreement, needed=needed, index=index)
             signatures = {party: agreement.signature for party, agreement in agreements.items()}
         unmasking, signatures = agreeing.collect(signatures)
+        self._ledger.unmask(self._run, index)
         to_unmask = dict.fromkeys(sorted(survivors), m.AskUnmask(survivors, signatures))
         shares = self._parties.exchange(to_unmask, UnmaskShares, needed=threshold, index=index)
         return unmasking.combine(shares), survivors

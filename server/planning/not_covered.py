@@ -94,6 +94,7 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
             f"parties collude with the coordinator, they may open the masks of the others and see each answer "
             f"{exposed}."
         ),
+        _differences(privacy),
         (
             f"More dropouts than planned: if fewer than {privacy['assumed_survivors']} parties stay, the round is "
             "refused. This preserves the noise but not the run."
@@ -104,6 +105,16 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
             f"each party's answer {exposed}."
         ),
     ]
+
+
+def _differences(privacy: Mapping[str, Any]) -> str:
+    dropouts = "drops out between two questions that are nearly the same, as those of consecutive rounds can be, or "
+    return (
+        "Sums over different parties: each question of a run is summed over one set of parties only. But where a party "
+        f"{dropouts if privacy['max_dropouts'] else ''}takes part in only one of two runs that ask nearly the same, the "
+        "difference of the sums shows that party's own answer, under the noise of both. ε holds for its records; that "
+        "its answer is hidden among the others' does not."
+    )
 
 
 def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:

@@ -84,6 +84,12 @@ def make_plan(
     parties, delta = membership.parties, target.delta
     if delta > _LARGE_DELTA:
         log.warning("delta %g: each record may be given away with that probability; well below 1/M is usual", delta)
+    if membership.max_attempts > 1 and secagg.mode != "malicious":
+        log.warning(
+            "federation.max_attempts=%d pays for attempts that only secagg=malicious can make: where nobody signs the "
+            "survivors, they are named when their sum is opened, and no other may be",
+            membership.max_attempts,
+        )
     if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
     graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
@@ -123,7 +129,9 @@ def _graph(secagg: Secagg, membership: Membership) -> _Graph:
     parties, max_dropouts = membership.parties, membership.max_dropouts
     corrupt = max(membership.colluders, rounded_up(secagg.corrupt, parties))
     if parties <= secagg.full_graph_up_to:
-        threshold = secagg.threshold or max(parties // 2, corrupt) + 1
+        # With a malicious coordinator, no more must sign the survivors than with any higher threshold (`signers`).
+        signed = (parties + corrupt + 1) // 2 if secagg.mode == "malicious" else 0
+        threshold = secagg.threshold or max(parties // 2 + 1, corrupt + 1, signed)
         return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
     degree, threshold = graph_parameters(
         parties,

@@ -334,7 +334,9 @@ def test_the_input_is_left_alone():
     ],
     ids=["too few", "nobody", "without me", "one that never shared", "stranger"],
 )
-@pytest.mark.parametrize("limits", [{"threshold": 3}, {"minimum_survivors": 3}, {"malicious": True}], ids=str)
+@pytest.mark.parametrize(
+    "limits", [{"threshold": 3}, {"minimum_survivors": 3}, {"threshold": 3, "malicious": True}], ids=str
+)
 def test_bad_survivor_sets_are_refused(survivors, error, message, limits):
     run = Run(setup(5, **limits)).advertise().share({0, 1, 2, 3}).receive()
     masked, _ = run.parties[0].mask(3, ZEROS)

@@ -1,70 +1,37 @@
-"""The attack that a hospital's limit `corrupt` is for: a coordinator and two of six parties open a single answer.
+"""Attacks on who is in a sum, by a coordinator with corrupt parties: from two sums a single answer could be read.
 
-The plan says that nobody is corrupt, so four of six signatures are enough. The corrupt two sign twice: with parties 0
-and 1 that all survived, with 2 and 3 that party 0 dropped out. Those unmask its seed, these its mask key.
+The limit `corrupt` says how many of them a hospital fears. A plan that says that there are fewer lets two of six
+parties sign for two sets of survivors in one round; a second attempt at a question asks it of other survivors.
 """
 
 import pytest
 
 from client.guard import Limits
 from client.session import RefusalError
-from common.errors import DropoutError
+from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_alone
 from common.queries.votes import VotesSpec
-from common.secagg import ring, shamir
-from common.secagg.keys import KeyPair, Secret, mask_key
-from common.secagg.masks import add_masks
-from common.secagg.rules import halves, point_of, sign_of_mask, survivors_statement
-from tests.support import secagg_rounds
-from tests.support.federations import lenient, plan, roster
+from tests.support.adversary import Adversary, Shown
+from tests.support.federations import lenient, plan, query, roster
 
-VICTIM, CORRUPT = 0, (4, 5)
-TOLD = {0: frozenset(range(6)), 1: frozenset(range(6)), 2: frozenset(range(1, 6)), 3: frozenset(range(1, 6))}
+EVERYBODY = frozenset(range(6))
+TOLD = {0: EVERYBODY, 1: EVERYBODY, 2: EVERYBODY - {0}, 3: EVERYBODY - {0}}
+"""Parties 0 and 1 unmask the seed of party 0, parties 2 and 3 its mask key; 4 and 5 have both, and sign twice."""
 
 
-def open_answer(corrupt):
-    """The victim's vector as the coordinator and parties 4 and 5 compute it, with a set-up for so many corrupt ones."""
-    setup = secagg_rounds.setup(6, malicious=True, threshold=4, minimum_survivors=5, corrupt=corrupt)
-    round_ = secagg_rounds.Run(setup).ready().open()
-    total = round_.coordinator._state.get()
-    round_.mask()
-    pairs = {party: round_.parties[party]._held.take().pairs for party in CORRUPT}
-
-    agreed = {party: round_.parties[party].agree(survivors) for party, survivors in TOLD.items()}
-    shares = {}
-    for party, (state, _) in agreed.items():
-        statement = survivors_statement(total.asked, range(6), TOLD[party])
-        signatures = {other: agreed[other][1] for other in agreed if TOLD[other] == TOLD[party]}
-        signatures |= {other: secagg_rounds.identity(other).sign(statement) for other in CORRUPT}
-        shares[party] = state.unmask(signatures)
-
-    seeds = {point_of(party): shares[party].self_seeds[VICTIM] for party in (0, 1)}
-    keys = {point_of(party): shares[party].mask_keys[VICTIM] for party in (2, 3)}
-    for party in CORRUPT:
-        seeds[point_of(party)], keys[point_of(party)] = halves(pairs[party][VICTIM])
-    seed, key = (shamir.combine(by_point, 4, label=total.binding) for by_point in (seeds, keys))
-    mask_keys = KeyPair(Secret(key))
-    words = round_.masked[VICTIM].copy()
-    add_masks(words, [(seed, -1)])
-    for peer in range(1, 6):
-        key = mask_key(mask_keys, total.publics[peer], total.asked, VICTIM, peer)
-        add_masks(words, [(key.reveal(), sign_of_mask(peer, VICTIM))])
-    return ring.decode(words), secagg_rounds.vectors(setup, 3)[VICTIM]
+def agreed(parties=6, **changes):
+    return plan(parties, **{"max_dropouts": 1, "roster": roster(parties).digest.hex()} | changes)
 
 
-def test_with_more_corrupt_parties_than_the_plan_says_an_answer_is_opened():
-    opened, true = open_answer(corrupt=0)
-    assert (opened == true).all()
-
-
-def test_with_as_many_as_it_says_too_few_sign():
-    with pytest.raises(DropoutError, match="too few parties are left; expected at least 5; got 4"):
-        open_answer(corrupt=2)
+@pytest.mark.parametrize(("corrupt", "lifted"), [(0, {0}), (2, set())])
+def test_with_more_corrupt_parties_than_the_plan_says_an_answer_is_opened(corrupt, lifted, tmp_path):
+    adversary = Adversary(tmp_path, 6, corrupt={4, 5}, limits=lenient(malicious_coordinator=True))
+    attack = adversary.attack(Shown(agreed(threshold=4, corrupt=corrupt), query())).unmask(TOLD)
+    assert attack.lifted() == lifted
 
 
 def test_the_hospital_and_not_the_plan_says_how_many_there_may_be():
-    settings = {"max_dropouts": 1, "threshold": 4, "roster": roster(6).digest.hex()}
-    trusting, wary = (plan(6, corrupt=corrupt, **settings) for corrupt in (0, 2))
+    trusting, wary = (agreed(threshold=4, corrupt=corrupt) for corrupt in (0, 2))
     assert epsilon_alone(trusting) == pytest.approx(10.6, abs=0.3)
     lenient(malicious_coordinator=True).check(trusting)
     with pytest.raises(RefusalError, match="corrupt parties that the signatures allow for; expected at least 2; got 0"):
@@ -75,7 +42,64 @@ def test_the_hospital_and_not_the_plan_says_how_many_there_may_be():
 @pytest.mark.parametrize("degree", [4, 199])
 def test_a_plan_that_says_that_nobody_is_corrupt_is_refused_on_every_graph(degree):
     threshold = 3 if degree == 4 else 101
-    spec = VotesSpec(top=8)
-    agreed = plan(200, spec=spec, degree=degree, threshold=threshold, corrupt=0, roster=roster(200).digest.hex())
+    settings = {"max_dropouts": 0, "spec": VotesSpec(top=8), "degree": degree, "threshold": threshold, "corrupt": 0}
     with pytest.raises(RefusalError, match="signatures allow for; expected at least 60; got 0"):
-        Limits().check(agreed)
+        Limits().check(agreed(200, **settings))
+
+
+SIGNED = {"limits": lenient(malicious_coordinator=True, corrupt=0.3)}
+TRUSTED = {"limits": lenient(), "signed": False}
+MODES = pytest.mark.parametrize("mode", [SIGNED, TRUSTED], ids=["signed", "trusted"])
+
+
+def shown_twice(mode, **changes):
+    """A question and the same question again, as another attempt or as the next answer that the plan has."""
+    settings = {"max_attempts": 2, "threshold": 4, "corrupt": 2} | changes
+    first = agreed(**settings if mode is SIGNED else settings | {"roster": "", "corrupt": 0})
+    return Shown(first, query()), Shown(first, query(), index=1, attempt=1)
+
+
+@MODES
+@pytest.mark.parametrize("again", [{"max_attempts": 2}, {"max_attempts": 1, "times": 2}], ids=["attempt", "answer"])
+def test_a_question_that_was_opened_is_opened_over_no_other_parties(again, mode, tmp_path):
+    adversary, (first, second) = Adversary(tmp_path, 6, **mode), shown_twice(mode, **again)
+    assert adversary.attack(first).unmask().opened() == {EVERYBODY}
+    attack = adversary.attack(second).unmask(otherwise=EVERYBODY - {0})
+    assert attack.opened() == set()
+    assert all("SURVIVORS" in replies for party, replies in adversary.replies.items() if party)
+    # Over the same parties it may be opened again: that is one more answer, for which the plan has paid.
+    assert [len(paid) for paid in attack.charges.values()] == [2] * 6
+
+
+@MODES
+def test_over_the_same_parties_it_is_answered_again_and_another_question_over_any(mode, tmp_path):
+    adversary, (first, second) = Adversary(tmp_path, 6, **mode), shown_twice(mode, times=2)
+    assert adversary.attack(first).unmask().opened()
+    assert adversary.attack(second).unmask().opened() == {EVERYBODY}
+    other = Shown(second.plan, query(1), index=2, attempt=2)
+    assert adversary.attack(other).unmask(otherwise=EVERYBODY - {0}).opened() == {EVERYBODY - {0}}
+
+
+def test_that_a_question_was_opened_outlives_the_service(tmp_path):
+    adversary, (first, second) = Adversary(tmp_path, 6, **SIGNED), shown_twice(SIGNED)
+    adversary.attack(first).unmask()
+    assert [entry.unmasked for entry in Ledger(tmp_path / "party-0.db").entries()] == [True]
+    restarted = Adversary(tmp_path, 6, **SIGNED)
+    assert restarted.attack(second).unmask(otherwise=EVERYBODY - {0}).opened() == set()
+
+
+def test_who_only_signed_may_take_part_in_another_attempt(tmp_path):
+    adversary, (first, second) = Adversary(tmp_path, 6, **SIGNED), shown_twice(SIGNED)
+    adversary.attack(first).agree()
+    assert adversary.attack(second).unmask(otherwise=EVERYBODY - {0}).opened() == {EVERYBODY - {0}}
+
+
+def test_shares_of_a_few_honest_parties_leave_too_few_to_sign_another_set(tmp_path):
+    """Three of nine open the first sum with five corrupt ones; the other six and these five would sign another set."""
+    honest, corrupt, few = frozenset(range(9)), frozenset(range(9, 14)), frozenset({0, 1, 2})
+    adversary = Adversary(tmp_path, 14, corrupt=corrupt, **SIGNED)
+    both = agreed(14, threshold=8, corrupt=5, max_attempts=2)
+    assert adversary.attack(Shown(both, query())).agree().unmask(asking=few).reads(honest)
+    second = adversary.attack(Shown(both, query(), index=1, attempt=1)).agree(otherwise=(honest | corrupt) - {0})
+    assert set(second.signatures) == honest - few
+    assert not second.unmask(asking=honest - few).reads(honest - {0})

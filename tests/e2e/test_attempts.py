@@ -1,4 +1,7 @@
-"""Several attempts at one answer: free as long as nobody was named, at full price once one who was named is gone."""
+"""Several attempts at one answer: free as long as nobody was named, at full price once one who was named is gone.
+
+Once shares were asked for, the sum over those that were named may be open, and no other set is ever summed.
+"""
 
 import numpy as np
 import pytest
@@ -55,10 +58,9 @@ def expected(parties, asked):
     return sum(true_counts(asked, records(party)) for party in parties)
 
 
-@pytest.mark.parametrize(("signed", "kind"), [(False, m.AskUnmask), (True, m.AskAgree), (True, m.AskUnmask)])
-def test_a_party_that_dies_after_it_was_named_costs_a_second_charge_and_the_run_goes_on(signed, kind, tmp_path):
-    agreed, services, known = world(tmp_path, attempts=2, signed=signed)
-    parties = federation(tmp_path, services, agreed, known=known, **vanishing(kind))
+def test_a_party_that_dies_after_it_was_named_costs_a_second_charge_and_the_run_goes_on(tmp_path):
+    agreed, services, known = world(tmp_path, attempts=2, signed=True)
+    parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskAgree))
     parties.open()
     answered = parties.ask("votes", 0, query())
     assert (answered.index, answered.survivors) == (1, 3)
@@ -73,22 +75,29 @@ def test_a_party_that_dies_after_it_was_named_costs_a_second_charge_and_the_run_
     assert parties.ask("votes", 1, query(1)).index == 2
 
 
-def test_with_one_attempt_the_run_stops(tmp_path):
-    agreed, services, known = world(tmp_path, attempts=1)
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_once_shares_were_asked_for_the_run_stops_and_pays_for_no_other_attempt(attempts, signed, tmp_path):
+    agreed, services, known = world(tmp_path, attempts=attempts, signed=signed)
     parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskUnmask))
     parties.open()
-    with pytest.raises(DropoutError, match="at least 3 of 4; got 2"):
-        parties.ask("votes", 0, query())
+    if attempts == 1:
+        with pytest.raises(DropoutError, match="at least 3 of 4; got 2"):
+            parties.ask("votes", 0, query())
     with pytest.raises(
         DropoutError, match="the same party 0, party 1, party 2, party 3; got party 0, party 1, party 3"
     ):
         parties.ask("votes", 0, query())
     assert charges(tmp_path, "coordinator") == [(0, False)]
+    # A coordinator that forgets what it asked for does not get another sum.
+    parties._ledger = Ledger(tmp_path / "forgetful.db")
+    with pytest.raises(DropoutError, match="SURVIVORS"):
+        parties.ask("votes", 0, query())
 
 
 def test_the_plan_pays_for_every_attempt(tmp_path):
-    agreed, services, known = world(tmp_path, attempts=2, noise=FINITE, times=1)
-    parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskUnmask))
+    agreed, services, known = world(tmp_path, attempts=2, signed=True, noise=FINITE, times=1)
+    parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskAgree))
     parties.open()
     parties.ask("votes", 0, query())
     spent = describe(agreed, ledger=Ledger(tmp_path / "coordinator.db"), run="run")["spent"]
@@ -181,9 +190,9 @@ def test_one_who_was_named_and_missed_an_opening_is_waited_for_before_anything_m
 
 
 def test_a_new_coordinator_goes_on_with_the_next_attempt_and_never_asks_what_was_answered(tmp_path):
-    agreed, services, known = world(tmp_path, attempts=2)
+    agreed, services, known = world(tmp_path, attempts=2, signed=True)
     # Both are gone for as long as this coordinator lives.
-    parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskUnmask, dead=(DEAD, ABSENT)))
+    parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskAgree, dead=(DEAD, ABSENT)))
     parties.open()
     with pytest.raises(DropoutError):
         parties.ask("votes", 0, query())

@@ -137,7 +137,8 @@ def of_spec(query, spec):
 
 TOGETHER = (
     ("votes", {"parties": 4, "degree": 3, "max_dropouts": 0}, {}, {}),
-    ("votes", {"degree": 2, "threshold": 2}, {}, {}),
+    ("votes", {"threshold": 5, "max_dropouts": 0}, {}, {}),
+    ("votes", {"degree": 2, "threshold": 3}, {}, {}),
     ("votes", {"secure": False, "degree": 0, "corrupt": 0, "threshold": 1, "roster": ""}, {}, {}),
     ("votes", {}, {"rate": 0.5, "redraw": True}, {}),
     ("votes", {}, {"mechanism": "laplace", "pure": True}, {}),

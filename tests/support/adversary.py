@@ -2,7 +2,7 @@
 
     adversary = Adversary(tmp_path, 6, corrupt={4, 5})              four honest services, and two parties of its own
     attack = adversary.attack(Shown(PLAN, QUERY), {0: Shown(OTHER, QUERY)})    what all are shown, and what party 0 is
-    attack.unmask({0: {0, 1, 4, 5}}, otherwise=range(6))            who survived: what each is told
+    attack.agree({0: {0, 1, 4, 5}}, otherwise=range(6)).unmask()    who survived: what each is told
     attack.opened(), attack.lifted(), attack.charges                what came of it
 
 It reaches the services through the wire format alone. Its own parties follow the protocol in each of the worlds that it
@@ -90,11 +90,11 @@ class Adversary:
 
 
 class Attack:
-    """One set-up with one question. By party: `words` is its masked answer, `given` the shares that left it."""
+    """One set-up with one question. By honest party: `words` is its masked answer, `told` who survived, as it hears."""
 
     def __init__(self, adversary, shown, tamper):
         self.adversary, self.shown, self._tamper = adversary, shown, tamper
-        self.words, self.given = {}, {}
+        self.words, self.told, self.signatures = {}, {}, {}
         self._seeds, self._keys = defaultdict(dict), defaultdict(dict)  # by owner and holder: shares
         self._own = {}  # by corrupt party and world: what it knows there
         self._advertise()
@@ -174,52 +174,56 @@ class Attack:
                     pair = pairs[place * rules.PAIR_BYTES : (place + 1) * rules.PAIR_BYTES]
                     self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
 
-    def unmask(self, told=None, *, otherwise=None, asking=None):
-        """Agreement and unmasking: each party is told its survivors, all of those that shared if nothing else is said.
+    def agree(self, told=None, *, otherwise=None):
+        """Each honest party is told who survived, all of those that shared if nothing else is said, and may sign it.
 
         Args:
             told: Party to its survivors.
             otherwise: Survivors for all others.
-            asking: Only these honest parties are asked.
         """
         everybody = frozenset(self.sharers if otherwise is None else otherwise)
-        told = {party: frozenset((told or {}).get(party, everybody)) for party in self.words}
-        asked = [party for party in self.words if asking is None or party in asking]
-        signatures = {}
-        for party in asked:
-            if self.shown[party].plan.malicious and (reply := self._send(party, m.AskAgree(told[party]))):
-                signatures[party] = reply.signature
-        for party in asked:
-            helpful = {}
-            if self.shown[party].plan.malicious:
-                statement = rules.survivors_statement(self.asked(party), self.sharers, told[party])
-                helpful = {own: IDENTITIES[own].sign(statement) for own in self.adversary.corrupt & told[party]}
-                same = told[party], self.asked(party)
-                helpful |= {
-                    other: signatures[other] for other in signatures if (told[other], self.asked(other)) == same
-                }
-            if reply := self._send(party, m.AskUnmask(told[party], helpful)):
-                self.given[party] = reply
+        self.told = {party: frozenset((told or {}).get(party, everybody)) for party in self.words}
+        for party in self.words:
+            if self.shown[party].plan.malicious and (reply := self._send(party, m.AskAgree(self.told[party]))):
+                self.signatures[party] = reply.signature
+        return self
+
+    def unmask(self, told=None, *, otherwise=None, asking=None):
+        """Unmasking, of these honest parties alone if `asking` names some, after agreement on survivors (`agree`)."""
+        if not self.told:
+            self.agree(told, otherwise=otherwise)
+        for party in self.words if asking is None else asking:
+            if reply := self._send(party, m.AskUnmask(self.told[party], self._helpful(party))):
                 for owner, share in reply.self_seeds.items():
                     self._seeds[owner][party] = share
                 for owner, share in reply.mask_keys.items():
                     self._keys[owner][party] = share
         return self
 
+    def _helpful(self, party):
+        """Signatures that a party may accept: of all that were told the same, and of the corrupt ones."""
+        if not self.shown[party].plan.malicious:
+            return {}
+        told, asked = self.told[party], self.asked(party)
+        statement = rules.survivors_statement(asked, self.sharers, told)
+        signed = {own: IDENTITIES[own].sign(statement) for own in self.adversary.corrupt & told}
+        same = [other for other in self.signatures if (self.told[other], self.asked(other)) == (told, asked)]
+        return signed | {other: self.signatures[other] for other in same}
+
     def opened(self):
         """The sets of honest parties whose noised sum the adversary can read."""
-        answers = self.answers()
-        found = set()
-        for count in range(1, len(answers) + 1):
-            for group in map(frozenset, itertools.combinations(sorted(answers), count)):
-                total = self._total(group)
-                if total is not None and np.array_equal(total, sum(answers[party] for party in group)):
-                    found.add(group)
-        return found
+        able = sorted(self.words)
+        groups = (itertools.combinations(able, count) for count in range(1, len(able) + 1))
+        return {frozenset(group) for group in itertools.chain(*groups) if self.reads(group)}
 
     def lifted(self):
         """The honest parties whose own noised answer it can read."""
-        return {party for group in self.opened() if len(group) == 1 for party in group}
+        return {party for party in self.words if self.reads([party])}
+
+    def reads(self, group):
+        """Whether it can read the noised sum over these honest parties."""
+        answers, total = self.answers(), self._total(frozenset(group))
+        return total is not None and np.array_equal(total, sum(answers[party] for party in group))
 
     def answers(self):
         """The noised answers of the honest parties that sent one, from their ledgers."""
@@ -229,10 +233,6 @@ class Attack:
             entries = self.adversary.ledgers[party].entries(shown.run)
             kept[party] = next(np.frombuffer(e.answer, "<i8") for e in entries if e.index == shown.index)
         return kept
-
-    def sum_over(self, group):
-        """The noised sum over some honest parties, as the adversary computes it; None if it cannot."""
-        return self._total(frozenset(group))
 
     def _total(self, group):
         sizes = {self.words[party].shape for party in group}

@@ -149,6 +149,8 @@ def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path
         ("survivors", 9, {"parties": [1]}),
         ("survivors", 1, {"parties": 1}),
         ("survivors", 1, []),
+        ("unmask", 0, {}),
+        ("unmask", 1, {}),
         ("close", 0, {}),
         ("close", 9, {}),
         ("open", 1, {}),

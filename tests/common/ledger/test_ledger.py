@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import InternalError, LedgerError, RefusedError
+from common.errors import InternalError, LedgerError, RefusedError, SurvivorsError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Log
 from common.privacy.accountant import Release
@@ -99,6 +99,32 @@ def test_one_set_of_survivors(ledger):
     ledger.survivors("r", 0, {0, 1, 2})
     with pytest.raises(RefusedError):
         ledger.survivors("r", 0, {0, 1})
+
+
+def test_a_question_is_opened_over_one_set_of_parties_whatever_its_number(ledger):
+    for index in (0, 1, 2):
+        ledger.reserve(**_ask(index=index, query_digest=b"q" * 32 if index < 2 else b"o" * 32))
+    ledger.reserve(**_ask(run="s"))
+    ledger.survivors("r", 0, {0, 1, 2})
+    ledger.survivors("r", 1, {0, 1})  # no share has left yet: a further attempt may be over others
+    ledger.unmask("r", 1)
+    ledger.unmask("r", 1)
+    for refused in (lambda: ledger.unmask("r", 0), lambda: ledger.survivors("r", 0, {0, 1, 2})):
+        with pytest.raises(SurvivorsError, match="run r, answers 1 and 0"):
+            refused()
+    ledger.survivors("r", 2, {1, 2})  # another question
+    ledger.unmask("r", 2)
+    with pytest.raises(SurvivorsError, match="no survivors were recorded"):
+        ledger.unmask("s", 0)
+    assert [entry.unmasked for entry in ledger.entries("r")] == [False, True, True]
+
+
+def test_what_is_closed_is_not_opened_any_more(ledger):
+    ledger.reserve(**_ask())
+    ledger.survivors("r", 0, {0, 1})
+    ledger.commit("r", 0)
+    with pytest.raises(RefusedError, match="closed"):
+        ledger.unmask("r", 0)
 
 
 def test_no_survivors_after_an_entry_was_closed_without(ledger):
@@ -303,7 +329,8 @@ class Model:
     """The ledger's rules in a few dictionaries; each operation says what it returns, or "refused"."""
 
     def __init__(self):
-        self.plans, self.queries, self.answers, self.sums, self.closed, self.keys = {}, {}, {}, {}, set(), {}
+        self.plans, self.queries, self.answers, self.sums, self.keys = {}, {}, {}, {}, {}
+        self.opened, self.closed = set(), set()
 
     def reserve(self, run, index, plan, query):
         if self.plans.get(run, plan) != plan or self.queries.get((run, index), query) != query:
@@ -319,9 +346,25 @@ class Model:
     def survivors(self, run, index, parties):
         if (run, index) not in self.queries:
             return "refused"
+        if self.otherwise_opened(run, index, parties):
+            return "refused"
         if (run, index) not in self.closed:
             self.sums.setdefault((run, index), parties)
         return None if self.sums.get((run, index)) == parties else "refused"
+
+    def otherwise_opened(self, run, index, parties):
+        """Whether the same question was opened over other parties."""
+        same = [place for place in self.opened if place[0] == run and self.queries[place] == self.queries[run, index]]
+        return any(self.sums[place] != parties for place in same if place != (run, index))
+
+    def unmask(self, run, index):
+        place = run, index
+        if place not in self.queries or place not in self.sums:
+            return "refused"
+        if place not in self.opened and (place in self.closed or self.otherwise_opened(*place, self.sums[place])):
+            return "refused"
+        self.opened.add(place)
+        return None
 
     def commit(self, run, index):
         if (run, index) not in self.queries:
@@ -355,6 +398,7 @@ OPERATIONS = st.lists(
         st.tuples(st.just("reserve"), RUN, INDEX, st.sampled_from([b"p", b"p", b"x"]), SOME),
         st.tuples(st.just("keep"), RUN, INDEX, SOME),
         st.tuples(st.just("survivors"), RUN, INDEX, st.sampled_from([frozenset({0, 1}), frozenset({1, 2})])),
+        st.tuples(st.just("unmask"), RUN, INDEX),
         st.tuples(st.just("commit"), RUN, INDEX),
         st.tuples(st.just("commit_before"), RUN, st.integers(0, 2)),
         st.tuples(st.just("sample_key"), RUN, st.just("draw"), SOME.map(lambda byte: byte * 32)),
@@ -382,6 +426,7 @@ def test_any_sequence_of_operations_does_what_the_rules_say(operations, tmp_path
     for place, entry in entries.items():
         assert (entry.answer, entry.survivors) == (model.answers.get(place), model.sums.get(place))
         assert (entry.committed, entry.plan_digest[:1]) == (place in model.closed, model.plans[place[0]])
+        assert entry.unmasked == (place in model.opened)
     # Whatever head was noted on the way, everything that it stood for is still there.
     for head in heads:
         assert ledger.verify(head.chain) == heads[-1]

@@ -315,10 +315,14 @@ def test_a_sparse_graph_has_a_threshold_among_its_neighbours():
 
 
 def test_signed_survivors_need_more_than_half_of_parties_and_corrupt_ones():
-    assert _plan(roster=32 * "ab", corrupt=6).malicious
+    assert _plan(roster=32 * "ab", corrupt=6, threshold=8).malicious
     assert not _plan().malicious
-    with pytest.raises(PlanError, match="at least 10"):
-        _plan(roster=32 * "ab", corrupt=8, colluders=8, threshold=9)
+    for corrupt, threshold in (
+        (8, 9),
+        (6, 7),
+    ):  # the latter: 3 honest ones could open a sum, 7 with 6 others sign another
+        with pytest.raises(PlanError, match="at least 10"):
+            _plan(roster=32 * "ab", corrupt=corrupt, threshold=threshold)
     with pytest.raises(PlanError, match="64 hex digits"):
         _plan(roster="ab")
 

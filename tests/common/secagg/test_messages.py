@@ -1,10 +1,12 @@
 import dataclasses
 import hashlib
+import itertools
 
 import pytest
 
 from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
-from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
+from common.secagg.graph import neighbours
+from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares, signers
 
 FIELDS = {
     "run": "run",
@@ -88,21 +90,35 @@ def test_mode_follows_from_the_roster():
 @pytest.mark.parametrize("corrupt", range(5))
 @pytest.mark.parametrize("count", range(5, 9))
 def test_two_survivor_sets_never_both_find_enough_signers(count, corrupt):
-    """The honest sign once, the corrupt as often as they like; one signer fewer would not do."""
-    signers = changed(parties=tuple(range(count)), degree=count - 1, threshold=5, corrupt=corrupt).signers
-    honest = count - corrupt
+    """In one round the honest sign once; in two, those that gave a share do not sign. One signer fewer would not do."""
+    threshold, honest = 5, count - corrupt
+    signers = changed(parties=tuple(range(count)), degree=count - 1, threshold=threshold, corrupt=corrupt).signers
 
     def two_sets(needed):
-        return any(first + corrupt >= needed and honest - first + corrupt >= needed for first in range(honest + 1))
+        """The first set is signed, or opened, by some honest ones and all corrupt ones; the other by all but these."""
+        enough = [first for first in range(honest + 1) if first + corrupt >= min(needed, threshold)]
+        return any(honest - first + corrupt >= needed for first in enough)
 
     assert not two_sets(signers)
     assert two_sets(signers - 1)
 
 
+@pytest.mark.parametrize(("degree", "threshold", "survivors"), [(2, 2, 6), (2, 3, 7), (4, 3, 6), (4, 4, 8), (6, 4, 7)])
+def test_on_a_sparse_graph_fewer_holders_than_are_counted_on_open_no_sum(degree, threshold, survivors):
+    count = 8
+    ring = neighbours(range(count), degree, bytes(32))
+    honest_and_all = signers(count, corrupt=0, degree=degree, threshold=threshold, survivors=survivors)
+    fewer = max(0, count - honest_and_all)  # one fewer than the holders that make so many sign
+    for holders in map(set, itertools.combinations(range(count), fewer)):
+        open_ones = [owner for owner in ring if len((ring[owner] | {owner}) & holders) >= threshold]
+        assert len(open_ones) < survivors
+
+
 def test_quorum_is_the_strictest_of_the_three():
     assert changed(roster_digest=b"").quorum == 3
     assert changed(roster_digest=b"", minimum_survivors=5).quorum == 5
-    assert changed(corrupt=2).quorum == 4
+    assert changed(corrupt=2).quorum == 5
+    assert changed(corrupt=2, threshold=4).quorum == 4
 
 
 def test_binding_is_a_hash_of_every_field():
