@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from client.session import RefusalError
 from common import validate
@@ -22,24 +22,25 @@ class Limits:
     """Limits on what may happen to a party's records. The defaults are those of `caucus-party init`.
 
     Attributes:
-        max_epsilon: Largest ε of a plan; of a plan with unproven queries, largest ε of its other queries. Infinity only
-            together with `unsafe_no_noise`.
+        max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven
+            queries, largest ε of its other queries. Infinity only together with `unsafe_no_noise`.
         max_delta: Largest δ of a plan.
-        lifetime_epsilon: Largest ε, at `lifetime_delta`, of everything in this party's ledger together with the whole
-            new plan; None for no such limit. A coordinator gets no fresh budget by starting another run.
+        lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
+            ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
+            starting another run.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
             refusal then tells the coordinator whether they share any, which no noise covers: for data sets of which it
             is known anyway.
         queries: Kinds of queries that are answered; by default all whose answers have a proof.
-        colluders: Other parties that might tell the coordinator their noise: `max_epsilon` must hold even then.
         max_top: Largest Q.
         min_survivors: Fewest parties that a sum may hold; above 1 there must be secure aggregation.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
-        corrupt: Share of all parties, rounded up to whole ones, that may pool what they see with the coordinator, and
-            sign anything. Secure aggregation must hide this party's answer from them. The plan's own number is the
+        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in whatever way: tell it
+            their noise, their shares and all else that they see, and sign anything. Secure aggregation must hide this
+            party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
             coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed
             survivor sets, and from their shares this party's answer with its own share of the noise alone.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits, and
@@ -55,7 +56,6 @@ class Limits:
     lifetime_delta: float = 1e-4
     separate_data_sets: bool = False
     queries: tuple[str, ...] = PROVEN
-    colluders: int = 0
     max_top: int = 16
     min_survivors: int = 2
     unit: str = "sample"
@@ -72,7 +72,7 @@ class Limits:
         validate.probability(max_delta=self.max_delta, lifetime_delta=self.lifetime_delta)
         validate.at_least(1, max_top=self.max_top, min_survivors=self.min_survivors)
         validate.at_least(1, min_unit_records=self.min_unit_records)
-        validate.integers(0, colluders=self.colluders, security_bits=self.security_bits)
+        validate.integers(0, security_bits=self.security_bits)
         validate.in_range(0, 1, corrupt=self.corrupt)
         validate.one_of("unit", self.unit, among=UNITS)
         object.__setattr__(self, "queries", tuple(self.queries))
@@ -106,9 +106,6 @@ class Limits:
             _at_least("records protected together", query.spec.max_records, self.min_unit_records)
         if self.unit == "user" and plan.unit != "user":
             _refuse("unit that is protected", "user", plan.unit)
-        proven = [release for query in plan.queries if not query.unproven for release in plan.releases_of(query)]
-        unproven = any(query.unproven for query in plan.queries)
-        _at_most("plan's epsilon", epsilon(proven, plan.delta) if unproven else plan.epsilon, self.max_epsilon)
         _at_most("plan's delta", plan.delta, self.max_delta)
         _at_least("parties in a sum", plan.survivors if plan.secure else 1, self.min_survivors)
         self._check_aggregation(plan)
@@ -117,16 +114,16 @@ class Limits:
             verify(plan)
         except PlanError as error:
             raise RefusalError(Reason.OVER_LIMIT, error.what, expected="enough for the plan's epsilon") from error
-        if self.colluders > plan.colluders:
-            colluders = min(self.colluders, plan.parties - 1)
-            _at_most(
-                f"plan's epsilon against {colluders} colluders", epsilon_against(plan, colluders), self.max_epsilon
-            )
+        self._check_epsilon(plan)
         self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
 
+    def coalition(self, plan: Plan) -> int:
+        """Number of other parties that this party assumes to help the coordinator."""
+        return min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)
+
     def unknown_shares(self, plan: Plan) -> int:
-        """Shares of noise in a sum that the colluders this party assumes do not know."""
-        return max(1, min(plan.noise_parties, plan.survivors - self.colluders)) if plan.secure else 1
+        """Shares of noise in a sum that the assumed coalition does not know."""
+        return max(1, min(plan.noise_parties, plan.survivors - self.coalition(plan))) if plan.secure else 1
 
     def allow(self, charges: Iterable[Release]) -> None:
         """Refuse charges that exceed the lifetime limits of a record.
@@ -150,13 +147,21 @@ class Limits:
             spent = epsilon(charges, self.lifetime_delta)
         return spent
 
+    def _check_epsilon(self, plan: Plan) -> None:
+        proven = [query for query in plan.queries if not query.unproven]
+        if len(proven) == len(plan.queries):
+            _at_most("plan's epsilon", plan.epsilon, self.max_epsilon)
+        helping = max(plan.colluders, self.coalition(plan)) if plan.secure else 0
+        against = epsilon_against(replace(plan, queries=tuple(proven)), min(helping, plan.parties - 1))
+        whom = f" against the coordinator and {helping} of {plan.parties} parties" if helping else ""
+        _at_most(f"plan's epsilon{whom}", against, self.max_epsilon)
+
     def _check_aggregation(self, plan: Plan) -> None:
         if self.malicious_coordinator and not plan.malicious:
             _refuse("secure aggregation", "signed", "a trusted coordinator")
         if not plan.secure:
             return
-        _at_least("coalition", plan.largest_coalition, min(self.colluders, plan.parties - 1))
-        corrupt = min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)
+        corrupt = self.coalition(plan)
         if plan.malicious:
             _at_least("corrupt parties that the signatures allow for", plan.corrupt, corrupt)
         bits = self.security_bits + (GRINDING_BITS if plan.malicious else 0)

@@ -147,3 +147,4 @@ class Membership:
 
     def __post_init__(self) -> None:
         validate.integers(1, parties=self.parties)
+        validate.integers(0, colluders=self.colluders)

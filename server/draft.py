@@ -75,6 +75,7 @@ def plan_of(config: DictConfig, method: Method[Any], task: Task, *, encoder: str
 
 
 def _planned(config: DictConfig, method: Method[Any], task: Task, encoder: str, roster: Roster | None) -> Plan:
+    secagg, parties, colluders = _secagg(config.secagg, roster), config.federation.parties, config.federation.colluders
     return make_plan(
         method,
         task=task,
@@ -87,12 +88,12 @@ def _planned(config: DictConfig, method: Method[Any], task: Task, encoder: str, 
             calibration=config.privacy.calibration,
         ),
         membership=Membership(
-            parties=config.federation.parties,
+            parties=parties,
             max_dropouts=config.federation.max_dropouts,
-            colluders=config.federation.colluders,
+            colluders=secagg.colluders(parties) if colluders is None else colluders,
             max_attempts=config.federation.max_attempts,
         ),
-        secagg=_secagg(config.secagg, roster),
+        secagg=secagg,
         evaluation_share=config.evaluation.federated,
         purpose=config.purpose,
         recipient=config.recipient,

@@ -39,7 +39,7 @@ AUTOMATIC = ("method.directions", "method.rounds")
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
-NUMBERS_OR_NULL = (*RAISED_LATER, "method.tau")
+NUMBERS_OR_NULL = (*RAISED_LATER, "federation.colluders", "method.tau")
 """Settings whose null means something, whatever their default is."""
 
 SEARCH_PATH = "hydra.searchpath"

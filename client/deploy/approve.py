@@ -146,7 +146,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         ("coordinator", facts.trust),
         ("threshold", lifting if plan.secure else "none, because there are no masks"),
         *_differences(plan),
-        ("colluders", f"{facts.colluders} other hospitals are assumed to tell the coordinator their noise"),
+        ("colluders", f"{facts.colluders} other hospitals are assumed to help the coordinator"),
     )
     yield f"  what it can cost in privacy, at delta {plan.delta!r}"
     own = "of this hospital's answers, for the coordinator"
@@ -156,7 +156,6 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         ("epsilon", f"{up(plan.epsilon)} of all that the run releases"),
         ("", f"{up(facts.epsilon_released)} of the synthetic texts, for those who read them"),
         ("", f"{up(facts.epsilon_against)} {own} and {facts.colluders} colluders"),
-        *_coalition(facts, own),
         ("", f"{up(facts.epsilon_alone)} {own} once every mask is lifted"),
         *(line for query in plan.queries for line in _query(query, plan)),
     )
@@ -176,13 +175,6 @@ def _differences(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "differences", "each question of a run is summed over one set of hospitals alone; but where a hospital"
         yield "", f"{dropping if plan.max_dropouts else ''}takes part in one of two runs that ask nearly the same,"
         yield "", "the difference of the sums shows its own answer, under the noise of both"
-
-
-def _coalition(facts: PlanFacts, own: str) -> Iterator[tuple[str, str]]:
-    """The loss against all that the masks hold against, where fewer are assumed to tell their noise."""
-    if facts.coalition > facts.colluders:
-        epsilon = up(facts.epsilon_against_coalition)
-        yield "", f"{epsilon} {own} and {facts.coalition}, as many as the masks hold against"
 
 
 def _facts(*pairs: tuple[str, str]) -> Iterator[str]:

@@ -66,12 +66,10 @@ class PlanFacts:
         hospitals: Names on this hospital's roster of those that take part.
         unknown: Number of parties that are not on this hospital's roster.
         own: This hospital's name.
-        colluders: Other hospitals that are assumed to tell the coordinator what they know: the plan's number or this
-            hospital's, whichever is larger.
+        colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,
+            whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
         epsilon_against: With those colluders.
-        coalition: As many colluders as the masks hold against, or those, whichever are more.
-        epsilon_against_coalition: With that many.
         epsilon_alone: Of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
         records: This hospital's records.
@@ -86,8 +84,6 @@ class PlanFacts:
     colluders: int
     epsilon_released: float
     epsilon_against: float
-    coalition: int
-    epsilon_against_coalition: float
     epsilon_alone: float
     budget: Budget
     records: OwnRecords
@@ -105,8 +101,7 @@ class PlanFacts:
         limits = settings.party.limits
         names, roster = settings.roster_file().names, settings.roster()
         number = settings.number(roster)
-        colluders = min(max(plan.colluders, limits.colluders), plan.parties - 1)
-        coalition = max(colluders, min(plan.largest_coalition, plan.parties - 1)) if plan.secure else colluders
+        colluders = min(max(plan.colluders, limits.coalition(plan)), plan.parties - 1)
         path = settings.private / "ledger.db"
         charged = Ledger(path, read_only=True).charged("", but=approval.run) if path.exists() else ()
         budget = _budget(plan, limits, charged)
@@ -125,8 +120,6 @@ class PlanFacts:
             colluders=colluders,
             epsilon_released=epsilon_released(plan),
             epsilon_against=epsilon_against(plan, colluders),
-            coalition=coalition,
-            epsilon_against_coalition=epsilon_against(plan, coalition),
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
             records=_own_records(plan, private),
@@ -183,8 +176,6 @@ class PlanFacts:
             "epsilon": _finite(plan.epsilon),
             "epsilon_released": _finite(self.epsilon_released),
             "epsilon_against": _finite(self.epsilon_against),
-            "coalition": self.coalition,
-            "epsilon_against_coalition": _finite(self.epsilon_against_coalition),
             "epsilon_alone": _finite(self.epsilon_alone),
             "queries": [
                 values | {"asks": query.spec.asks}

@@ -146,10 +146,13 @@ class Plan:
     def largest_coalition(self) -> int:
         """Largest number of colluders that can pool their views without exposing a mask.
 
-        It is below the threshold, and at most `corrupt` where signatures or a sparse graph depend on that.
+        On the full graph it is below the threshold, and at most `corrupt` where signatures depend on that. A sparse
+        graph is planned for `corrupt`: of so many, fewer than the threshold are any party's neighbours, but for a
+        chance that parties bound (`common.plan.aggregation.log2_breach`).
         """
-        trusting = not self.malicious and self.degree == self.parties - 1
-        return self.threshold - 1 if trusting else min(self.threshold - 1, self.corrupt)
+        if self.degree < self.parties - 1:
+            return self.corrupt
+        return min(self.threshold - 1, self.corrupt) if self.malicious else self.threshold - 1
 
     @property
     def noise_parties(self) -> int:

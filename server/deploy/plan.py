@@ -8,6 +8,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     """Queries, noise, signal, guarantee and forecast of a configuration: what `plan` prints without `--signal`."""
     from server.app import build_parts  # noqa: PLC0415
     from server.draft import without_auto  # noqa: PLC0415
+    from server.planning import collusion  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
     from server.planning.plan import EXPECTED_RECORDS, large_delta  # noqa: PLC0415
@@ -86,9 +88,15 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     # Queries of an earlier run, whose answers are used again, are none of this plan.
     for query, estimate in zip(facts["queries"], estimates, strict=False):
         query["signal"] = estimate.to_dict()
+    price = collusion.collusion(parts.plan, settled.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
         "expected_records": expected_records(config),
-        "advice": [*advice(estimates), *large_delta(parts.plan.delta, expected_records(config), EXPECTED_RECORDS)],
+        "collusion": price and asdict(price),
+        "advice": [
+            *advice(estimates),
+            *large_delta(parts.plan.delta, expected_records(config), EXPECTED_RECORDS),
+            *(collusion.advice(price, parts.plan.epsilon) if price else ()),
+        ],
         **_chosen(config, settled),
         "forecast": forecast(
             parts.method,

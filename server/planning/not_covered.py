@@ -111,7 +111,7 @@ def _differences(privacy: Mapping[str, Any]) -> str:
     dropouts = "drops out between two questions that are nearly the same, as those of consecutive rounds can be, or "
     return (
         "Sums over different parties: each question of a run is summed over one set of parties only. But where a party "
-        f"{dropouts if privacy['max_dropouts'] else ''}takes part in only one of two runs that ask nearly the same, the "
+        f"{dropouts if privacy['max_dropouts'] else ''}takes part in one of two runs that ask nearly the same, the "
         "difference of the sums shows that party's own answer, under the noise of both. ε holds for its records; that "
         "its answer is hidden among the others' does not."
     )

@@ -53,6 +53,14 @@ class Secagg:
         """Whether there is secure aggregation."""
         return self.mode != "none"
 
+    def colluders(self, parties: int) -> int:
+        """How many of so many parties are taken to tell the coordinator their noise, if nothing else is said.
+
+        Where it is not trusted, those against whom the masks hold: what hospitals assume. Else it follows the protocol,
+        and is taken to do so alone.
+        """
+        return min(rounded_up(self.corrupt, parties), parties - 1) if self.mode == "malicious" else 0
+
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
     """A sentence if δ is above one over the number of records or users; none if there are none or nobody knows."""

@@ -285,7 +285,7 @@ def test_no_plan_brings_a_party_down(tmp_path, data):
         digest = Plan.from_dict(plain).digest()
     except (CaucusError, ArithmeticError, ValueError):
         digest = bytes(32)
-    limits = lenient(lifetime_epsilon=8.0, colluders=1)
+    limits = lenient(lifetime_epsilon=8.0, corrupt=0.3)
     reply = send(service(tmp_path, 0, limits=limits), m.Open(json.dumps(plain).encode()), plan_digest=digest)
     assert reply != m.Refusal(m.Reason.INTERNAL)
 

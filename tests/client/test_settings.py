@@ -127,7 +127,7 @@ def test_a_model_of_the_catalogue_that_was_not_fetched_is_named_with_the_command
         ({"limits": {"queries": "votes"}}, "limits.queries; expected a list, each item text; got 'votes'"),
         ({"limits": {"queries": ["vote"]}}, "limits.queries; expected one of "),
         ({"limits": {"unsafe_no_noise": "yes"}}, "limits.unsafe_no_noise; expected true or false; got 'yes'"),
-        ({"limits": [1]}, "limits; expected keys colluders, "),
+        ({"limits": [1]}, "limits; expected keys corrupt, "),
         (
             {"limits": {"max_epsilon": -1}},
             "limits.max_epsilon; expected a number > 0; got -1; at FILE:limits.max_epsilon",

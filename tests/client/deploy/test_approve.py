@@ -66,15 +66,13 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert (told["purpose"], told["recipient"]) == (["triage"], ["University Hospital"])
     assert told["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
     assert told["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
-    assert told["colluders"] == ["0 other hospitals are assumed to tell the coordinator their noise"]
+    assert told["colluders"] == ["0 other hospitals are assumed to help the coordinator"]
     assert told["attempts"] == ["2 at each answer, each of them counted"]
     assert told["protects"] == ["each record"]
-    whole, texts, coordinator, coalition, alone = told["epsilon"]
+    whole, texts, coordinator, alone = told["epsilon"]
     assert whole == "4.000 of all that the run releases"
     assert texts.endswith("of the synthetic texts, for those who read them")
-    assert coordinator.endswith("of this hospital's answers, for the coordinator and 0 colluders")
-    assert coalition.endswith("for the coordinator and 1, as many as the masks hold against")
-    assert float(coalition.split()[0]) >= epsilon_against(agreed, 1) > 4
+    assert coordinator == "4.000 of this hospital's answers, for the coordinator and 0 colluders"
     assert alone.endswith("of this hospital's answers, for the coordinator once every mask is lifted")
     assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
     assert epsilon_alone(agreed) > 4
@@ -112,9 +110,21 @@ def test_a_person_is_told_whether_the_coordinator_must_be_trusted(changes, trust
 
 
 def test_the_hospitals_own_assumption_of_colluders_is_in_the_figure(made, capsys):
-    change(made, limits=TRUSTING | {"colluders": 1})
-    opened(made, plan(2))
-    assert facts(capsys, made)["colluders"][0].startswith("1 other")
+    agreed = plan(2)
+    opened(made, agreed)
+    assert facts(capsys, made)["epsilon"][2] == "4.000 of this hospital's answers, for the coordinator and 0 colluders"
+    change(made, limits=TRUSTING | {"corrupt": 0.3})
+    told = facts(capsys, made)
+    assert told["colluders"] == ["1 other hospitals are assumed to help the coordinator"]
+    against, _, words = told["epsilon"][2].partition(" ")
+    assert words == "of this hospital's answers, for the coordinator and 1 colluders"
+    assert float(against) >= epsilon_against(agreed, 1) > 4
+
+
+@pytest.mark.parametrize(("parties", "dropouts", "when"), [(2, 0, "takes part"), (3, 1, "drops out between two")])
+def test_a_person_is_told_which_sums_can_be_subtracted(parties, dropouts, when, made, capsys):
+    opened(made, plan(parties, max_dropouts=dropouts))
+    assert facts(capsys, made)["differences"][1].startswith(when)
 
 
 def test_a_user_is_protected_up_to_m_records(made, capsys):
@@ -203,7 +213,7 @@ def test_as_json_for_other_programs(made, capsys):
     expected = {
         "run": RUN, "decision": "awaiting", "by": "", "purpose": "triage", "recipient": "not stated",
         "hospitals": ["St. Luke", "St. Mary: #1"], "masks": "semi-honest", "threshold": 2, "colluders": 0,
-        "colluders_against_masks": 1, "coalition": 1, "attempts": 1, "unit": "sample", "max_records": 1, "epsilon": 4.0,
+        "colluders_against_masks": 1, "attempts": 1, "unit": "sample", "max_records": 1, "epsilon": 4.0,
         "beyond_limits": "",
     }  # fmt: skip
     assert expected.items() <= asked.items()

@@ -1,0 +1,83 @@
+"""What it costs that hospitals may help the coordinator: in epsilon, or in noise, or in how many hospitals there are.
+
+A hospital that helps tells the coordinator its own share of the noise. Of a sum's noise, that of the others is left: a
+plan that expects none to help has a larger epsilon against such a coalition; a plan that expects c of them gives each
+share more noise, so that a sum over all L hospitals has sqrt((L - D) / (L - D - c)) times that of a plan without, with
+D dropouts allowed. Signals grow with L and the noise of a sum hardly does: so some more hospitals, with as many records
+each, make up for it, although more of them may help then.
+"""
+
+import math
+from dataclasses import dataclass
+
+from common.plan import guarantee
+from common.plan.plan import Plan
+from common.secagg.graph import rounded_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collusion:
+    """The price of a coalition of hospitals with the coordinator.
+
+    Attributes:
+        helping: Number of hospitals that may help it, by the plan's masks.
+        planned: Number of those whose noise the plan does without (`federation.colluders`).
+        epsilon: Against the coordinator and the helping ones; infinite if masks do not hold against so many.
+        noise: Standard deviation of a sum's noise that does without that of the helping ones, in that of one that does
+            not; None if nobody's would be left.
+        hospitals: Number of further hospitals with which signal to noise is what it would be if nobody helped; None as
+            above.
+    """
+
+    helping: int
+    planned: int
+    epsilon: float
+    noise: float | None
+    hospitals: int | None
+
+
+def collusion(plan: Plan, share: float) -> Collusion:
+    """The price of a coalition.
+
+    Args:
+        plan: Calibrated, with secure aggregation.
+        share: Of all hospitals that may help, rounded up to whole ones.
+    """
+    helping = min(max(plan.corrupt, plan.colluders), plan.parties - 1)
+    left = plan.survivors - helping
+    price: tuple[float | None, int | None] = (None, None)
+    if left > 0:
+        price = math.sqrt(plan.survivors / left), _further(plan, share)
+    return Collusion(
+        helping=helping,
+        planned=plan.colluders,
+        epsilon=guarantee.epsilon_against(plan, helping),
+        noise=price[0],
+        hospitals=price[1],
+    )
+
+
+def _further(plan: Plan, share: float) -> int:
+    """The least n for which L + n hospitals, of which some help, have the signal to noise of L of which none does."""
+    wanted, parties = plan.parties * plan.survivors, plan.parties
+    while parties * (parties - plan.max_dropouts - rounded_up(share, parties)) < wanted:
+        parties += 1
+    return parties - plan.parties
+
+
+def advice(price: Collusion, epsilon: float) -> list[str]:
+    """A sentence where hospitals will count a larger epsilon than the plan's; none where the plan meets it.
+
+    Args:
+        price: Of the coalition that hospitals assume.
+        epsilon: The plan's.
+    """
+    if price.planned >= price.helping or not price.epsilon > epsilon:
+        return []
+    told = f"against the coordinator and {price.helping} hospitals that help it epsilon is {price.epsilon:.3g}"
+    if price.noise is None:
+        return [f"{told}, whatever the noise: expect more hospitals, or fewer dropouts"]
+    cure = f"federation.colluders={price.helping} keeps {epsilon:g} with {price.noise:.2f} times the noise"
+    return [
+        f"{told}, which hospitals count: {cure}, or {price.hospitals} more hospitals with as many records outweigh it"
+    ]
