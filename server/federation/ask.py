@@ -38,6 +38,7 @@ from server.federation.attempt import Answered, Attempt, Joined
 from server.federation.checkpoint import Checkpoint
 from server.federation.exchange import Parties
 from server.federation.network import Network
+from server.federation.plausible import check_sum
 
 log = logging.getLogger("caucus.ask")
 
@@ -185,38 +186,19 @@ class Federation:
         self._joined = None  # if it fails from here on, a missing party may be back after a new set-up
         attempt.check_survivors(frozenset(attempt.requests()))
         self._parties.begin_query()
+        summed = self._plan.query(index).summed
         aggregate = self._own_answers
-        if self._plan.query(index).summed:
+        if summed:
             aggregate = self._masked_total if self._plan.secure else self._plain_total
         values, survivors = aggregate(attempt)
-        self._check_sum(index, values, survivors)
+        if summed:
+            check_sum(query, values, plan=self._plan, index=index, survivors=survivors)
         self._ledger.survivors(self._run, index, survivors)
 
         self._checkpoint.commit(index, values)
         self._ledger.commit(self._run, index)
         self._joined = joined
         return self._answered(index)
-
-    def _check_sum(self, index: int, values: NDArray[np.int64], survivors: frozenset[PartyId]) -> None:
-        """Refuse a sum that honest parties cannot have sent; the masks hide whose answer is garbled.
-
-        Raises:
-            ProtocolError: Naming the parties in the sum.
-        """
-        planned = self._plan.query(index)
-        if not planned.summed:
-            return
-        bound = self._plan.largest_sum(planned, len(survivors))
-        largest = float(np.abs(values.astype(np.float64)).max(initial=0))
-        if largest > bound:
-            raise ProtocolError(
-                f"sum of the answers to {planned.name}",
-                expected=f"at most {bound:.3g} in each coordinate, with noise",
-                got=f"{largest:.3g}",
-                where=f"query {index}: {', '.join(f'party {party}' for party in sorted(survivors))}",
-                do="One of them computes something else: let each run caucus-party check, and begin a new run; "
-                "what was asked is paid for, and its answers are not used",
-            )
 
     def _masked_total(self, attempt: Attempt) -> Aggregate:
         ready = attempt.joined.aggregation

@@ -197,9 +197,10 @@ def test_a_sum_that_honest_parties_cannot_have_sent_is_refused_and_never_used(se
 
     world.network.change = garbled
     names = "party 0, party 1, party 2"
-    with pytest.raises(
-        ProtocolError, match=rf"sum of the answers to {VOTES}; expected at most .*; at query 0: {names}"
-    ):
+    message = (
+        rf"sum of the answers to {VOTES}: a coordinate; expected at most .* no records add up to; at query 0: {names}"
+    )
+    with pytest.raises(ProtocolError, match=message):
         coordinator.ask(VOTES, 0, world.query)
     assert [entry.committed for entry in Ledger(tmp_path / "ledger.db").entries()] == [False]
     world.network.change = lambda _, parcel: parcel

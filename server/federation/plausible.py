@@ -1,0 +1,188 @@
+"""Sums that no honest parties can have sent: the coordinator refuses them, since masks hide who lied.
+
+A party that lies about its vector can move a sum as far as records could that it does not have; masks hide false values
+as well as true ones. What no records add up to is seen in the sum: a label's vectors that are longer than its count, a
+candidate with more votes than its label has records, more records than the parties declared (`Roster.max_records`).
+
+Honest answers are integers x with x in some convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
+Each inequality is given the room that noise needs so that an honest sum fails one with a probability below 1e-9 in all:
+for Gaussian noise of standard deviation s, the functional a x has room 9 s |a|, missed with probability 2 exp(-9^2 / 2)
+at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). Laplace noise of n
+parties is at most 100 b for each U of them but for a chance of 1e-40, so that a x has room |a|_1 times that.
+
+A party that stays within these bounds, with false records or as if it had them, is not seen (README, audit).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.domain import PartyId
+from common.errors import ProtocolError
+from common.plan.plan import Plan
+from common.queries.class_sums import ClassSums
+from common.queries.correct_count import CorrectCount
+from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
+from common.queries.page import Query
+from common.queries.self_similarity import SelfSimilarity
+from common.queries.sketch import Sketch
+from common.queries.votes import Votes
+
+Floats = NDArray[np.float64]
+Finding = tuple[str, float, float]
+"""What is bounded, its value and its bound."""
+
+_GAUSSIAN, _LAPLACE = 9.0, 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Honest:
+    """What is known of an honest sum.
+
+    Attributes:
+        records: The most that all its parties together can have.
+        labels: Names of the plan's labels.
+        deviation: Standard deviation of a coordinate's Gaussian noise, in grid units; 0 for none.
+        largest_noise: Largest Laplace noise of a coordinate, in grid units; 0 for Gaussian noise.
+    """
+
+    records: int
+    labels: tuple[str, ...]
+    deviation: float
+    largest_noise: float
+
+    def room(self, weights: Floats | float = 1.0) -> float:
+        """What noise can add to the sum of the coordinates times these weights."""
+        row = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+        return _GAUSSIAN * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
+
+    def length(self, coordinates: int) -> float:
+        """The longest noise vector of so many coordinates."""
+        root = math.sqrt(coordinates)
+        return self.deviation * (root + _GAUSSIAN) + self.largest_noise * root
+
+
+def check_sum(
+    query: Query, values: NDArray[np.int64], *, plan: Plan, index: int, survivors: frozenset[PartyId]
+) -> None:
+    """Refuse a sum that honest parties cannot have sent.
+
+    Args:
+        query: The query.
+        values: (length,) the noised sum, in grid units.
+        plan: The plan.
+        index: Number of the attempt.
+        survivors: The parties in the sum.
+
+    Raises:
+        ProtocolError: With what is wrong and the parties in the sum.
+    """
+    planned = plan.query(index)
+    gaussian = planned.mechanism == "gaussian"
+    honest = Honest(
+        records=len(survivors) * plan.max_records_per_party,
+        labels=plan.labels,
+        deviation=planned.scale * plan.surplus(planned, len(survivors)) if gaussian else 0.0,
+        largest_noise=0.0 if gaussian else _LAPLACE * planned.scale * math.ceil(len(survivors) / plan.shares(planned)),
+    )
+    for what, value, bound in _bounded(query, values.astype(np.float64), honest):
+        if not value <= bound * (1 + 1e-9) + 1e-6:
+            raise ProtocolError(
+                f"sum of the answers to {planned.name}: {what}",
+                expected=f"at most {bound:.4g} grid units, noise included",
+                got=f"{value:.4g}, which no records add up to",
+                where=f"query {index}: {', '.join(f'party {party}' for party in sorted(survivors))}",
+                do="One of them computes something else, or lies: let each run caucus-party check, and begin a new "
+                "run; what was asked is paid for, and its answers are not used",
+            )
+
+
+def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
+    """All that is bounded in a sum of this query."""
+    largest = query.spec.largest
+    assert largest is not None
+    yield "a coordinate", float(np.abs(values).max(initial=0)), largest * honest.records + honest.room()
+    yield from _of_kind(query, values, honest)
+
+
+@singledispatch
+def _of_kind(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
+    """What is bounded in sums of this kind of query besides the size of a coordinate."""
+    raise NotImplementedError(type(query).__name__)
+
+
+def _counts(values: Floats, most: float, honest: Honest) -> Iterator[Finding]:
+    """Numbers of records that are not negative, and not above `most` in all."""
+    yield "a negative count", -float(values.min()), honest.room()
+    yield "all counts", float(values.sum()), most + honest.room(np.ones(len(values)))
+
+
+@_of_kind.register
+def _(query: Votes, values: Floats, honest: Honest) -> Iterator[Finding]:
+    spec = query.spec
+    top = spec.grid
+    halves = values.reshape(-1, len(query.labels))
+    records, weights = 0.0, [np.zeros(0)]
+    for label in np.unique(query.labels):
+        columns = np.flatnonzero(query.labels == label)
+        name = honest.labels[label]
+        # A record adds `whole` in each direction, `top` of it at most to one candidate.
+        whole = float(2 * top - (2 * top >> min(spec.top, len(columns))))
+        votes = halves[:, columns]
+        yield f"votes against a text of {name}", -float(votes.min()), honest.room()
+        for row in votes:
+            single = np.full(len(columns), -float(top))
+            single[0] += whole
+            excess = whole * float(row.max()) - top * float(row.sum())
+            yield f"votes for one text of {name} beyond its records", excess, honest.room(single)
+        if len(votes) > 1:
+            difference = abs(float(votes[0].sum() - votes[1].sum()))
+            yield f"nearest less furthest votes of {name}", difference, honest.room(np.ones(2 * len(columns)))
+        records += float(votes[0].sum()) / whole
+        weights.append(np.full(len(columns), 1 / whole))
+    yield "records behind the votes", records, honest.records + honest.room(np.concatenate(weights))
+
+
+@_of_kind.register
+def _(query: ClassSums, values: Floats, honest: Honest) -> Iterator[Finding]:
+    spec = query.spec
+    rows = values.reshape(spec.labels, spec.directions + 1)
+    counts = rows[:, -1]
+    yield from _counts(counts, spec.count * honest.records, honest)
+    for name, row in zip(honest.labels, rows, strict=True):
+        # Each record adds a vector of length `grid` at most, and `count` to the count.
+        longest = spec.grid / spec.count * max(0.0, row[-1] + honest.room()) + honest.length(spec.directions)
+        yield f"length of the vectors of {name} beside its count", float(np.linalg.norm(row[:-1])), longest
+
+
+@_of_kind.register(LabelHistogram)
+@_of_kind.register(LengthHistogram)
+def _(_: LabelHistogram | LengthHistogram, values: Floats, honest: Honest) -> Iterator[Finding]:
+    yield from _counts(values, honest.records, honest)
+
+
+@_of_kind.register
+def _(query: Vocabulary, values: Floats, honest: Honest) -> Iterator[Finding]:
+    yield from _counts(values, query.spec.first * honest.records, honest)
+
+
+@_of_kind.register
+def _(_: Sketch, __: Floats, ___: Honest) -> Iterator[Finding]:
+    yield from ()  # features have either sign, and their number of records is not asked for
+
+
+@_of_kind.register
+def _(_: SelfSimilarity, values: Floats, honest: Honest) -> Iterator[Finding]:
+    cosines, pairs = values
+    yield "cosines beside their pairs", abs(cosines) - pairs, honest.room(np.ones(2))
+
+
+@_of_kind.register
+def _(_: CorrectCount, values: Floats, honest: Honest) -> Iterator[Finding]:
+    right, counted = values
+    yield "a negative count", -right, honest.room()
+    yield "records that are classified rightly beside all records", right - counted, honest.room(np.ones(2))
