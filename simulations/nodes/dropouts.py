@@ -174,13 +174,14 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
             roster=roster,
             retries=retries,
         )
-        vectors = encoder.encode([f"candidate {number}" for number in range(4)])
         spec = plan.queries[0].spec
         assert isinstance(spec, VotesSpec)
-        query = Votes(spec=spec, vectors=vectors, labels=np.arange(4, dtype=np.int32) % 2)
         try:
             federation.open()
             for number in range(QUERIES):
+                # Another question each time: one that was opened is opened over no other hospitals.
+                vectors = encoder.encode([f"candidate {number} {place}" for place in range(4)])
+                query = Votes(spec=spec, vectors=vectors, labels=np.arange(4, dtype=np.int32) % 2)
                 federation.ask(plan.queries[0].name, number, query)
         except DropoutError:
             return Ending(whole=False, waits=faults.waits, phases=faults.phases)

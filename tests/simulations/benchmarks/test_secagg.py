@@ -9,7 +9,7 @@ from simulations.benchmarks.flower_secagg import FlowerCost, FlowerParties
 from simulations.benchmarks.secagg import Limits, TimedRound, groups, main
 from simulations.benchmarks.timing import fastest, timed
 
-GROUP = Group(parties=10, degree=4, threshold=3)
+GROUP = Group(parties=10, degree=4, threshold=4)
 
 
 def test_a_whole_run_prints_limits_and_a_line_for_each_case(capsys, monkeypatch):
@@ -48,7 +48,7 @@ def test_groups_follow_the_number_of_parties():
 @pytest.mark.parametrize("malicious", [False, True])
 @pytest.mark.parametrize("gone", [0, 1])
 def test_sums_are_checked(gone, malicious, monkeypatch):
-    group = Group(parties=10, degree=9, threshold=4, malicious=malicious)
+    group = Group(parties=10, degree=9, threshold=7, malicious=malicious)
     cost = BenchmarkFederation(group, 1).round(0, 20, gone)
     assert min(cost.mask, cost.unmask, cost.add, cost.combine) > 0
     monkeypatch.setattr(coordinator_side.ring, "decode", lambda words: words.astype(np.int64) + 1)
