@@ -126,3 +126,6 @@ def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
         raise RefusalError(
             Reason.ROSTER, "roster", expected=f"this party's own, {own[:32]}", got=repr(plan.roster[:32])
         )
+    if roster and plan.max_records_per_party != roster.max_records:
+        bound = f"{roster.max_records}, as this party's roster says"
+        raise RefusalError(Reason.ROSTER, "records of a party", expected=bound, got=plan.max_records_per_party)

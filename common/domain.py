@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 PartyId = int
 """Position of a party in the roster, from 0."""
 
+MOST_RECORDS = 2**20
+"""Largest number of records that a party may declare; what is taken of one that declares none."""
+
 _PARTY = re.compile(r"\bparty ([0-9]{1,7})\b")
 
 

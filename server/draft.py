@@ -11,6 +11,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError, InputError
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
@@ -95,6 +96,7 @@ def _planned(config: DictConfig, method: Method[Any], task: Task, encoder: str, 
         ),
         secagg=secagg,
         evaluation_share=config.evaluation.federated,
+        max_records_per_party=config.federation.max_records or MOST_RECORDS,
         purpose=config.purpose,
         recipient=config.recipient,
     )

@@ -18,6 +18,7 @@ SETTINGS = {
         "parties",
         "hospitals",
         "max_dropouts",
+        "max_records",
         "max_attempts",
         "colluders",
         "timeout",
@@ -39,7 +40,7 @@ AUTOMATIC = ("method.directions", "method.rounds")
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
-NUMBERS_OR_NULL = (*RAISED_LATER, "federation.colluders", "method.tau")
+NUMBERS_OR_NULL = (*RAISED_LATER, "federation.colluders", "federation.max_records", "method.tau")
 """Settings whose null means something, whatever their default is."""
 
 SEARCH_PATH = "hydra.searchpath"

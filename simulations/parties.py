@@ -12,7 +12,7 @@ from client.admission import Terms
 from client.service import PartyService
 from client.settings import PartySettings
 from common import rng, validate
-from common.domain import Record
+from common.domain import MOST_RECORDS, Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
@@ -50,7 +50,8 @@ def with_identities(config: DictConfig, folder: Path) -> DictConfig:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(key)
         roster = folder / "parties" / "roster.json"
-        roster.write_text(Roster({party: Identity(key).public for party, key in keys.items()}).to_json())
+        known = {party: Identity(key).public for party, key in keys.items()}
+        roster.write_text(Roster(known, config.federation.max_records or MOST_RECORDS).to_json())
         config.secagg.roster = str(roster.resolve())
     return config
 

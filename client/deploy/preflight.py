@@ -20,7 +20,6 @@ from client.deploy import connection
 from client.deploy.settings import HospitalSettings
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
-from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON
 from common.system.enrolment import PartyFile
@@ -165,7 +164,7 @@ class _Preflight:
             fix = "Send party.json to the coordinator; then caucus-party roster takes the roster.json that it sends"
             return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
-        number = settings.number(Roster(roster.identities))
+        number = settings.number(roster.identities)
         if roster.parties[number].fingerprint != PartyFile.load(settings.folder / "party.json").fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
         return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")

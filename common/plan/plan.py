@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release
@@ -69,7 +70,8 @@ class Plan:
         queries: All queries that can be asked; may be none.
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
         calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
-        max_records_per_party: Public bound on a party's records, so that sums provably fit the ring.
+        max_records_per_party: Public bound on a party's records, that of the parties' roster: sums provably fit the
+            ring, and a sum that no so many records can add up to is refused.
         purpose: What the coordinator says that the texts are for; the plan's digest binds it, nothing enforces it.
         recipient: Whom the coordinator says that the texts are for.
 
@@ -95,7 +97,7 @@ class Plan:
     roster: str = ""
     max_attempts: int = 1
     calibration: str = "tight"
-    max_records_per_party: int = 2**20
+    max_records_per_party: int = MOST_RECORDS
     purpose: str = NOT_STATED
     recipient: str = NOT_STATED
 

@@ -18,11 +18,12 @@ from types import MappingProxyType
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from common.domain import PartyId
+from common.domain import MOST_RECORDS, PartyId
 from common.errors import ConfigError, MembershipError, SignatureError
 from common.secagg.messages import KEY_BYTES, PROTOCOL, AggregationSetup
 
 _SIGNATURE_BYTES = 64
+_BOUND = "max_records"
 _ENTRY = re.compile("(0|[1-9][0-9]{0,6}) [0-9a-f]{64}")
 
 
@@ -51,14 +52,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Party to Ed25519 public key.
+    """What the parties know of each other: their keys, and how many records each may have.
 
     Attributes:
-        keys: 32 bytes each, no two alike, or one party could sign for two.
-        digest: SHA-256 over the parties and keys in ascending order.
+        keys: Party to Ed25519 public key, 32 bytes; no two alike, or one party could sign for two.
+        max_records: The most records of any of them: a public bound, the largest that one has declared.
+        digest: SHA-256 over the bound, and the parties and keys in ascending order.
     """
 
     keys: Mapping[PartyId, bytes] = field(hash=False)
+    max_records: int = MOST_RECORDS
     digest: bytes = field(init=False, compare=False, hash=True)
 
     def __post_init__(self) -> None:
@@ -76,14 +79,18 @@ class Roster:
                 )
         if len(set(self.keys.values())) != len(self.keys):
             raise ConfigError("roster", expected="a key of its own for each party", got="a repeated one")
+        if type(self.max_records) is not int or not 1 <= self.max_records <= MOST_RECORDS:
+            expected = f"a whole number in [1, {MOST_RECORDS}]"
+            raise ConfigError("roster's max_records", expected=expected, got=self.max_records)
         ordered = dict(sorted(self.keys.items()))
         text = b"".join(party.to_bytes(8, "big") + key for party, key in ordered.items())
+        text = self.max_records.to_bytes(8, "big") + text
         object.__setattr__(self, "keys", MappingProxyType(ordered))
         object.__setattr__(self, "digest", hashlib.sha256(PROTOCOL + b"|roster|" + text).digest())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Roster":
-        """Read `{"0": "64 hex digits", ...}`.
+        """Read `{"max_records": 1000, "0": "64 hex digits", ...}`; the bound may be absent.
 
         Raises:
             ConfigError: If the text has another form.
@@ -93,15 +100,19 @@ class Roster:
             pairs = json.loads(text, object_pairs_hook=tuple)
         except (ValueError, RecursionError):
             pairs = None
-        if not isinstance(pairs, tuple) or not all(_ENTRY.fullmatch(f"{party} {key}") for party, key in pairs):
+        keys = [pair for pair in pairs if pair[0] != _BOUND] if isinstance(pairs, tuple) else None
+        if keys is None or not all(_ENTRY.fullmatch(f"{party} {key}") for party, key in keys):
             raise ConfigError("roster", expected='JSON such as {"0": "64 hex digits", "1": ...}', got="something else")
-        if len(dict(pairs)) != len(pairs):
+        content = dict(pairs)
+        if len(content) != len(pairs):
             raise ConfigError("roster", expected="each party once", got="a party twice")
-        return cls({int(party): bytes.fromhex(key) for party, key in pairs})
+        bound = content.pop(_BOUND, MOST_RECORDS)
+        return cls({int(party): bytes.fromhex(key) for party, key in content.items()}, bound)
 
     def to_json(self) -> str:
         """The inverse of `from_json`, in ascending order."""
-        return json.dumps({str(party): key.hex() for party, key in self.keys.items()}, indent=1)
+        keys = {str(party): key.hex() for party, key in self.keys.items()}
+        return json.dumps({_BOUND: self.max_records, **keys}, indent=1)
 
 
 def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:

@@ -6,7 +6,7 @@ They contain no secret, but they decide whom each side trusts: compare the finge
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from cryptography.x509 import load_pem_x509_certificate
 
-from common.domain import PartyId
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError
-from common.validate import host_and_port, known_keys, of_type
+from common.secagg.identity import Roster
+from common.validate import host_and_port, integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
 LONGEST_NAME = 100
@@ -45,7 +46,11 @@ class _Public:
         except (ValueError, RecursionError):
             raise ConfigError(cls.FILE, expected="JSON", got="something else", where=path) from None
         for other in (Invitation, PartyFile, RosterFile):
-            if other is not cls and isinstance(values, dict) and set(values) == set(_names(other)):
+            if (
+                other is not cls
+                and isinstance(values, dict)
+                and set(_required(other)) <= set(values) <= set(_names(other))
+            ):
                 raise ConfigError(cls.FILE, expected="such a file", got=f"the content of {other.FILE}", where=path)
         try:
             return cls.from_values(values)
@@ -59,7 +64,7 @@ class _Public:
         Raises:
             ConfigError: Naming the field that is unknown, missing or wrong.
         """
-        return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_names(cls)))
+        return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_required(cls)))
 
     def to_json(self) -> str:
         """The file's content."""
@@ -107,6 +112,8 @@ class PartyFile(_Public):
         name: Its name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
+        max_records: The most records that it will ever have: public, since it bounds what it can add to a sum, and how
+            long an answer takes.
     """
 
     FILE = "party.json"
@@ -114,8 +121,10 @@ class PartyFile(_Public):
     name: str
     identity: str
     node_key: str
+    max_records: int = MOST_RECORDS
 
     def __post_init__(self) -> None:
+        integers_in(1, MOST_RECORDS, **{"party's max_records": self.max_records})
         if not isinstance(self.name, str) or not 0 < len(self.name) <= LONGEST_NAME or not self.name.isprintable():
             raise ConfigError("party's name", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
         if not isinstance(self.identity, str) or not _HEX.fullmatch(self.identity):
@@ -129,8 +138,8 @@ class PartyFile(_Public):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of both keys, its first 32 digits in groups of four."""
-        return _groups(hashlib.sha256(f"{self.identity} {self.node_key}".encode()).hexdigest())
+        """SHA-256 of both keys and the bound, its first 32 digits in groups of four."""
+        return _groups(hashlib.sha256(f"{self.identity} {self.node_key} {self.max_records}".encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,13 +177,20 @@ class RosterFile(_Public):
         return tuple(party.name for party in self.parties)
 
     @property
-    def identities(self) -> dict[PartyId, bytes]:
-        """Number to Ed25519 public key, 32 bytes."""
-        return {number: bytes.fromhex(party.identity) for number, party in enumerate(self.parties)}
+    def identities(self) -> Roster:
+        """The hospitals' signing keys by number, and the most records of any."""
+        return Roster(
+            {number: bytes.fromhex(party.identity) for number, party in enumerate(self.parties)},
+            max((party.max_records for party in self.parties), default=MOST_RECORDS),
+        )
 
 
 def _names(kind: type[_Public]) -> list[str]:
     return [field.name for field in fields(kind)]
+
+
+def _required(kind: type[_Public]) -> list[str]:
+    return [field.name for field in fields(kind) if field.default is MISSING]
 
 
 def _groups(digits: str) -> str:

@@ -114,6 +114,7 @@ def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "pl
             do="Leave it out, or enrol or remove a hospital; federation.max_dropouts lets a run go on without some",
         )
     config.run = f"{name}-{secrets.token_hex(4)}"
+    config.federation.max_records = max(entry.party.max_records for entry in parties)
     config.federation.hospitals = [{"name": entry.party.name, "node": int(entry.node)} for entry in parties]
     if config.secagg.mode == "malicious" and not config.secagg.roster:
         config.secagg.roster = str(settings.folder / "identities.json")

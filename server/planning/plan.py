@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import validate
+from common.domain import MOST_RECORDS
 from common.plan.plan import NOT_STATED, Plan
 from common.secagg.graph import parameters as graph_parameters
 from common.secagg.graph import rounded_up
@@ -79,6 +80,7 @@ def make_plan(
     membership: Membership,
     secagg: Secagg,
     evaluation_share: float = 0.0,
+    max_records_per_party: int = MOST_RECORDS,
     purpose: str = NOT_STATED,
     recipient: str = NOT_STATED,
 ) -> Plan:
@@ -118,6 +120,7 @@ def make_plan(
         unit=target.unit,
         queries=with_evaluation(method.plan(task, target, membership), evaluation_share, target.max_records),
         max_attempts=membership.max_attempts,
+        max_records_per_party=max_records_per_party,
         purpose=purpose,
         recipient=recipient,
     )

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError, MembershipError, SignatureError
 from common.secagg.identity import Identity, Roster, _holds, check_roster, sign, verify
 from tests.support.secagg_rounds import identity, roster, setup
@@ -27,10 +28,11 @@ def test_private_keys_of_other_sizes_are_refused_and_not_shown():
     assert "ab" * 4 not in repr(Identity(b"\xab" * 32)).replace("\\x", "")
 
 
-def test_digest_is_a_hash_of_parties_and_keys_in_order():
-    text = b"".join(number.to_bytes(8, "big") + KEYS[number] for number in (0, 1, 10))
+def test_digest_is_a_hash_of_the_bound_and_of_parties_and_keys_in_order():
+    text = (1000).to_bytes(8, "big") + b"".join(number.to_bytes(8, "big") + KEYS[number] for number in (0, 1, 10))
     expected = hashlib.sha256(b"caucus protocol 5|roster|" + text).digest()
-    assert Roster(KEYS).digest == Roster(dict(reversed(KEYS.items()))).digest == expected
+    assert Roster(KEYS, 1000).digest == Roster(dict(reversed(KEYS.items())), 1000).digest == expected
+    assert Roster(KEYS, 1001).digest != expected
 
 
 def test_equal_rosters_have_one_hash_and_others_another():
@@ -40,7 +42,9 @@ def test_equal_rosters_have_one_hash_and_others_another():
 
 
 def test_files_are_read_back():
-    assert Roster.from_json(Roster(KEYS).to_json()) == Roster(KEYS)
+    for bound in (1, 1000, MOST_RECORDS):
+        assert Roster.from_json(Roster(KEYS, bound).to_json()) == Roster(KEYS, bound)
+    assert Roster.from_json(json.dumps({"0": KEY})).max_records == MOST_RECORDS
     assert list(Roster.from_json(Roster(dict(reversed(KEYS.items()))).to_json()).keys) == [0, 1, 10]
 
 
@@ -75,6 +79,11 @@ KEY = "ab" * 32
         '{"0": ["KEY"]}',
         '{"0": {"1": "KEY"}}',
         '{"0": null}',
+        '{"max_records": 0, "0": "KEY"}',
+        '{"max_records": "9", "0": "KEY"}',
+        '{"max_records": true, "0": "KEY"}',
+        '{"max_records": 9, "max_records": 9, "0": "KEY"}',
+        '{"max_records": 1048577, "0": "KEY"}',
         "[" * 100_000,
         b"\xff\xfe{",
     ],

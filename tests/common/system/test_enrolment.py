@@ -1,10 +1,13 @@
+import dataclasses
 import json
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError
+from common.secagg.identity import Roster
 from common.system.enrolment import Invitation, PartyFile, RosterFile
 
 
@@ -33,7 +36,10 @@ def test_a_party_file_comes_back(tmp_path):
         ({"node_key": openssh(ed25519.Ed25519PrivateKey.generate())}, "NIST P-384"),
         ({"node_key": openssh(ec.generate_private_key(ec.SECP256R1()))}, "NIST P-384"),
         ({"name": 7}, "party's name"),
-        ({"more": 1}, "party.json.more; expected one of identity, name, node_key; got an unknown key"),
+        ({"max_records": 0}, "party's max_records"),
+        ({"max_records": 2**20 + 1}, "party's max_records"),
+        ({"max_records": "1000"}, "party's max_records"),
+        ({"more": 1}, "party.json.more; expected one of identity, max_records, name, node_key; got an unknown key"),
     ],
 )
 def test_what_is_no_party_file_is_refused(change, said, tmp_path):
@@ -91,7 +97,17 @@ def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
     renamed = RosterFile(parties=(PartyFile(**GOOD | {"name": "A"}), other))
     assert len({roster.fingerprint, again.fingerprint, renamed.fingerprint}) == 3
     assert RosterFile.load(tmp_path / "roster.json").fingerprint == roster.fingerprint
-    assert roster.identities == {0: b"\xab" * 32, 1: b"\xcd" * 32}
+    assert roster.identities == Roster({0: b"\xab" * 32, 1: b"\xcd" * 32}, MOST_RECORDS)
+
+
+def test_the_largest_number_of_records_that_one_declares_is_that_of_the_roster(tmp_path):
+    other = PartyFile(name="B", identity="cd" * 32, node_key=openssh(ec.generate_private_key(ec.SECP384R1())))
+    few, more = (dataclasses.replace(party, max_records=10) for party in (PartyFile(**GOOD), other))
+    assert RosterFile(parties=(few, more)).identities.max_records == 10
+    assert RosterFile(parties=(few, dataclasses.replace(more, max_records=1000))).identities.max_records == 1000
+    # Of a file of before there was such a bound nothing is known.
+    assert RosterFile(parties=(few, other)).identities.max_records == MOST_RECORDS
+    assert few.fingerprint != PartyFile(**GOOD).fingerprint
 
 
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])

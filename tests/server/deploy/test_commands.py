@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from common.domain import MOST_RECORDS
 from common.system import processes
 from common.system.enrolment import RosterFile
 from server.command import main
@@ -62,10 +63,11 @@ def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsy
     other = {"name": "B", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
     assert main(["enrol", str(folder), str(party(tmp_path / "b.json", **other))]) == 0
     assert RosterFile.load(folder / "roster.json").names == ("St. Mary", "B")
-    assert json.loads((folder / "identities.json").read_text()) == {"0": "ab" * 32, "1": "cd" * 32}
+    identities = json.loads((folder / "identities.json").read_text())
+    assert identities == {"max_records": MOST_RECORDS, "0": "ab" * 32, "1": "cd" * 32}
     assert main(["remove", str(folder), "St. Mary"]) == 0
     assert RosterFile.load(folder / "roster.json").names == ("B",)
-    assert json.loads((folder / "identities.json").read_text()) == {"0": "cd" * 32}
+    assert json.loads((folder / "identities.json").read_text()) == {"max_records": MOST_RECORDS, "0": "cd" * 32}
     capsys.readouterr()
     assert "hospital; expected one of B; got St. Mary" in said(capsys, "remove", folder, "St. Mary")
 
