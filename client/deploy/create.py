@@ -5,7 +5,6 @@ import json
 import os
 import pwd
 import re
-import shutil
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -140,12 +139,15 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:
-    """The relay's account may pass through the folder, own its part of it and reach the socket; nothing else."""
-    folder.chmod(0o711)
-    for path in (folder / "node", *(folder / "node").iterdir()):
-        os.chown(path, account.pw_uid, account.pw_gid)
-    shutil.chown(folder / "run", group=account.pw_gid)
+    """The relay's account may pass through the folder, own its part of it and reach the socket; nothing else.
+
+    It comes in with the last step, so that nothing there is its own, to be swapped for a link, while paths are used.
+    """
+    for path in (*(folder / "node").iterdir(), folder / "node"):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+    os.chown(folder / "run", -1, account.pw_gid, follow_symlinks=False)
     (folder / "run").chmod(0o750)
+    folder.chmod(0o711)
 
 
 def _scalar(value: str | None) -> str:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from cryptography.x509 import load_pem_x509_certificate
-
 from client import records
 from client.deploy import connection
 from client.deploy.settings import HospitalSettings
@@ -22,7 +20,7 @@ from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
 from common.secagg.identity import Roster
 from common.system import processes
-from common.system.certificates import SOON
+from common.system.certificates import SOON, certificate_of
 from common.system.enrolment import PartyFile
 from common.system.files import check_records, check_secret
 
@@ -30,6 +28,7 @@ PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "wa
 
 MOST_LABELS, LONGEST_LABEL = 30, 40
 """Labels that are shown, and characters of each: with columns in the wrong order they would be texts."""
+_AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
 from importlib.util import find_spec
@@ -121,10 +120,7 @@ class _Preflight:
         return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
 
     def authority(self) -> _Outcome:
-        try:
-            certificate = load_pem_x509_certificate((self._settings.node / "ca.crt").read_bytes())
-        except ValueError:
-            raise ConfigError("authority", expected="a certificate, PEM", got="another file", where="ca.crt") from None
+        certificate = certificate_of(self._settings.node / "ca.crt")
         return _days(certificate.not_valid_after_utc, "Ask the coordinator for an invitation of a new authority")
 
     def records(self) -> _Outcome:
@@ -193,6 +189,8 @@ class _Preflight:
                 user=account.pw_uid,
                 group=account.pw_gid,
                 extra_groups=[],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # else it could type at our terminal
                 capture_output=True,
                 text=True,
                 check=False,
@@ -202,7 +200,7 @@ class _Preflight:
             raise ConfigError("relay", expected=f"to run as {user}", got=str(error)) from None
         if ended.returncode:
             got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
-            raise ConfigError("relay", expected=f"to run as {user}", got=got)
+            raise ConfigError("relay", expected=f"to run as {user}", got=got if got.isprintable() else ascii(got))
         return _Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
 
     def limits(self) -> _Outcome:
@@ -239,11 +237,11 @@ class _Preflight:
 CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "settings": (_Preflight.settings, ""),
     "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
-    "connection": (_Preflight.connection, ""),
+    "connection": (_Preflight.connection, _AUTHORITY),
     "clock": (_Preflight.clock, ""),
     "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve is well"),
     "coordinator's certificate": (_Preflight.certificate, ""),
-    "coordinator's authority": (_Preflight.authority, "Restore node/ca.crt from the coordinator's invitation.json"),
+    "coordinator's authority": (_Preflight.authority, _AUTHORITY),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
     "labels": (_Preflight.labels, ""),
     "max_delta": (_Preflight.max_delta, "Lower limits.max_delta in client.yaml"),
