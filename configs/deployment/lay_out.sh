@@ -96,6 +96,7 @@ coordinator's address or bundle changes, it does so there and in hospital$n/rela
      and when all are enrolled sends roster.json to all:
        $engine compose exec -T coordinator cat /coordinator/roster.json >roster.json
   2. $engine compose run --rm -T hospital$n-service caucus-party roster /hospital /dev/stdin <roster.json
+     shows the hospitals, whose fingerprints you compare by telephone; the same with --yes at its end takes them
   3. $engine compose up -d hospital$n-service hospital$n-relay
   4. for each run: $engine compose exec hospital$n-service caucus-party approve /hospital
 END

@@ -142,7 +142,7 @@ class Deployment:
             self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
             self.coordinator("enrol", self.here, self.at(number) / "party.json")
         for number in range(self.count):
-            party("roster", self.at(number), self.here / "roster.json")
+            party("roster", "--yes", self.at(number), self.here / "roster.json")
 
     def coordinator(self, *arguments, **how):
         """One command on the coordinator's machine."""
