@@ -220,6 +220,20 @@ class _Preflight:
             unsafe.append("set malicious_coordinator: true, or the coordinator is trusted to follow the protocol")
         return _Outcome(WARNING, detail, "; ".join(unsafe)) if unsafe else _Outcome(PASSED, detail)
 
+    def ledger_head(self) -> _Outcome:
+        note, folder = self._settings.noted_head, self._settings.folder
+        note.read()
+        place = note.path.parent.resolve()
+        if place.stat().st_dev != self._settings.private.stat().st_dev:
+            return _Outcome(PASSED, f"noted in {note.path}, on another file system than the ledger")
+        inside = place.is_relative_to(folder)
+        restored = (
+            "this whole folder restored from a backup" if inside else "this whole disk restored, as by a snapshot,"
+        )
+        detail = f"noted in {note.path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
+        fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
+        return _Outcome(WARNING, detail, fix)
+
     def writers(self) -> _Outcome:
         kinds = sorted(self._settings.party.writers())
         unused = sorted(set(kinds) - set(self._settings.party.limits.queries))
@@ -252,6 +266,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
         "Install Python and Caucus where this account can read and execute them, such as /opt; it must own node/",
     ),
     "limits": (_Preflight.limits, ""),
+    "ledger's head": (_Preflight.ledger_head, "Mount its disk, or correct `ledger_head` in client.yaml"),
     "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
     "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
 }

@@ -237,6 +237,24 @@ def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsy
     assert all(f"set {name}" in found["fix"] for name in UNSAFE)
 
 
+@pytest.mark.parametrize(
+    ("place", "result", "told"),
+    [
+        ("private/ledger.head", "warning", "this whole folder restored from a backup is not noticed"),
+        ("../head", "warning", "this whole disk restored, as by a snapshot, is not noticed"),
+        ("/proc/head", "passed", "noted in /proc/head, on another file system than the ledger"),
+        ("../disk/head", "problem", "ledger_head; expected a file in an existing folder; got none"),
+    ],
+)
+def test_whether_the_ledgers_head_is_noted_on_another_file_system(place, result, told, made, capsys):
+    if place != "private/ledger.head":  # which init writes
+        change(made, ledger_head=place)
+    found = checked(capsys, made, "--offline", code=int(result == "problem"))["ledger's head"]
+    assert found["result"] == result
+    assert told in found["detail"]
+    assert ("ledger_head" in found["fix"]) is (result != "passed")
+
+
 def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
     change(made, fine_tuning={}, limits={"queries": ["votes"]})
     found = checked(capsys, made, "--offline")["writers"]
