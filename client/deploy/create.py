@@ -13,6 +13,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from client.deploy import known_records
 from common.errors import ConfigError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
@@ -81,6 +82,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     write_atomic(folder / "party.json", public.to_json().encode())
     if account:
         _hand_over(folder, account)
+    yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"

@@ -32,9 +32,8 @@ PATIENCE = 300.0
 
 def environment(path=()):
     """For commands; `path` comes before our own code."""
-    kept = {
-        name: value for name, value in os.environ.items() if name in {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS"}
-    }
+    passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
+    kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))
     return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
 
