@@ -62,6 +62,8 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     check_records(chosen.records)
     check_ending(chosen.records)
     account = _account(chosen.relay_user)
+    if account:
+        _check_outside(folder, account)
     public, keys = new_keys(chosen.name)
     new_folder(folder)
     for name in ("private", "node", "logs", "run"):
@@ -138,6 +140,13 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
     if os.geteuid() != 0 or account.pw_uid == 0:
         raise ConfigError("relay user", expected="to be root, and another account", got=name)
     return account
+
+
+def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
+    """Refuse a place that the relay's account could replace as a whole, such as one in its home."""
+    for above in folder.resolve().parents:
+        if above.exists() and above.stat().st_uid == account.pw_uid:
+            raise ConfigError("folder", expected=f"one outside of what {account.pw_name} owns", got=above, where=folder)
 
 
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:

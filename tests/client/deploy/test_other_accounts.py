@@ -218,6 +218,14 @@ def test_init_uses_no_path_that_the_account_can_change(hospital, monkeypatch):
     assert all(hospital.owns(path) for path in node.iterdir())
 
 
+@pytest.mark.skipif(not ROOT, reason="only root gives folders away")
+def test_a_folder_that_the_account_could_replace_as_a_whole_is_refused(hospital, capsys):
+    os.chown(hospital.folder, ACCOUNT.pw_uid, ACCOUNT.pw_gid)
+    assert hospital.init() == 2
+    assert f"folder; expected one outside of what nobody owns; got {hospital.folder}; at " in capsys.readouterr().err
+    assert not hospital.here.exists()
+
+
 def test_the_services_socket_is_given_and_no_link_in_its_place(hospital, monkeypatch):
     assert hospital.init() == 0
     monkeypatch.chdir(hospital.folder)
