@@ -20,13 +20,19 @@ from common.validate import in_range
 
 log = logging.getLogger("caucus.party")
 
+LARGEST_ENTRY = 1.001
+"""Of a vector of unit norm, and more than any rounding."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EmbeddedRecords:
     """One party's private records, ready to answer queries. Nothing of them has a repr.
 
+    The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
+    products that integers can hold. So a vector that no encoder should have returned is taken for zero here.
+
     Attributes:
-        vectors: (records, dimensions) float32, unit norm.
+        vectors: (records, dimensions) float32, unit norm, or zero.
         labels: (records,) int32, positions in the plan's list of labels.
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
@@ -47,6 +53,9 @@ class EmbeddedRecords:
             counts.add(len(self.owners))
         if len(counts) > 1:
             raise InternalError("vectors, labels, texts and owners of records disagree in number")
+        if self.vectors.size and not (self.vectors.min() >= -LARGEST_ENTRY and self.vectors.max() <= LARGEST_ENTRY):
+            sound = np.all(np.abs(self.vectors) <= LARGEST_ENTRY, axis=1, keepdims=True)  # which NaN is not either
+            object.__setattr__(self, "vectors", np.where(sound, self.vectors, np.float32(0)))
 
     def limited(self, max_records: int) -> Self:
         """Keep, of each owner, only the first `max_records` records, in the order given; all of them without owners.

@@ -75,6 +75,14 @@ def pytest_runtest_protocol(item):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def state_of_no_account(tmp_path_factory):
+    """`caucus-party init` notes for its account which folder has which records: tests leave nothing there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def composed_once():
     """Hydra reads and merges the same files in each of two thousand compositions: once for each choice is enough.
 

@@ -13,6 +13,8 @@ from common.queries import class_sums
 
 _ROWS = 4096
 """Records at a time, to save memory."""
+_FURTHEST = 1e150
+"""A coordinate whose square is finite."""
 
 
 def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArray[np.int64]:
@@ -40,9 +42,12 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
 def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
     """Each row, in units of the radius, shortened to norm 1 and rounded toward zero to the grid.
 
+    What is no finite number counts as zero: as an integer it would be the smallest of 64 bits.
+
     Returns:
         (records, directions) int64, the sum of squares of each row at most grid^2.
     """
+    coordinates = np.nan_to_num(coordinates, nan=0, posinf=0, neginf=0).clip(-_FURTHEST, _FURTHEST)
     squares = np.zeros(len(coordinates))
     for column in coordinates.T:  # one after the other: the order of a sum over rows is numpy's affair
         squares += column**2

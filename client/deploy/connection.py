@@ -15,7 +15,7 @@ from http.client import HTTPException, HTTPSConnection
 import httpx
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, load_ssh_private_key
 from cryptography.x509 import load_der_x509_certificate
 from flwr.proto.fleet_pb2 import ActivateNodeRequest
 from flwr.supercore.error import ApiErrorCode, FlowerError
@@ -25,6 +25,8 @@ from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError, ConfigError
+from common.system.certificates import certificate_of
+from common.system.files import content_of
 
 TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
@@ -55,11 +57,12 @@ def connect(settings: HospitalSettings) -> Connection:
     """Ask the front door for its health, over TLS with the coordinator's own authority.
 
     Raises:
-        ConfigError: The certificate is expired, not yet valid, of another authority or of another host.
+        ConfigError: The certificate is expired, not yet valid, of another authority or of another host; or there is no
+            authority.
         CaucusError: Nobody answers.
     """
     name, _, port = settings.coordinator.rpartition(":")
-    context = ssl.create_default_context(cafile=str(settings.node / "ca.crt"))
+    context = ssl.create_default_context(cadata=certificate_of(settings.node / "ca.crt").public_bytes(Encoding.DER))
     door = HTTPSConnection(name.strip("[]"), int(port), timeout=TIMEOUT, context=context)
     try:
         door.connect()
@@ -119,8 +122,8 @@ def check_node_key(settings: HospitalSettings) -> None:
     """
     path = settings.node / "node.key"
     try:
-        key = load_ssh_private_key(path.read_bytes(), None)
-    except (ValueError, UnsupportedAlgorithm):
+        key = load_ssh_private_key(content_of(path), None)
+    except (OSError, ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
@@ -151,7 +154,7 @@ def _refusal(settings: HospitalSettings, key: ec.EllipticCurvePrivateKey) -> tup
     public = key.public_key()
     request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)
     signer = NodeAuthHttpInterceptor(key, public)
-    authority = (settings.node / "ca.crt").read_bytes()
+    authority = certificate_of(settings.node / "ca.crt").public_bytes(Encoding.PEM)
     try:
         with FleetHttpClient.from_server_address(settings.coordinator, False, authority, [signer]) as client:
             client.ActivateNode(request)

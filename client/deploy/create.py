@@ -5,7 +5,6 @@ import json
 import os
 import pwd
 import re
-import shutil
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from client.deploy import known_records
 from common.errors import ConfigError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
@@ -62,6 +62,8 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     check_records(chosen.records)
     check_ending(chosen.records)
     account = _account(chosen.relay_user)
+    if account:
+        _check_outside(folder, account)
     public, keys = new_keys(chosen.name)
     new_folder(folder)
     for name in ("private", "node", "logs", "run"):
@@ -82,6 +84,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     write_atomic(folder / "party.json", public.to_json().encode())
     if account:
         _hand_over(folder, account)
+    yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
@@ -139,13 +142,23 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
     return account
 
 
+def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
+    """Refuse a place that the relay's account could replace as a whole, such as one in its home."""
+    for above in folder.resolve().parents:
+        if above.exists() and above.stat().st_uid == account.pw_uid:
+            raise ConfigError("folder", expected=f"one outside of what {account.pw_name} owns", got=above, where=folder)
+
+
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:
-    """The relay's account may pass through the folder, own its part of it and reach the socket; nothing else."""
-    folder.chmod(0o711)
-    for path in (folder / "node", *(folder / "node").iterdir()):
-        os.chown(path, account.pw_uid, account.pw_gid)
-    shutil.chown(folder / "run", group=account.pw_gid)
+    """The relay's account may pass through the folder, own its part of it and reach the socket; nothing else.
+
+    It comes in with the last step, so that nothing there is its own, to be swapped for a link, while paths are used.
+    """
+    for path in (*(folder / "node").iterdir(), folder / "node"):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+    os.chown(folder / "run", -1, account.pw_gid, follow_symlinks=False)
     (folder / "run").chmod(0o750)
+    folder.chmod(0o711)
 
 
 def _scalar(value: str | None) -> str:

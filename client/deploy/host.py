@@ -10,7 +10,6 @@ whenever a plan is opened or a question asked (`InForce`).
 import logging
 import os
 import pwd
-import shutil
 import signal
 import sys
 from concurrent.futures import Future
@@ -146,7 +145,7 @@ def main() -> int:
         Path("run/party.sock").unlink(missing_ok=True)
         server = serve({0: starting}, SOCKET, shared=settings.relay_user is not None)
         if settings.relay_user is not None and os.geteuid() == 0:
-            shutil.chown("run/party.sock", group=pwd.getpwnam(settings.relay_user).pw_gid)
+            os.chown("run/party.sock", -1, pwd.getpwnam(settings.relay_user).pw_gid, follow_symlinks=False)
         starting.built.set_result(service(settings))
     except (CaucusError, OSError) as error:
         log.error("%s", error)  # noqa: TRY400 the line is for an operator

@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from cryptography.x509 import load_pem_x509_certificate
-
 from client import records
 from client.deploy import connection
 from client.deploy.settings import HospitalSettings
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
 from common.system import processes
-from common.system.certificates import SOON
+from common.system.certificates import SOON, certificate_of
 from common.system.enrolment import PartyFile
 from common.system.files import check_records, check_secret
 
@@ -29,6 +27,7 @@ PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "wa
 
 MOST_LABELS, LONGEST_LABEL = 30, 40
 """Labels that are shown, and characters of each: with columns in the wrong order they would be texts."""
+_AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
 from importlib.util import find_spec
@@ -120,10 +119,7 @@ class _Preflight:
         return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
 
     def authority(self) -> _Outcome:
-        try:
-            certificate = load_pem_x509_certificate((self._settings.node / "ca.crt").read_bytes())
-        except ValueError:
-            raise ConfigError("authority", expected="a certificate, PEM", got="another file", where="ca.crt") from None
+        certificate = certificate_of(self._settings.node / "ca.crt")
         return _days(certificate.not_valid_after_utc, "Ask the coordinator for an invitation of a new authority")
 
     def records(self) -> _Outcome:
@@ -192,6 +188,8 @@ class _Preflight:
                 user=account.pw_uid,
                 group=account.pw_gid,
                 extra_groups=[],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # else it could type at our terminal
                 capture_output=True,
                 text=True,
                 check=False,
@@ -201,7 +199,7 @@ class _Preflight:
             raise ConfigError("relay", expected=f"to run as {user}", got=str(error)) from None
         if ended.returncode:
             got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
-            raise ConfigError("relay", expected=f"to run as {user}", got=got)
+            raise ConfigError("relay", expected=f"to run as {user}", got=got if got.isprintable() else ascii(got))
         return _Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
 
     def limits(self) -> _Outcome:
@@ -221,6 +219,20 @@ class _Preflight:
             unsafe.append("set malicious_coordinator: true, or the coordinator is trusted to follow the protocol")
         return _Outcome(WARNING, detail, "; ".join(unsafe)) if unsafe else _Outcome(PASSED, detail)
 
+    def ledger_head(self) -> _Outcome:
+        note, folder = self._settings.noted_head, self._settings.folder
+        note.read()
+        place = note.path.parent.resolve()
+        if place.stat().st_dev != self._settings.private.stat().st_dev:
+            return _Outcome(PASSED, f"noted in {note.path}, on another file system than the ledger")
+        inside = place.is_relative_to(folder)
+        restored = (
+            "this whole folder restored from a backup" if inside else "this whole disk restored, as by a snapshot,"
+        )
+        detail = f"noted in {note.path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
+        fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
+        return _Outcome(WARNING, detail, fix)
+
     def writers(self) -> _Outcome:
         kinds = sorted(self._settings.party.writers())
         unused = sorted(set(kinds) - set(self._settings.party.limits.queries))
@@ -238,11 +250,11 @@ class _Preflight:
 CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "settings": (_Preflight.settings, ""),
     "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
-    "connection": (_Preflight.connection, ""),
+    "connection": (_Preflight.connection, _AUTHORITY),
     "clock": (_Preflight.clock, ""),
     "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve is well"),
     "coordinator's certificate": (_Preflight.certificate, ""),
-    "coordinator's authority": (_Preflight.authority, "Restore node/ca.crt from the coordinator's invitation.json"),
+    "coordinator's authority": (_Preflight.authority, _AUTHORITY),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
     "labels": (_Preflight.labels, ""),
     "max_delta": (_Preflight.max_delta, "Lower limits.max_delta in client.yaml"),
@@ -253,6 +265,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
         "Install Python and Caucus where this account can read and execute them, such as /opt; it must own node/",
     ),
     "limits": (_Preflight.limits, ""),
+    "ledger's head": (_Preflight.ledger_head, "Mount its disk, or correct `ledger_head` in client.yaml"),
     "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
     "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
 }

@@ -5,7 +5,6 @@ the folder of the old ones, and no step is left in which a ledger could be forgo
 """
 
 import argparse
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from common.errors import ConfigError
 from common.system import locks
 from common.system.commands import add_command
 from common.system.enrolment import Invitation
-from common.system.files import PUBLIC, SECRET, write_atomic
+from common.system.files import SECRET, content_of, write_atomic
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,8 +53,8 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
     public, keys = new_keys(settings.name)
     for path, key in keys.items():
-        _replace(settings.folder / path, key, SECRET)
-    _replace(settings.folder / "party.json", public.to_json().encode(), PUBLIC)
+        write_atomic(settings.folder / path, key, mode=SECRET)
+    write_atomic(settings.folder / "party.json", public.to_json().encode())
     yield f"new keys are in {chosen.folder}; send {chosen.folder / 'party.json'} to the coordinator, who removes this"
     yield "hospital and enrols it again; runs that were under way end without it"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
@@ -71,9 +70,9 @@ def _invitation(chosen: argparse.Namespace) -> Iterator[str]:
         text = re.sub(rf'^{key}:[ ]*("[^"\n]*"|[^\s#]+)', f'{key}: "{value}"', text, count=1, flags=re.MULTILINE)
         if yaml.safe_load(text).get(key) != value:
             raise ConfigError("client.yaml", expected=f"a line with {key}", where=path, do=f"Write {value} there")
-    same_authority = authority.exists() and authority.read_text(encoding="utf-8") == invitation.certificate
-    _replace(authority, invitation.certificate.encode(), SECRET)
-    _replace(path, text.encode(), SECRET)
+    same_authority = authority.exists() and content_of(authority) == invitation.certificate.encode()
+    write_atomic(authority, invitation.certificate.encode(), mode=SECRET)
+    write_atomic(path, text.encode(), mode=SECRET)
     for what, value, same in (
         ("coordinator", invitation.address, invitation.address == settings.coordinator),
         ("bundle", invitation.bundle, invitation.bundle == settings.bundle),
@@ -81,11 +80,3 @@ def _invitation(chosen: argparse.Namespace) -> Iterator[str]:
     ):
         yield f"{what}: {value}{'' if same else ' (changed)'}"
     yield f"then: caucus-party check {chosen.folder}; caucus-party stop {chosen.folder}, and start it again"
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Replace a file whose account stays the same: the node's files may be another one's."""
-    owner = path.stat() if path.exists() else None
-    write_atomic(path, data, mode=mode)
-    if owner is not None and os.geteuid() == 0:
-        os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,15 +1,18 @@
 """`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the one before.
 
 The roster decides whom this hospital takes for the others. So a person compares: the fingerprint of each hospital with
-what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals got.
+what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals got; and is
+asked before a hospital or its keys are taken that were not on the roster before. One without them, or in another order,
+is taken at once.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from client.deploy.settings import HospitalSettings
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
 from common.system.commands import add_command
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
@@ -23,9 +26,10 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _roster,
         summary="take the roster that the coordinator sent",
         description="Check that this hospital is on the roster, show every hospital's fingerprint and what has changed "
-        "since the roster that is kept, and keep the new one.",
+        "since the roster that is kept, ask whether hospitals or keys that are new are taken, and keep the roster.",
         example="caucus-party roster hospital roster.json",
     )
+    parser.add_argument("--yes", action="store_true", help="take them without asking")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
     parser.add_argument("file", metavar="FILE", type=Path, help="roster.json from the coordinator")
 
@@ -46,9 +50,28 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     for place, party in enumerate(roster.parties):
         mark = "  (this hospital)" if place == number else ""
         yield f"party {place}, {party.name}: {party.fingerprint}{mark}"
-    yield from _changes(_kept(settings), roster)
-    write_atomic(settings.folder / "roster.json", roster.to_json().encode())
+    before = _kept(settings)
+    yield from _changes(before, roster)
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
+    known = {own, *(before.parties if before else ())}
+    if not known.issuperset(roster.parties) and not (chosen.yes or _asked()):
+        raise CaucusError("the roster is not taken", do="The one before stays, if there was one")
+    write_atomic(settings.folder / "roster.json", roster.to_json().encode())
+
+
+def _asked() -> bool:
+    """What the person says to the hospitals that were shown; Enter is no.
+
+    Raises:
+        ConfigError: There is no terminal to ask at.
+    """
+    if not sys.stdin.isatty():
+        do = "Compare the fingerprints by telephone; then --yes takes the roster"
+        raise ConfigError("hospitals or keys that are new", expected="a terminal, or --yes", got="neither", do=do)
+    try:
+        return input("take these hospitals for the others? [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:

@@ -25,6 +25,7 @@ from common.privacy.accountant import epsilon
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
+from common.system.files import content_of
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
@@ -143,8 +144,7 @@ def _requests(requests: AuditTotals) -> Iterator[str]:
     yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
     if last := requests.last_refusal:
         line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
-        # It quotes what the coordinator sent, which must not write over other lines.
-        yield "".join(character if character.isprintable() else "?" for character in line)
+        yield _printable(line)
 
 
 def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
@@ -233,6 +233,11 @@ def _certificate_days(path: Path) -> int | None:
         return None
 
 
+def _printable(line: str) -> str:
+    """A line that quotes the coordinator or the relay's account, which must not write over other lines."""
+    return "".join(character if character.isprintable() else "?" for character in line)
+
+
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
@@ -240,7 +245,7 @@ def _size(path: Path) -> int:
 def _node_says(settings: HospitalSettings) -> str:
     """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
-    logs_text = [path.read_text(errors="replace") for path in logs if path.exists()]
+    logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:
         return "never started"
     lines = "".join(logs_text).splitlines()
@@ -250,5 +255,5 @@ def _node_says(settings: HospitalSettings) -> str:
         for line in lines
         if any(word in line for word in telling) and "Traceback" not in line
     ]
-    last = _LEVEL.sub("", telling_lines[-1]) if telling_lines else "starting"
+    last = _printable(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
     return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

@@ -1,28 +1,33 @@
-"""How long a certificate is still valid: what both sides' `status` warns about."""
+"""A certificate, and how long it is still valid: what both sides' `status` warns about."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509 import Certificate, load_pem_x509_certificate
 
 from common.errors import ConfigError
+from common.system.files import content_of
 
 SOON = 30
 """Days before its end from which a certificate is warned about."""
 
 
-def days_left(path: Path) -> int:
-    """Whole days until the end of a PEM file's certificate; negative after it.
+def certificate_of(path: Path) -> Certificate:
+    """A PEM file's certificate.
 
     Raises:
-        ConfigError: The file is missing, cannot be read, or is no certificate.
+        ConfigError: The file is missing, a link, cannot be read, or is no certificate.
     """
     try:
-        certificate = load_pem_x509_certificate(path.read_bytes())
+        return load_pem_x509_certificate(content_of(path))
     except (OSError, ValueError) as error:
         got = error.strerror if isinstance(error, OSError) else "something else"
         raise ConfigError("certificate", expected="a PEM file that can be read", got=got, where=path) from None
-    return (certificate.not_valid_after_utc - datetime.now(UTC)).days
+
+
+def days_left(path: Path) -> int:
+    """Whole days until the end of a PEM file's certificate; negative after it. Errors as those of `certificate_of`."""
+    return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 
 def in_words(days: int) -> str:

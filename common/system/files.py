@@ -1,13 +1,20 @@
-"""Files that contain secrets or must survive a power cut."""
+"""Files that contain secrets, must survive a power cut, or lie in a folder that another account may write too.
 
+Such an account can put a link, a pipe or another file under any name there, between any two steps of ours: the relay's
+does so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's descriptor, without
+following a link, and what is then done to it is done to its own descriptor. A folder may be a link if it is our own or
+root's, as the kernel has it for shared folders (protected_symlinks).
+"""
+
+import errno
 import os
 import shutil
 import signal
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -15,32 +22,85 @@ from common.errors import ConfigError, DataError
 
 SECRET = 0o600
 PUBLIC = 0o644
+FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
+"""Flags for opening where another account may have put a link, which is not followed, or a pipe, which is not waited
+for."""
+LARGEST_READ = 2**25
+"""Bytes that are read of a file in another account's folder, which could make it larger than memory."""
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     """Replace `path` by `data`, wholly or not at all, and keep it across a power cut.
 
-    It follows no link that another account, which may write the folder too, has put beside `path`.
+    What root replaces stays its account's.
+
+    Raises:
+        OSError: Naming `path`, which is as it was.
     """
-    beside = path.with_name(path.name + ".part")
-    try:
-        with open(beside, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode)) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)  # free its space on a full disk
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
+    name, beside = path.name, path.name + ".part"
+    with _folder_of(path) as folder:
+        try:
+            owner = _owner(name, folder) if os.geteuid() == 0 else None
+            with suppress(FileNotFoundError):
+                os.unlink(beside, dir_fd=folder)  # what a process that was killed has left, or another account's
+            with open(beside, "xb", opener=_opener(folder, mode)) as file:
+                new = os.fstat(file.fileno())
+                if owner and owner != (new.st_uid, new.st_gid):
+                    os.fchown(file.fileno(), *owner)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=folder)  # free its space on a full disk
+            raise
         os.fsync(folder)
-    finally:
-        os.close(folder)
+
+
+def content_of(path: Path) -> bytes:
+    """The content of a file that another account may have written; no more than `LARGEST_READ` bytes of it.
+
+    Raises:
+        OSError: There is none, or a link, a pipe or a folder in its place; naming `path`.
+    """
+    with _folder_of(path) as folder, open(path.name, "rb", opener=_opener(folder)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "no file")
+        return file.read(LARGEST_READ)
+
+
+@contextmanager
+def _folder_of(path: Path) -> Iterator[int]:
+    """The descriptor of a file's folder; errors name the file."""
+    try:
+        found = path.parent.lstat()
+        trusted = stat.S_ISLNK(found.st_mode) and found.st_uid in {0, os.geteuid()}
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | (0 if trusted else os.O_NOFOLLOW))
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
+    """For `open`, relative to a folder."""
+    return lambda name, flags: os.open(name, flags | FILE_ALONE, mode, dir_fd=folder)
+
+
+def _owner(name: str, folder: int) -> tuple[int, int] | None:
+    """User and group of what is there under this name, were it a link; None if nothing is."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_uid, found.st_gid
 
 
 def new_folder(path: Path, *, mode: int = 0o700) -> None:
-    """Make a folder that only its owner can enter.
+    """Make a folder that only its owner can enter, who is ourselves.
 
     Raises:
         ConfigError: It exists and is not empty: nothing is ever overwritten.
@@ -48,7 +108,13 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ConfigError("folder", expected="a new or empty one", got="one that is in use", where=path)
     path.mkdir(parents=True, exist_ok=True)
-    path.chmod(mode)
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.geteuid() == 0:  # an empty one may be another account's, which could take it away again
+            os.fchown(folder, os.geteuid(), os.getegid())
+        os.fchmod(folder, mode)
+    finally:
+        os.close(folder)
 
 
 @contextmanager

@@ -13,12 +13,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from common.errors import ConfigError
+from common.system.files import FILE_ALONE
 
 MODE = 0o640
 """Of the lock's file: the other half of a hospital may see who has a lock, and not take it."""
 
-_FLAGS = os.O_NOFOLLOW
-"""In containers the relay's account may write the folder too: no link of its leads to the service's files."""
 _RECORD = "hhqqi4x"
 """C's struct flock on 64-bit Linux: type, whence, start, length, process."""
 
@@ -39,7 +38,7 @@ def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
     with ExitStack() as opened:
         for name in names:
             # The file is opened once: closing any other descriptor of it would give up the lock.
-            file = os.open(folder / "run" / f"{name}.lock", _FLAGS | os.O_RDWR | os.O_CREAT, MODE)
+            file = os.open(folder / "run" / f"{name}.lock", FILE_ALONE | os.O_RDWR | os.O_CREAT, MODE)
             opened.callback(os.close, file)
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -57,7 +56,7 @@ def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 def holder(folder: Path, name: str) -> int | None:
     """Number of the process that has this lock; 0 if that is in another container, None if no process has it."""
     try:
-        file = os.open(folder / "run" / f"{name}.lock", _FLAGS | os.O_RDONLY)
+        file = os.open(folder / "run" / f"{name}.lock", FILE_ALONE | os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:

@@ -23,7 +23,7 @@ from typing import Any
 
 from common.errors import ConfigError
 from common.system import locks
-from common.system.files import PUBLIC, SECRET, write_atomic
+from common.system.files import FILE_ALONE, PUBLIC, SECRET, content_of, write_atomic
 
 log = logging.getLogger("caucus.start")
 
@@ -124,7 +124,7 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
     if process is None:
         return None
     try:
-        children = json.loads(_note_of(folder, name).read_bytes())
+        children = json.loads(content_of(_note_of(folder, name)))
     except (OSError, ValueError):  # it is about to start them
         children = {}
     return {"process": process, "children": children}
@@ -195,7 +195,8 @@ class _Tended:
 
 
 def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
-    out = os.open(folder / "logs" / f"{child.name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | FILE_ALONE
+    out = os.open(folder / "logs" / f"{child.name}.log", flags, SECRET)
     try:
         account = pwd.getpwnam(child.user) if child.user is not None and os.geteuid() == 0 else None
         return subprocess.Popen(  # noqa: S603
@@ -221,19 +222,20 @@ def _shorten(path: Path) -> None:
     The child has the file open for appending, so it is copied and cut, not renamed: lines that the child writes in
     this moment may be lost.
     """
-    if not path.exists() or path.stat().st_size < LARGEST_LOG:
+    if not path.exists():
         return
-    try:
-        with path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) > LARGEST_LOG:  # the file may be larger than memory
-                file.seek(-LARGEST_LOG - 1, os.SEEK_END)
+    with open(path, "r+b", opener=lambda name, flags: os.open(name, flags | FILE_ALONE)) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < LARGEST_LOG:
+            return
+        try:
+            file.seek(max(0, size - LARGEST_LOG - 1))  # the file may be larger than memory
+            if size > LARGEST_LOG:
                 file.readline(LARGEST_LOG)
-            else:
-                file.seek(0)
             write_atomic(path.with_name(path.name + ".1"), file.read(LARGEST_LOG), mode=SECRET)
-    except OSError as error:
-        log.warning("%s is cut and not kept: %s", path.name, error.strerror)  # a full disk needs the room most
-    os.truncate(path, 0)
+        except OSError as error:
+            log.warning("%s is cut and not kept: %s", path.name, error.strerror)  # a full disk needs the room most
+        file.truncate(0)
 
 
 def _ends_with(parent: int) -> Callable[[], None]:

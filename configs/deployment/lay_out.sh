@@ -42,8 +42,8 @@ coordinator)
         said=$(caucus-coordinator init /coordinator --address "$1:9443")
         echo "$said" | grep ^fingerprint >&2
         mkdir /coordinator/models
-        chown -R 10001:10001 /coordinator
-        cat /coordinator/invitation.json' - "$2" >"$here/invitation.json.part"
+        cat /coordinator/invitation.json
+        chown -R 10001:10001 /coordinator' - "$2" >"$here/invitation.json.part"
     mv "$here/invitation.json.part" "$here/invitation.json"
     cat <<END
 
@@ -74,15 +74,17 @@ hospital)
             --invitation /given/invitation.json --relay-user relay)
         echo "$said" | grep fingerprint >&2
         cd /hospital
+        chmod 700 . # until the last step no other account comes in, to put links where files are given away
         mkdir relay-logs models
         grep -E "^(name|records|encoder|coordinator|bundle):" client.yaml >relay.yaml
         chmod 600 relay.yaml
         chmod 700 relay-logs /records
         chmod 770 run
-        chown -R 10001:10001 . /records
+        cat party.json
+        chown -R 10001:10001 ./* /records
         chown -R 10002:10002 node relay-logs relay.yaml
         chown 10001:10002 run
-        cat party.json' - "$3" "$records" >"$here/party$n.json.part"
+        chown 10001:10001 .' - "$3" "$records" >"$here/party$n.json.part"
     mv "$here/party$n.json.part" "$here/party$n.json"
     cat <<END
 
@@ -94,6 +96,7 @@ coordinator's address or bundle changes, it does so there and in hospital$n/rela
      and when all are enrolled sends roster.json to all:
        $engine compose exec -T coordinator cat /coordinator/roster.json >roster.json
   2. $engine compose run --rm -T hospital$n-service caucus-party roster /hospital /dev/stdin <roster.json
+     shows the hospitals, whose fingerprints you compare by telephone; the same with --yes at its end takes them
   3. $engine compose up -d hospital$n-service hospital$n-relay
   4. for each run: $engine compose exec hospital$n-service caucus-party approve /hospital
 END

@@ -8,9 +8,10 @@
     statement                                           the same in a sentence
 
 The last three lines are added by `server/run.py`. The guarantee covers whatever is made of the file, as often as one
-likes. Nothing in it is signed: a run that begins with it repeats what it says, which is as true as the file is. What
-the parties answered is in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for bit those that
-they were sent.
+likes. Nothing in it is signed: a run that begins with it repeats what it says, which is as true as the file is. Where
+it still lies in its run folder, it has to say the same as `privacy.json` and the coordinator's ledger there. What the
+parties answered is in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for bit those that they
+were sent.
 """
 
 import base64
@@ -24,12 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError, ProtocolError
+from common.ledger.ledger import Ledger
+from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.validate import positive
 from server.domain import Earlier
 from server.operators.census import Census, Subspace
 
-FILE = "census.json"
+FILE, PRIVACY, LEDGER = "census.json", "privacy.json", "state/ledger.db"
+"""Files of a run folder."""
 SETTING = "method.census"
 
 _PRIVACY = (
@@ -48,6 +52,9 @@ _PRIVACY = (
     "simulation",
 )
 """What the statement of a run that uses the numbers needs."""
+_OPEN = {"spent", "statement", "not_covered"}
+"""What changes while a run is under way, and what says the other figures in words."""
+_ROUNDING = 1e-6
 
 
 def to_dict(census: Census) -> dict[str, Any]:
@@ -88,20 +95,18 @@ def read(path: Path) -> tuple[Census, Earlier]:
     """Read the file of a run folder.
 
     Raises:
-        ConfigError: There is none, or it is not as this program writes it: naming the entry.
+        ConfigError: There is none, it is not as this program writes it, or another file of its run contradicts it:
+            naming the entry.
     """
+    saved = _object(path)
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        _refuse(f"the {FILE} of a finished run", "no file that can be read", path)
-    except (ValueError, RecursionError):
-        _refuse("JSON in UTF-8", "something else", path)
-    if not isinstance(saved, dict):
-        _refuse("a JSON object", type(saved).__name__, path)
-    try:
-        return _checked(saved, path), _earlier(saved, path)
+        census, earlier = _checked(saved, path), _earlier(saved, path)
     except KeyError as missing:
         _refuse(f"an entry {missing.args[0]}", "none", path)
+    if (beside := path.with_name(PRIVACY)).exists():  # else the file was sent alone
+        _check_privacy(earlier, beside, path)
+        _check_ledger(earlier, path)
+    return census, earlier
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
@@ -118,6 +123,18 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
             where=path,
             do="Use the task of the run that took it",
         )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        _refuse(f"the {path.name} of a finished run", "no file that can be read", path)
+    except (ValueError, RecursionError):
+        _refuse("JSON in UTF-8", "something else", path)
+    if not isinstance(saved, dict):
+        _refuse("a JSON object", type(saved).__name__, path)
+    return saved
 
 
 def _checked(saved: Mapping[str, Any], path: Path) -> Census:
@@ -167,6 +184,35 @@ def _earlier(saved: Mapping[str, Any], path: Path) -> Earlier:
     if not sound:
         _refuse("privacy.epsilon: a number > 0, or inf", repr(privacy["epsilon"]), path)
     return earlier
+
+
+def _check_privacy(earlier: Earlier, beside: Path, path: Path) -> None:
+    """Refuse another guarantee than the run's own; of what was spent, the two files may say two moments."""
+    own = _object(beside)
+    source = own["earlier"] if isinstance(own.get("earlier"), dict) else own
+    pairs = {f"privacy.{key}": (earlier.privacy.get(key), own.get(key)) for key in {**earlier.privacy, **own}}
+    pairs |= {key: (getattr(earlier, key), source[key]) for key in ("run", "plan_digest", "encoder") if key in source}
+    for key, (said, true) in pairs.items():
+        if said != true and key.removeprefix("privacy.") not in _OPEN:
+            _refuse(f"{key} {json.dumps(true):.80}, as {beside.name} beside it says", f"{json.dumps(said):.80}", path)
+
+
+def _check_ledger(earlier: Earlier, path: Path) -> None:
+    """Refuse what the run's charges contradict: another plan, none of this run, or a smaller epsilon than charged."""
+    file = path.parent / LEDGER
+    if "earlier" in earlier.privacy or not file.exists():
+        return
+    entries = Ledger(file, read_only=True).entries(earlier.run)
+    plans = {entry.plan_digest.hex() for entry in entries}
+    if plans != {earlier.plan_digest}:
+        charged = f"charges of run {earlier.run} and plan {earlier.plan_digest:.16} in {LEDGER}"
+        _refuse(charged, ", ".join(f"plan {plan:.16}" for plan in plans) or "none", path)
+    try:
+        spent = accountant.epsilon((entry.cost for entry in entries), earlier.privacy["delta"])
+    except (ConfigError, TypeError):
+        _refuse("privacy.delta: a probability", repr(earlier.privacy["delta"]), path)
+    if spent > earlier.epsilon * (1 + _ROUNDING):
+        _refuse(f"epsilon of at least {spent:g}, as {LEDGER} beside it was charged", f"{earlier.epsilon:g}", path)
 
 
 def _floats(text: str, rows: int) -> NDArray[np.float32]:

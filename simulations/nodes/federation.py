@@ -104,7 +104,7 @@ class Nodes:
             parties.append(Enrolled(party=party, node=str(self._flower("supernode", "register", key)["node-id"])))
         store(settings, parties)
         for number in range(self.count):
-            self._command(PARTY, "roster", self.at(number), self.here / "roster.json")
+            self._command(PARTY, "roster", "--yes", self.at(number), self.here / "roster.json")
 
     def _make_hospital(self, number: int, records: int) -> None:
         file = self.folder / f"notes{number}.csv"

@@ -71,12 +71,19 @@ def test_embedded_records_show_nothing_in_repr_str_or_errors():
     assert not [secret for secret in ("zqx", "ann", "0.") if secret in f"{whole!r}{whole}"]
 
 
+def test_a_vector_that_no_encoder_returns_is_zero_and_no_other_is_copied():
+    sound = np.array([[0.6, -0.8], [1.0001, 0], [0, -1]], np.float32)
+    assert embedded("abc", vectors=sound).vectors is sound
+    wild = [[np.nan, 0], [np.inf, 0], [0, -np.inf], [1.01, 0], [0, -3e38]]
+    assert embedded("abcdefgh", vectors=[*wild, *sound]).vectors.tolist() == [[0, 0]] * 5 + sound.tolist()
+
+
 def test_each_owner_keeps_the_first_records_over_all_labels():
-    mine = embedded("abcde", [0, 1, 0, 0, 0], np.arange(5).reshape(5, 1), owners=("u", "u", "u", "v", "u"))
+    mine = embedded("abcde", [0, 1, 0, 0, 0], np.arange(5).reshape(5, 1) / 4, owners=("u", "u", "u", "v", "u"))
     kept = mine.limited(2)
     assert kept.texts == ("a", "b", "d")
     assert kept.labels.tolist() == [0, 1, 0]
-    assert kept.vectors.ravel().tolist() == [0, 1, 3]
+    assert kept.vectors.ravel().tolist() == [0, 1 / 4, 3 / 4]
     assert kept.owners == ("u", "u", "v")
     # Without owners each record is a unit of its own.
     assert embedded("abcde").limited(2).texts == tuple("abcde")

@@ -73,8 +73,10 @@ def federation(engine):
     for enrol, *_ in said:
         engine.step(enrol)
     for _, fetch, roster, up, _ in said:
-        for step in (fetch, roster, up):
-            engine.step(step)
+        engine.step(fetch)
+        assert "--yes takes the roster" in engine.step(roster, code=2)
+        engine.step(roster, "--yes")
+        engine.step(up)
     for name in RUNNING:
         wait(lambda name=name: engine.healthy(name), f"{name} is healthy")
     measured("from nothing to five healthy containers", started)

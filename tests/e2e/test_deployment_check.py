@@ -29,7 +29,7 @@ def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):
     enrolled = checked(deployed, 3)
     assert enrolled["node's key"]["detail"] == "the coordinator accepts it"
     assert enrolled["roster"]["result"] == "waiting"
-    party("roster", deployed.at(3), deployed.here / "roster.json")
+    party("roster", "--yes", deployed.at(3), deployed.here / "roster.json")
     assert checked(deployed, 3)["roster"]["detail"].startswith("party 3 of 4: Hospital 0, ")
 
     deployed.coordinator("remove", deployed.here, "Hospital 3")

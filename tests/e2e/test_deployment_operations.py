@@ -81,7 +81,7 @@ def test_a_hospital_with_new_keys_keeps_its_ledger(deployed):
     deployed.coordinator("remove", deployed.here, "Hospital 2")
     deployed.coordinator("enrol", deployed.here, deployed.at(2) / "party.json")
     for number in range(3):
-        party("roster", deployed.at(number), deployed.here / "roster.json")
+        party("roster", "--yes", deployed.at(number), deployed.here / "roster.json")
     restarted(deployed, 0, 1)
     deployed.up(2)
     deployed.run("new-keys", EXACT)
@@ -105,7 +105,7 @@ def test_a_lost_coordinator_is_replaced_and_no_budget_is_forgotten(deployed):
         assert said.count("(changed)") == 2  # not the bundle
         deployed.coordinator("enrol", deployed.here, deployed.at(number) / "party.json")
     for number in range(3):
-        party("roster", deployed.at(number), deployed.here / "roster.json")
+        party("roster", "--yes", deployed.at(number), deployed.here / "roster.json")
     restarted(deployed, 0, 1, 2)
     deployed.run("another", EXACT)
     for number, head in enumerate(heads):

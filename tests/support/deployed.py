@@ -32,9 +32,8 @@ PATIENCE = 300.0
 
 def environment(path=()):
     """For commands; `path` comes before our own code."""
-    kept = {
-        name: value for name, value in os.environ.items() if name in {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS"}
-    }
+    passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
+    kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))
     return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
 
@@ -142,7 +141,7 @@ class Deployment:
             self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
             self.coordinator("enrol", self.here, self.at(number) / "party.json")
         for number in range(self.count):
-            party("roster", self.at(number), self.here / "roster.json")
+            party("roster", "--yes", self.at(number), self.here / "roster.json")
 
     def coordinator(self, *arguments, **how):
         """One command on the coordinator's machine."""

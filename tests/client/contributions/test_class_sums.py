@@ -117,6 +117,11 @@ def test_largest_grid_and_number_of_directions_do_not_overflow():
         assert (got**2).sum(axis=1).max() <= 2**40
 
 
+def test_what_is_no_number_counts_as_zero_and_a_huge_one_is_shortened_as_any():
+    rows = np.array([[np.nan, 3], [np.inf, 0], [-np.inf, 0.5], [1e300, -1e300], [-1e30, 0], [3, 4]])
+    assert shortened(rows, 10).tolist() == [[0, 10], [0, 0], [0, 5], [7, -7], [-10, 0], [6, 8]]
+
+
 def _norms(query, records):
     own = np.abs(contribution(query, records))
     sensitivity = query.spec.sensitivity

@@ -26,6 +26,6 @@ def made(tmp_path, capsys):
     own = PartyFile.load(folder / "party.json")
     other = PartyFile(**GOOD | {"name": "St. Luke"})
     (tmp_path / "roster.json").write_text(RosterFile(parties=(other, own)).to_json())
-    assert main(["roster", str(folder), str(tmp_path / "roster.json")]) == 0
+    assert main(["roster", "--yes", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()
     return folder

@@ -237,6 +237,24 @@ def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsy
     assert all(f"set {name}" in found["fix"] for name in UNSAFE)
 
 
+@pytest.mark.parametrize(
+    ("place", "result", "told"),
+    [
+        ("private/ledger.head", "warning", "this whole folder restored from a backup is not noticed"),
+        ("../head", "warning", "this whole disk restored, as by a snapshot, is not noticed"),
+        ("/proc/head", "passed", "noted in /proc/head, on another file system than the ledger"),
+        ("../disk/head", "problem", "ledger_head; expected a file in an existing folder; got none"),
+    ],
+)
+def test_whether_the_ledgers_head_is_noted_on_another_file_system(place, result, told, made, capsys):
+    if place != "private/ledger.head":  # which init writes
+        change(made, ledger_head=place)
+    found = checked(capsys, made, "--offline", code=int(result == "problem"))["ledger's head"]
+    assert found["result"] == result
+    assert told in found["detail"]
+    assert ("ledger_head" in found["fix"]) is (result != "passed")
+
+
 def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
     change(made, fine_tuning={}, limits={"queries": ["votes"]})
     found = checked(capsys, made, "--offline")["writers"]
@@ -255,6 +273,14 @@ def test_whether_the_relays_account_can_execute_the_interpreter(made, monkeypatc
     change(made, relay_user="nobody")
     monkeypatch.setattr(sys, "executable", "/bin/true")
     assert checked(capsys, made, "--offline")["relay's account"]["detail"].startswith("nobody executes /bin/true")
+    with tempfile.TemporaryDirectory() as own:  # it may neither write to our terminal nor type there
+        script = Path(own) / "python"
+        alone = "#!/bin/sh\nread line || test $(cut -d' ' -f6 /proc/$$/stat) = $$"
+        script.write_text(f"{alone} && printf 'it\\033[2J' >&2; exit 1\n")
+        for path in (script.parent, script):
+            path.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(script))
+        assert "got 'it\\x1b[2J'" in checked(capsys, made, "--offline", code=1)["relay's account"]["detail"]
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert "got code 1" in checked(capsys, made, "--offline", code=1)["relay's account"]["detail"]
     with tempfile.TemporaryDirectory() as closed:
@@ -381,7 +407,10 @@ def test_days_until_certificates_end(made, capsys):
     (made / "node" / "ca.crt").write_bytes((made.parent / "ca.crt").read_bytes())
     assert checked(capsys, made, "--offline", code=1)["coordinator's authority"]["detail"].startswith("ended on ")
     (made / "node" / "ca.crt").write_text("nothing")
-    assert "another file" in checked(capsys, made, "--offline", code=1)["coordinator's authority"]["detail"]
+    found = checked(capsys, made, code=1)
+    for name in ("coordinator's authority", "connection"):
+        assert "expected a PEM file that can be read; got something else" in found[name]["detail"]
+        assert found[name]["fix"] == "Restore node/ca.crt from the coordinator's invitation.json"
 
 
 def test_a_certificate_of_another_authority_or_that_has_ended(made, capsys):
@@ -396,8 +425,14 @@ def test_a_certificate_of_another_authority_or_that_has_ended(made, capsys):
     assert "the invitation's fingerprint" in found["fix"]
 
 
-def test_a_node_key_that_is_none(made, capsys):
-    (made / "node" / "node.key").write_text("nothing")
+@pytest.mark.parametrize("link", [False, True])
+def test_a_node_key_that_is_none_or_a_link_to_another_with_which_root_must_not_sign(link, made, capsys):
+    path = made / "node" / "node.key"
+    if link:
+        path.rename(made / "key")
+        path.symlink_to(made / "key")
+    else:
+        path.write_text("nothing")
     with front_door(made):
         found = checked(capsys, made, code=1)["node's key"]
     assert "expected NIST P-384 in OpenSSH form; got another" in found["detail"]

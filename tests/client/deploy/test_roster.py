@@ -1,6 +1,8 @@
 """`caucus-party roster`: what a person compares, and what has changed."""
 
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -8,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from client.command import main
 from client.deploy.settings import HospitalSettings
 from common.system.enrolment import PartyFile, RosterFile
+from common.system.files import text_of
 from tests.client.deploy.test_commands import said
 from tests.common.system.test_enrolment import GOOD, openssh
 
@@ -18,9 +21,13 @@ def kept(made):
     return HospitalSettings.load(made).roster_file()
 
 
-def taken(capsys, folder, *parties):
+def sent(folder, *parties):
     (folder / "new.json").write_text(RosterFile(parties=parties).to_json())
-    assert main(["roster", str(folder), str(folder / "new.json")]) == 0
+    return folder / "new.json"
+
+
+def taken(capsys, folder, *parties, flags=("--yes",)):
+    assert main(["roster", *flags, str(folder), str(sent(folder, *parties))]) == 0
     assert HospitalSettings.load(folder).roster_file().parties == parties
     return capsys.readouterr().out.splitlines()
 
@@ -31,7 +38,7 @@ def third():
 
 def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_printed(made, kept, capsys):
     own = PartyFile.load(made / "party.json")
-    lines = taken(capsys, made, *kept.parties)
+    lines = taken(capsys, made, *kept.parties, flags=())
     assert lines == [
         f"party 0, St. Luke: {kept.parties[0].fingerprint}",
         f"party 1, St. Mary: #1: {own.fingerprint}  (this hospital)",
@@ -61,10 +68,70 @@ def test_the_first_roster_and_one_after_a_broken_one_have_nothing_to_be_compared
         assert len(taken(capsys, made, *kept.parties)) == 3
 
 
+def new_key(party):
+    return replace(party, node_key=third().node_key)
+
+
+TRUSTED = {
+    "removed": lambda own, luke, anne: (own, anne),
+    "in another order": lambda own, luke, anne: (anne, luke, own),
+    "alone": lambda own, luke, anne: (own,),
+}
+NEW = {
+    "added": lambda own, luke, anne: (own, luke, anne, replace(third(), name="St. Jude", identity="34" * 32)),
+    "another name": lambda own, luke, anne: (own, luke, replace(anne, name="St. Ann")),
+    "another key of the node": lambda own, luke, anne: (own, new_key(luke), anne),
+    "another identity": lambda own, luke, anne: (own, replace(luke, identity="12" * 32), anne),
+    "our own name": lambda own, luke, anne: (replace(own, name="St. Marie"), luke, anne),
+    "exchanged": lambda own, luke, anne: (own, replace(luke, name=anne.name), replace(anne, name=luke.name)),
+}
+
+
+@pytest.mark.parametrize("change", TRUSTED)
+def test_nobody_is_asked_where_nothing_is_new(change, made, kept, capsys):
+    (luke, own), anne = kept.parties, third()
+    taken(capsys, made, luke, own, anne)
+    taken(capsys, made, *TRUSTED[change](own, luke, anne), flags=())
+
+
+@pytest.mark.parametrize("change", [*NEW, "the first"])
+def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone(
+    change, made, kept, capsys, monkeypatch
+):
+    (luke, own), anne = kept.parties, third()
+    taken(capsys, made, luke, own, anne)
+    if change == "the first":
+        (made / "roster.json").unlink()
+    parties = NEW.get(change, lambda *all_three: all_three)(own, luke, anne)
+    new, before = sent(made, *parties), text_of(made / "roster.json")
+
+    def answered(reply):
+        def asked(prompt):
+            assert prompt == "take these hospitals for the others? [y/N] "
+            assert f"party {len(parties) - 1}, {parties[-1].name}: " in capsys.readouterr().out
+            if reply is None:
+                raise EOFError
+            return reply
+
+        monkeypatch.setattr("builtins.input", asked)
+        return main(["roster", str(made), str(new)])
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    line = said(capsys, "roster", made, new)
+    assert "hospitals or keys that are new; expected a terminal, or --yes; got neither. Compare the" in line
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    for reply in ("", "n", "no", "perhaps", None):
+        assert answered(reply) == 1
+        assert "the roster is not taken. The one before stays" in capsys.readouterr().err
+        assert text_of(made / "roster.json") == before
+    assert answered(" Y ") == 0
+    assert HospitalSettings.load(made).roster_file().parties == parties
+
+
 def test_a_roster_with_another_node_key_for_this_hospital_is_refused_and_the_old_one_stays(made, kept, capsys):
     own = PartyFile.load(made / "party.json")
     false = PartyFile(name=own.name, identity=own.identity, node_key=third().node_key)
-    (made / "new.json").write_text(RosterFile(parties=(kept.parties[0], false)).to_json())
+    sent(made, kept.parties[0], false)
     line = said(capsys, "roster", made, made / "new.json")
     assert f"roster; expected this hospital's fingerprint {own.fingerprint}; got {false.fingerprint}" in line
     assert HospitalSettings.load(made).roster_file() == kept

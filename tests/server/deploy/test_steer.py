@@ -1,16 +1,19 @@
 """Further texts from a finished run's census: nobody is asked, and the statement is that of the run that asked."""
 
 import json
+import shutil
 
 import pytest
 
 from common.errors import ConfigError, InternalError
 from common.ledger.ledger import Ledger
 from server import run as loop
+from server.app import build_parts
 from server.command import main
 from server.configuration import composed, load, store
 from server.deploy import steer
-from tests.support.runs import lines, read, tiny
+from server.operators import census_file
+from tests.support.runs import lines, read, settings, tiny
 
 RUN = ("method=census", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")
 
@@ -148,3 +151,63 @@ def test_a_run_that_asks_nobody_has_no_network():
     for call in (lambda: steer.Nobody().join(None, 3), lambda: steer.Nobody().exchange({})):
         with pytest.raises(InternalError, match="nothing to send"):
             call()
+
+
+CONTRADICTIONS = {
+    "epsilon": (
+        lambda c: c["privacy"].update(epsilon=0.5),
+        "privacy.epsilon 4.0, as privacy.json beside it says; got 0.5",
+    ),
+    "delta": (
+        lambda c: c["privacy"].update(delta=1e-9),
+        "privacy.delta 1e-05, as privacy.json beside it says; got 1e-09",
+    ),
+    "plan": (lambda c: c.update(plan_digest="ab" * 32), f'as privacy.json beside it says; got "{"ab" * 32}"'),
+    "unit": (lambda c: c["privacy"]["adjacency"].update(unit="user"), "privacy.adjacency "),
+    "left out": (lambda c: c["privacy"].pop("party_epsilon"), "as privacy.json beside it says; got null"),
+    "run": (lambda c: c.update(run="another"), "charges of run another and plan "),
+}
+
+
+@pytest.mark.parametrize("what", CONTRADICTIONS)
+@pytest.mark.parametrize("named", [False, True])
+def test_a_census_that_its_own_run_contradicts_is_refused_with_both_figures(what, named, finished, tmp_path, capsys):
+    edit, line = CONTRADICTIONS[what]
+    run, census = shutil.copytree(finished, tmp_path / "run"), read(finished, "census.json")
+    edit(census)
+    (run / "census.json").write_text(json.dumps(census))
+    if named:  # as method.census of any run, in a simulation too
+        config = settings(*RUN, "federation.parties=2", f"method.census={run / 'census.json'}")
+        with pytest.raises(ConfigError) as refused:
+            build_parts(config)
+        error = str(refused.value)
+    else:
+        error = said(capsys, run)
+    assert line in error
+    assert f"at {run / 'census.json'}" in error
+    assert not (tmp_path / "run-steered").exists()
+    if what not in {"left out", "unit"}:  # sent alone it says what it says
+        (run / "privacy.json").unlink()
+        assert census_file.read(run / "census.json")[1].run == census["run"]
+
+
+def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused(finished, tmp_path, capsys):
+    run = shutil.copytree(finished, tmp_path / "run")
+
+    def both(**figures):
+        for name in ("census.json", "privacy.json"):
+            facts = read(finished, name)
+            facts.get("privacy", facts).update(figures)
+            (run / name).write_text(json.dumps(facts))
+        return said(capsys, run)
+
+    for delta in ("x", 2.0):
+        assert f"expected privacy.delta: a probability; got {delta!r}; at " in both(delta=delta)
+    told = "expected epsilon of at least 4, as state/ledger.db beside it was charged; got 2; at "
+    assert told in both(epsilon=2.0)
+    (run / "state" / "ledger.db").write_bytes(b"no ledger")
+    assert "no ledger, but another kind of file" in said(capsys, run, code=1)
+    (run / "state" / "ledger.db").unlink()
+    assert census_file.read(run / "census.json")[1].epsilon == 2.0
+    (run / "privacy.json").write_text("[")
+    assert "expected JSON in UTF-8; got something else; at " in said(capsys, run)

@@ -1,0 +1,77 @@
+"""Which folders of this account have which records: two folders over one file would have two budgets, which add up.
+
+    $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
+
+`init` notes there the folder, the path of its file of records, and a keyed digest of the file's bytes; the key is in
+the note, and nowhere else. A path or a digest that another folder has is told. What is not seen: a folder of another
+account or machine, and a copy with other bytes at another path. The note is an aid: what is wrong with it is told, and
+`init` goes on.
+"""
+
+import hmac
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from common.rng import secure_bytes
+from common.system.files import SECRET, content_of, write_atomic
+
+_KEY_BYTES = 32
+_UNKNOWN = "WARNING: whether another folder has the same records is not known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Noted:
+    """A folder, its file of records and the keyed digest of that file's bytes, hexadecimal."""
+
+    folder: str
+    records: str
+    digest: str
+
+
+def note(folder: Path, records: Path) -> Iterator[str]:
+    """Note that this folder has these records; yield a warning if another one has them, or if there can be no note."""
+    try:
+        path = _path()
+        key, before, problem = _read(path)
+        if problem:
+            yield f"{_UNKNOWN}: {problem}"
+        digest = hmac.digest(key, records.read_bytes(), "sha256").hex()
+        new = _Noted(folder=str(folder.resolve()), records=str(records.resolve()), digest=digest)
+        others = [noted for noted in before if noted.folder != new.folder]
+        same = [
+            noted.folder
+            for noted in others
+            if (noted.records == new.records or noted.digest == new.digest)
+            and (Path(noted.folder) / "private").exists()
+        ]
+        if same:
+            told = f"WARNING: {', '.join(same)} has the same records, and budgets of two folders over one file add up"
+            yield f"{told}: use one folder, or caucus-party rotate"
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        content = {"key": key.hex(), "folders": [asdict(noted) for noted in (*others, new)]}
+        write_atomic(path, json.dumps(content, indent=1).encode(), mode=SECRET)
+    except (OSError, RuntimeError) as error:  # RuntimeError: an account without a home
+        yield f"{_UNKNOWN}, or not the next time: {error}"
+
+
+def _path() -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return (state if state.is_absolute() else Path.home() / ".local" / "state") / "caucus" / "records.json"
+
+
+def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
+    """Key and entries; a new key and none if there is no note, or what is there is none, which is said."""
+    if not path.exists():
+        return secure_bytes(_KEY_BYTES), [], ""
+    try:
+        content = json.loads(content_of(path))
+        key = bytes.fromhex(content["key"])
+        entries = [_Noted(**{name: str(value) for name, value in each.items()}) for each in content["folders"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        key, entries = b"", []
+    if len(key) != _KEY_BYTES:
+        return secure_bytes(_KEY_BYTES), [], f"{path} was no such note, and is begun anew"
+    return key, entries, ""

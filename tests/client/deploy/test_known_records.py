@@ -1,0 +1,100 @@
+"""`caucus-party init` warns of another folder over the same file of records, and no note keeps it from its work."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from client.command import main
+
+
+@pytest.fixture
+def note(tmp_path, monkeypatch):
+    """Where the note of an account is that has none yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "caucus" / "records.json"
+
+
+@pytest.fixture
+def init(made, note, capsys):
+    """A function that makes a folder and returns the warnings."""
+
+    def begin(name, records):
+        named = ("--name", name, "--records", records, "--invitation", made.parent / "invitation.json")
+        assert main(["init", *map(str, (made.parent / name, *named))]) == 0
+        out = capsys.readouterr().out
+        assert "fingerprint, to be compared by telephone" in out
+        return " ".join(out.partition("keys and settings")[0].split())
+
+    return begin
+
+
+def records(path, content="text,label\none,a\n"):
+    path.write_text(content)
+    path.chmod(0o600)
+    return path
+
+
+def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
+    file = records(tmp_path / "one.csv")
+    assert init("a", file) == ""
+    a, b = tmp_path / "a", tmp_path / "b"
+    told = f"WARNING: {a} has the same records, and budgets of two folders over one file add up: use one folder, or "
+    assert init("b", file) == f"{told}caucus-party rotate"
+    # At another path, a copy and a link; at the same path, whatever the file has become.
+    (tmp_path / "link.csv").symlink_to(file)
+    assert str(a) in init("c", tmp_path / "link.csv")
+    assert str(a) in init("d", records(tmp_path / "copy.csv"))
+    assert init("e", records(tmp_path / "other.csv", "text,label\nthird,a\n")) == ""
+    records(file, "text,label\none,a\ntwo,b\n")
+    assert str(a) in init("f", file)
+    # What is gone is not told of, nor is a folder that is made again of itself.
+    shutil.rmtree(a)
+    assert str(a) not in init("g", file)
+    for each in "bcdfg":
+        shutil.rmtree(tmp_path / each)
+    assert init("b", file) == ""
+    assert str(b) in init("a", file)
+
+
+def test_the_note_is_the_accounts_and_holds_no_digest_without_a_key(init, note, tmp_path):
+    init("a", records(tmp_path / "one.csv"))
+    assert (note.stat().st_mode & 0o777, note.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    content = json.loads(note.read_text())
+    assert content["folders"][0] | {"digest": ""} == {
+        "folder": str(tmp_path / "a"), "records": str(tmp_path / "one.csv"), "digest": ""
+    }  # fmt: skip
+    plain = (hash_(b"text,label\none,a\n").hexdigest() for hash_ in (hashlib.sha256, hashlib.sha512, hashlib.md5))
+    assert not any(digest in note.read_text() for digest in plain)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[", "[1]", "[" * 100_000, "{}", '{"key": "ab", "folders": []}', '{"key": 5, "folders": []}', "\xff",
+     f'{{"key": "{"ab" * 32}", "folders": [{{"folder": "x"}}]}}', f'{{"key": "{"ab" * 32}", "folders": [5]}}'],
+)  # fmt: skip
+def test_what_is_no_note_is_told_and_begun_anew(content, init, note, tmp_path):
+    note.parent.mkdir(parents=True)
+    note.write_bytes(content.encode("latin-1"))
+    file = records(tmp_path / "one.csv")
+    assert f"is not known: {note} was no such note, and is begun anew" in init("a", file)
+    assert str(tmp_path / "a") in init("b", file)
+
+
+def test_a_note_that_cannot_be_read_or_written_is_told(init, note, tmp_path, monkeypatch):
+    file = records(tmp_path / "one.csv")
+    (tmp_path / "state").touch()
+    assert "WARNING: whether another folder has the same records is not known, or not the next time: " in init(
+        "a", file
+    )
+    (tmp_path / "state").unlink()
+    note.mkdir(parents=True)
+    assert str(note) in init("b", file)
+    note.rmdir()
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert init("c", file) == ""
+    assert (tmp_path / "home" / ".local" / "state" / "caucus" / "records.json").exists()
+    monkeypatch.setattr("pathlib.Path.home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert "not the next time: no home" in init("d", file)
