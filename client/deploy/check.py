@@ -13,7 +13,8 @@ from common.system.commands import add_command
 from common.versions import versions
 
 LEAVES = (
-    "leaves: public keys; for each planned query one vector of counts, noised here, masked so that only a sum is read;",
+    "leaves: public keys, and the most records that this hospital says to have; for each planned query one vector of",
+    "        counts, noised here, masked so that only a sum is read;",
     "        of a length range and of seed choices this hospital's own answer, noised here, without a mask;",
     "        of fine-tuned samples, where client.yaml sets fine_tuning, texts of a model that learned with noise;",
     "        of abstracted seeds and rewritten records, where client.yaml sets seeds or rewriting and unsafe_unproven,",

@@ -13,8 +13,9 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from client import records
 from client.deploy import known_records
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
 from common.secagg.identity import Identity
@@ -39,6 +40,14 @@ structure: null            # or text_field and schema of texts that are JSON obj
 """
 
 
+FEWEST = 1_000
+"""Records that a hospital declares at least, if it says nothing: its number is not to be read off the roster."""
+MAX_RECORDS = (
+    "the most records that this hospital will ever have; public, it bounds what the hospital can add to a sum and how "
+    "long an answer takes; default: the power of ten above their number, at least 1,000"
+)
+
+
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `init`."""
     parser = add_command(
@@ -53,6 +62,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument("--name", required=True, help="the hospital's name, as the others will see it")
     parser.add_argument("--records", required=True, type=Path, help="CSV or JSON Lines with the columns text,label")
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
+    parser.add_argument("--max-records", type=int, metavar="N", help=MAX_RECORDS)
     parser.add_argument("--relay-user", help="started as root: account that SuperNode and relay run as")
 
 
@@ -64,7 +74,9 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
-    public, keys = new_keys(chosen.name)
+    count = len(records.read(chosen.records, may_be_empty=True))
+    public, keys = new_keys(chosen.name, chosen.max_records or max(FEWEST, 10 ** len(str(count))))
+    check_number(count, public)
     new_folder(folder)
     for name in ("private", "node", "logs", "run"):
         (folder / name).mkdir(mode=0o700)
@@ -86,23 +98,48 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         _hand_over(folder, account)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
+    yield f"public: this hospital has at most {public.max_records:,} records; --max-records says another number"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
 
 
-def new_keys(name: str) -> tuple[PartyFile, dict[str, bytes]]:
-    """A hospital's keys: the public file, and the content of each secret file by its path in the folder.
+def check_number(count: int, declared: PartyFile) -> None:
+    """Refuse more records than the hospital has declared.
 
     Raises:
-        ConfigError: The name is too long or cannot be printed.
+        DataError: With its public number alone.
+    """
+    if count > declared.max_records:
+        raise DataError(
+            "records",
+            expected=f"at most {declared.max_records:,}, as this hospital's party.json says to all",
+            got="more",
+            do="Take fewer, or declare more: caucus-party rotate --max-records N, or init with --max-records N",
+        )
+
+
+def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
+    """A hospital's keys: the public file, and the content of each secret file by its path in the folder.
+
+    Args:
+        name: The hospital's name.
+        most: The most records that it declares.
+
+    Raises:
+        ConfigError: The name is too long or cannot be printed, or the number is out of range.
     """
     identity_key = secure_bytes(32)
     node_key = ec.generate_private_key(ec.SECP384R1())
     public_node_key = node_key.public_key().public_bytes(
         serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     )
-    public = PartyFile(name=name, identity=Identity(identity_key).public.hex(), node_key=public_node_key.decode())
+    public = PartyFile(
+        name=name,
+        identity=Identity(identity_key).public.hex(),
+        node_key=public_node_key.decode(),
+        max_records=most,
+    )
     pem = node_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     )

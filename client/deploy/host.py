@@ -21,6 +21,7 @@ from client.admission import Terms
 from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.channel import SOCKET, serve
+from client.deploy.create import check_number
 from client.deploy.settings import HospitalSettings
 from client.service import PartyService
 from client.session import RefusalError
@@ -103,8 +104,10 @@ def service(settings: HospitalSettings) -> PartyService:
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
     private = records.read(settings.records, may_be_empty=True, structure=settings.structure)
+    number = settings.number(roster)
+    check_number(len(private), roster_file.parties[number])
     return PartyService(
-        party=settings.number(roster),
+        party=number,
         private=records.embed(private, settings.loaded_encoder()),
         terms=terms,
         ledger=ledger,

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from client import records
 from client.deploy import connection
+from client.deploy.create import check_number
 from client.deploy.settings import HospitalSettings
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
@@ -128,7 +129,10 @@ class _Preflight:
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"
-        return _Outcome(PASSED, f"{len(self._records)} records{of} (known here alone){noise}")
+        declared = PartyFile.load(self._settings.folder / "party.json")
+        check_number(len(self._records), declared)
+        public = f"at most {declared.max_records:,} are public"
+        return _Outcome(PASSED, f"{len(self._records)} records{of} (known here alone; {public}){noise}")
 
     def labels(self) -> _Outcome:
         if self._records is None:

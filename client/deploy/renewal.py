@@ -11,13 +11,13 @@ from pathlib import Path
 
 import yaml
 
-from client.deploy.create import new_keys
+from client.deploy.create import MAX_RECORDS, new_keys
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
 from common.errors import ConfigError
 from common.system import locks
 from common.system.commands import add_command
-from common.system.enrolment import Invitation
+from common.system.enrolment import Invitation, PartyFile
 from common.system.files import SECRET, content_of, write_atomic
 
 
@@ -42,6 +42,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     for parser in (rotate, invitation):
         parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    rotate.add_argument(
+        "--max-records", type=int, metavar="N", help=f"{MAX_RECORDS.partition(';')[0]}; default: as before"
+    )
     invitation.add_argument("file", metavar="FILE", type=Path, help="invitation.json from the coordinator")
 
 
@@ -51,10 +54,11 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
         if (process := locks.holder(settings.folder, half)) is not None:
             do = f"caucus-party stop {chosen.folder}"
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
-    public, keys = new_keys(settings.name)
+    before = settings.folder / "party.json"
+    public, keys = new_keys(settings.name, chosen.max_records or PartyFile.load(before).max_records)
     for path, key in keys.items():
         write_atomic(settings.folder / path, key, mode=SECRET)
-    write_atomic(settings.folder / "party.json", public.to_json().encode())
+    write_atomic(before, public.to_json().encode())
     yield f"new keys are in {chosen.folder}; send {chosen.folder / 'party.json'} to the coordinator, who removes this"
     yield "hospital and enrols it again; runs that were under way end without it"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"

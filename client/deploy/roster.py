@@ -49,7 +49,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
         )
     for place, party in enumerate(roster.parties):
         mark = "  (this hospital)" if place == number else ""
-        yield f"party {place}, {party.name}: {party.fingerprint}{mark}"
+        yield f"party {place}, {party.name}: {party.fingerprint}, at most {party.max_records:,} records{mark}"
     before = _kept(settings)
     yield from _changes(before, roster)
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"

@@ -186,7 +186,10 @@ def rows(folder, *labels):
 def test_own_labels_are_shown_with_their_counts_to_this_hospital(made, capsys):
     rows(made, "flu", "cold", "flu")
     assert checked(capsys, made, "--offline")["labels"]["detail"] == "flu: 2, cold: 1 (known here alone)"
-    assert checked(capsys, made, "--offline")["records"]["detail"] == "3 records (known here alone)"
+    assert (
+        checked(capsys, made, "--offline")["records"]["detail"]
+        == "3 records (known here alone; at most 1,000 are public)"
+    )
 
 
 def test_labels_that_differ_in_case_or_space_are_a_warning(made, capsys):

@@ -38,6 +38,42 @@ def said(capsys, *arguments, code=2):
     return error
 
 
+@pytest.mark.parametrize(
+    ("count", "flags", "declared"),
+    [
+        (0, (), 1000),
+        (999, (), 1000),
+        (1000, (), 10_000),
+        (3, ("--max-records", "3"), 3),
+        (4, ("--max-records", "3"), None),
+    ],
+)
+def test_a_hospital_declares_how_many_records_it_has_at_most_and_not_how_many(count, flags, declared, made, capsys):
+    """The power of ten above their number, at least a thousand, if it says nothing."""
+    records, folder = made.parent / "counted.csv", made.parent / "counted"
+    records.write_text("text,label\n" + f"{CANARY},a\n" * count)
+    records.chmod(0o600)
+    arguments = (
+        "init",
+        folder,
+        "--name",
+        "St. Anne",
+        "--records",
+        records,
+        "--invitation",
+        made.parent / "invitation.json",
+    )
+    if declared is None:
+        assert "records; expected at most 3, as this hospital's party.json says to all; got more" in said(
+            capsys, *arguments, *flags
+        )
+        assert not folder.exists()
+        return
+    assert main(list(map(str, (*arguments, *flags)))) == 0
+    assert PartyFile.load(folder / "party.json").max_records == declared
+    assert f"public: this hospital has at most {declared:,} records" in capsys.readouterr().out
+
+
 def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     for name in (
         "client.yaml",
@@ -50,7 +86,7 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     for name in (".", "private", "node", "logs"):
         assert (made / name).stat().st_mode & 0o077 == 0
     public = json.loads((made / "party.json").read_text())
-    assert set(public) == {"name", "identity", "node_key"}
+    assert set(public) == {"name", "identity", "node_key", "max_records"}
     assert (made / "private" / "identity.key").read_bytes().hex() not in (made / "party.json").read_text()
     assert HospitalSettings.load(made).name == "St. Mary: #1"
     assert (HospitalSettings.load(made).approval, HospitalSettings.load(made).party.limits.min_survivors) == (
@@ -94,7 +130,7 @@ def test_init_refuses_records_that_check_would_refuse_and_makes_nothing(made, tm
 def test_a_hospital_without_a_record_takes_part(made, capsys):
     HospitalSettings.load(made).records.write_text("text,label\n")
     assert main(["check", str(made), "--offline"]) == 0
-    assert "0 records (known here alone); it contributes noise" in capsys.readouterr().out
+    assert "0 records (known here alone; at most 1,000 are public); it contributes noise" in capsys.readouterr().out
     assert len(host.service(HospitalSettings.load(made))._private) == 0
 
 

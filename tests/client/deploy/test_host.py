@@ -1,6 +1,7 @@
 """The deployed service: its terms are the file's, everything else is as it was at its start."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -11,7 +12,7 @@ from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common import messages as m
 from common import wire
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.messages import Reason
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
@@ -115,6 +116,16 @@ def test_records_are_embedded_before_the_service_is_there(made, monkeypatch):
     monkeypatch.setattr(Encoder, "encode", lambda self, batch: texts.extend(batch) or encode(self, batch))
     host.service(HospitalSettings.load(made))
     assert texts == [CANARY, "another"]
+
+
+def test_more_records_than_the_roster_says_are_no_service(made):
+    path = made / "roster.json"
+    parties = [replace(party, max_records=1) for party in RosterFile.load(path).parties]
+    path.write_text(RosterFile(parties=tuple(parties)).to_json())
+    with pytest.raises(
+        DataError, match=r"records; expected at most 1, as this hospital's party.json says to all; got more"
+    ):
+        host.service(HospitalSettings.load(made))
 
 
 def test_the_key_of_the_records_digest_has_no_other_purpose(made):

@@ -57,6 +57,16 @@ def test_new_keys_leave_ledger_settings_and_log_as_they_are(hospital, capsys):
     assert party.fingerprint in capsys.readouterr().out
 
 
+def test_the_number_of_records_that_is_declared_stays_unless_another_is(hospital):
+    for arguments, declared in (((), 1000), (("--max-records", "25"), 25), ((), 25)):
+        before = PartyFile.load(hospital / "party.json")
+        assert main(["rotate", str(hospital), *arguments]) == 0
+        assert PartyFile.load(hospital / "party.json").max_records == declared
+        assert PartyFile.load(hospital / "party.json").fingerprint != before.fingerprint
+    assert main(["rotate", str(hospital), "--max-records", str(2**21)]) == 2
+    assert PartyFile.load(hospital / "party.json").max_records == 25
+
+
 def test_no_key_is_replaced_under_a_running_service(hospital, monkeypatch, capsys):
     before = content(hospital)
     monkeypatch.setattr(locks, "holder", lambda _, half: 7 if half == "service" else None)

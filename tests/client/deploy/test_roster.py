@@ -40,8 +40,8 @@ def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_pri
     own = PartyFile.load(made / "party.json")
     lines = taken(capsys, made, *kept.parties, flags=())
     assert lines == [
-        f"party 0, St. Luke: {kept.parties[0].fingerprint}",
-        f"party 1, St. Mary: #1: {own.fingerprint}  (this hospital)",
+        f"party 0, St. Luke: {kept.parties[0].fingerprint}, at most 1,048,576 records",
+        f"party 1, St. Mary: #1: {own.fingerprint}, at most 1,000 records  (this hospital)",
         "no change",
         f"fingerprint of the roster, to be compared with the other hospitals': {kept.fingerprint}",
     ]
