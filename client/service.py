@@ -21,6 +21,7 @@ from client.audit_log import AuditLog
 from client.guard import Limits
 from client.noted_head import NotedHead
 from client.records import EmbeddedRecords, PartyRecords
+from client.schedule import Schedule
 from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
 from common import messages as m
@@ -83,6 +84,7 @@ class PartyService:
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
         noted_head: The note of the ledger's head; None in a simulation.
+        schedule: When replies leave; None in a simulation, where they leave at once.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class PartyService:
         approvals: Approvals | None = None,
         audit_log: AuditLog | None = None,
         noted_head: NotedHead | None = None,
+        schedule: Schedule | None = None,
     ) -> None:
         self._party = party
         self._private = private
@@ -110,6 +113,7 @@ class PartyService:
         self._name = named(f"party {party}", names)
         self._audit_log = audit_log
         self._noted_head = noted_head
+        self._schedule = schedule
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
         contents = (json.dumps([record.text, record.label]).encode() for record in private.records)
         self._admission = Admission(
@@ -129,6 +133,7 @@ class PartyService:
         """Answer one parcel. After any error the coordinator gets a coarse reason; the details stay in the log here."""
         envelope = None
         with self._lock:
+            came = self._schedule.clock() if self._schedule else 0.0
             try:
                 if self._audit_log:
                     self._audit_log.ready()  # before anything is charged
@@ -148,16 +153,19 @@ class PartyService:
                     why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
                     log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
                 body = m.Refusal(reason)
-        return wire.pack(
-            m.Envelope(
-                run=envelope.run if envelope else "",
-                party=self._party,
-                plan_digest=envelope.plan_digest if envelope else NO_PLAN,
-                index=envelope.index if envelope else 0,
-                attempt=envelope.attempt if envelope else 0,
-                body=body,
+            reply = wire.pack(
+                m.Envelope(
+                    run=envelope.run if envelope else "",
+                    party=self._party,
+                    plan_digest=envelope.plan_digest if envelope else NO_PLAN,
+                    index=envelope.index if envelope else 0,
+                    attempt=envelope.attempt if envelope else 0,
+                    body=body,
+                )
             )
-        )
+            if self._schedule and envelope:  # under the lock: a message that comes meanwhile must not see it free
+                self._schedule.wait(came, envelope.body)
+        return reply
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
         if self._audit_log:

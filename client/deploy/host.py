@@ -23,6 +23,7 @@ from client.audit_log import AuditLog
 from client.channel import SOCKET, serve
 from client.deploy.create import check_number
 from client.deploy.settings import HospitalSettings
+from client.schedule import Schedule
 from client.service import PartyService
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError
@@ -104,11 +105,11 @@ def service(settings: HospitalSettings) -> PartyService:
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
     private = records.read(settings.records, may_be_empty=True, structure=settings.structure)
-    number = settings.number(roster)
+    number, encoder = settings.number(roster), settings.loaded_encoder()
     check_number(len(private), roster_file.parties[number])
     return PartyService(
         party=number,
-        private=records.embed(private, settings.loaded_encoder()),
+        private=records.embed(private, encoder),
         terms=terms,
         ledger=ledger,
         noted_head=noted_head,
@@ -118,6 +119,7 @@ def service(settings: HospitalSettings) -> PartyService:
         names=roster_file.names,
         approvals=approvals,
         audit_log=AuditLog(settings.private),
+        schedule=Schedule(records=roster_file.parties[number].max_records, dimensions=encoder.dimensions),
     )
 
 
