@@ -82,7 +82,7 @@ def _folder_of(path: Path) -> Iterator[int]:
         finally:
             os.close(folder)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:

@@ -258,6 +258,13 @@ def test_whether_the_ledgers_head_is_noted_on_another_file_system(place, result,
     assert ("ledger_head" in found["fix"]) is (result != "passed")
 
 
+def test_a_folder_that_is_missing_is_a_problem_of_its_check(made, capsys):
+    change(made, ledger_head="../head")
+    shutil.rmtree(made / "private")
+    found = checked(capsys, made, "--offline", code=1)["ledger's head"]
+    assert found["detail"] == f"No such file or directory: {made / 'private'}"
+
+
 def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
     change(made, fine_tuning={}, limits={"queries": ["votes"]})
     found = checked(capsys, made, "--offline")["writers"]

@@ -22,7 +22,7 @@ from common.errors import ConfigError
 from common.system import processes
 from tests.client.deploy.test_renewal import invitation
 
-ACCOUNT = pwd.getpwnam("nobody")
+ACCOUNT = next(account for account in pwd.getpwall() if account.pw_uid not in {0, os.geteuid()})
 ROOT = os.geteuid() == 0
 OUTSIDE = "ERROR of nobody's concern"
 """The content of a file outside, with a word that makes `status` show a line of SuperNode's log."""
@@ -222,7 +222,8 @@ def test_init_uses_no_path_that_the_account_can_change(hospital, monkeypatch):
 def test_a_folder_that_the_account_could_replace_as_a_whole_is_refused(hospital, capsys):
     os.chown(hospital.folder, ACCOUNT.pw_uid, ACCOUNT.pw_gid)
     assert hospital.init() == 2
-    assert f"folder; expected one outside of what nobody owns; got {hospital.folder}; at " in capsys.readouterr().err
+    told = f"folder; expected one outside of what {ACCOUNT.pw_name} owns; got {hospital.folder}; at "
+    assert told in capsys.readouterr().err
     assert not hospital.here.exists()
 
 

@@ -172,6 +172,18 @@ def test_a_log_is_kept_to_a_size_with_one_older_copy(tmp_path, monkeypatch):
     assert older.stat().st_mode & 0o077 == 0
 
 
+def test_a_log_of_just_the_largest_size_is_kept_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "LARGEST_LOG", 9)
+    log = tmp_path / "child.log"
+    for content, kept in (("one\nline\n", "one\nline\n"), ("an\none\nline\n", "one\nline\n")):
+        log.write_text(content)
+        processes._shorten(log)
+        assert (log.read_text(), log.with_name("child.log.1").read_text()) == ("", kept)
+    log.write_text("short")
+    processes._shorten(log)
+    assert log.read_text() == "short"
+
+
 def test_a_log_that_cannot_be_copied_is_cut(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(processes, "LARGEST_LOG", 10)
 
