@@ -20,8 +20,8 @@ LEAVES = (
     "        of abstracted seeds and rewritten records, where client.yaml sets seeds or rewriting and unsafe_unproven,",
     "        texts made from records, without proof;",
     "        coarse reasons of refusals, among them that the file of records has changed, and a person's decisions;",
-    "        when this hospital answers and how long it takes, from which the coordinator can estimate how many",
-    "        records there are and, roughly, how much noise was drawn: no noise covers times",
+    "        when this hospital answers; not how long it took, while it is ready in the time that the size of the",
+    "        question and the number of records that it says to have give it, and else to a factor of two",
     "never leaves: texts, labels and embeddings of records, counts without noise, secret keys, the ledger",
 )
 _RESULT = 8

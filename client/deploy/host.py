@@ -119,7 +119,7 @@ def service(settings: HospitalSettings) -> PartyService:
         names=roster_file.names,
         approvals=approvals,
         audit_log=AuditLog(settings.private),
-        schedule=Schedule(records=roster_file.parties[number].max_records, dimensions=encoder.dimensions),
+        schedule=Schedule(roster_file.parties[number].max_records),
     )
 
 

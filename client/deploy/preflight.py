@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 
 from client import records
 from client.deploy import connection
-from client.deploy.create import check_number
+from client.deploy.create import FEWEST, check_number
 from client.deploy.settings import HospitalSettings
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
+from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON, certificate_of
 from common.system.enrolment import PartyFile
@@ -132,7 +133,11 @@ class _Preflight:
         declared = PartyFile.load(self._settings.folder / "party.json")
         check_number(len(self._records), declared)
         public = f"at most {declared.max_records:,} are public"
-        return _Outcome(PASSED, f"{len(self._records)} records{of} (known here alone; {public}){noise}")
+        detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
+        if declared.max_records > 100 * max(len(self._records), FEWEST):  # as in a folder that an older version made
+            fix = "Replies take as long as so many records need: caucus-party rotate --max-records declares fewer"
+            return _Outcome(WARNING, detail, fix)
+        return _Outcome(PASSED, detail)
 
     def labels(self) -> _Outcome:
         if self._records is None:
@@ -164,7 +169,7 @@ class _Preflight:
             fix = "Send party.json to the coordinator; then caucus-party roster takes the roster.json that it sends"
             return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
-        number = settings.number(roster.identities)
+        number = settings.number(Roster.of_hospitals(roster))
         if roster.parties[number].fingerprint != PartyFile.load(settings.folder / "party.json").fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
         return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError, ConfigError
+from common.secagg.identity import Roster
 from common.system.commands import add_command
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
@@ -37,7 +38,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     roster = RosterFile.load(chosen.file)
-    number = settings.number(roster.identities)
+    number = settings.number(Roster.of_hospitals(roster))
     own = PartyFile.load(settings.folder / "party.json")
     if roster.parties[number].fingerprint != own.fingerprint:
         raise ConfigError(

@@ -137,7 +137,7 @@ class HospitalSettings:
 
     def roster(self) -> Roster:
         """The identities of all parties; errors as those of `roster_file`."""
-        return self.roster_file().identities
+        return Roster.of_hospitals(self.roster_file())
 
     def number(self, roster: Roster) -> PartyId:
         """This hospital's number on the roster.

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -21,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from common.domain import MOST_RECORDS, PartyId
 from common.errors import ConfigError, MembershipError, SignatureError
 from common.secagg.messages import KEY_BYTES, PROTOCOL, AggregationSetup
+from common.system.enrolment import RosterFile
 
 _SIGNATURE_BYTES = 64
 _BOUND = "max_records"
@@ -87,6 +89,14 @@ class Roster:
         text = self.max_records.to_bytes(8, "big") + text
         object.__setattr__(self, "keys", MappingProxyType(ordered))
         object.__setattr__(self, "digest", hashlib.sha256(PROTOCOL + b"|roster|" + text).digest())
+
+    @classmethod
+    def of_hospitals(cls, file: RosterFile) -> Self:
+        """The hospitals' keys by number, and the most records that any declares."""
+        return cls(
+            {number: bytes.fromhex(party.identity) for number, party in enumerate(file.parties)},
+            max((party.max_records for party in file.parties), default=MOST_RECORDS),
+        )
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Roster":

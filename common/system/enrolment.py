@@ -18,7 +18,6 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
-from common.secagg.identity import Roster
 from common.validate import host_and_port, integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -175,14 +174,6 @@ class RosterFile(_Public):
     def names(self) -> tuple[str, ...]:
         """The hospitals' names by number."""
         return tuple(party.name for party in self.parties)
-
-    @property
-    def identities(self) -> Roster:
-        """The hospitals' signing keys by number, and the most records of any."""
-        return Roster(
-            {number: bytes.fromhex(party.identity) for number, party in enumerate(self.parties)},
-            max((party.max_records for party in self.parties), default=MOST_RECORDS),
-        )
 
 
 def _names(kind: type[_Public]) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from common.errors import ConfigError
+from common.secagg.identity import Roster
 from common.system.commands import add_command
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
@@ -85,7 +86,7 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())
-    write_atomic(settings.folder / "identities.json", roster.identities.to_json().encode())
+    write_atomic(settings.folder / "identities.json", Roster.of_hospitals(roster).to_json().encode())
 
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:

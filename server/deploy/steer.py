@@ -106,8 +106,9 @@ class Nobody:
         """Nothing is sent."""
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
-    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> NoReturn:
+    def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:
         """Nothing is sent."""
+        del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 
 

@@ -16,6 +16,7 @@ from common import wire
 from common.domain import PartyId
 from common.errors import AwaitingError, DropoutError, ProtocolError
 from common.plan.plan import Plan
+from common.schedule import seconds
 from server.federation.network import Network
 
 log = logging.getLogger("caucus.ask")
@@ -90,7 +91,9 @@ class Parties:
     ) -> dict[PartyId, Body]:
         """Send each party its request; arguments, result and error are otherwise those of `join`."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
-        replies = self._network.exchange(parcels)
+        most = self._plan.max_records_per_party
+        computing = max((seconds(body, most) or 0.0 for body in requests.values()), default=0.0)
+        replies = self._network.exchange(parcels, computing=computing)
         silent = requests.keys() - replies.keys()
         where = f"query {index}, {kind.__name__}"
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)

@@ -36,8 +36,13 @@ class Network(Protocol):
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
         """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is."""
 
-    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
-        """Send each party its parcel; return the replies that came in time."""
+    def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        """Send each party its parcel; return the replies that came in time.
+
+        Args:
+            parcels: Party to what it is sent.
+            computing: Seconds that a hospital's reply takes by its schedule, before a timeout begins.
+        """
 
 
 class FlowerNetwork:
@@ -45,7 +50,8 @@ class FlowerNetwork:
 
     Args:
         grid: Flower's Grid.
-        timeout: Seconds to wait for the replies of one exchange, and for nodes to appear.
+        timeout: Seconds to wait for the replies of one exchange, beyond the hospitals' schedule, and for nodes to
+            appear.
         enrolled: Node to party, as the coordinator enrolled them; empty in a simulation. Any other node is the party
             that it says it is.
     """
@@ -75,7 +81,7 @@ class FlowerNetwork:
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
         joined = {}
-        for node, reply in self._send(dict.fromkeys(nodes, parcel)).items():
+        for node, reply in self._send(dict.fromkeys(nodes, parcel), self._timeout).items():
             try:
                 party = self._enrolled[node] if node in self._enrolled else wire.sender(reply)
             except ProtocolError as error:
@@ -86,13 +92,14 @@ class FlowerNetwork:
             self._nodes[party], joined[party] = node, reply
         return joined
 
-    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
-        """See Network."""
+    def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        """See Network; in a simulation, replies are on no schedule."""
         party_of = {self._nodes[party]: party for party in parcels}
-        replies = self._send({self._nodes[party]: parcel for party, parcel in parcels.items()})
+        timeout = self._timeout + computing if self._enrolled else self._timeout
+        replies = self._send({self._nodes[party]: parcel for party, parcel in parcels.items()}, timeout)
         return {party_of[node]: reply for node, reply in replies.items()}
 
-    def _send(self, parcels: Mapping[int, Parcel]) -> dict[int, Parcel]:
+    def _send(self, parcels: Mapping[int, Parcel], timeout: float) -> dict[int, Parcel]:
         messages = [
             Message(content, dst_node_id=node, message_type="query")
             for node, content in zip(parcels, contents(parcels.values()), strict=True)
@@ -103,7 +110,7 @@ class FlowerNetwork:
         }
         replies: dict[int, Parcel] = {}
         waiting = set(node_of)
-        self._deadline = time.monotonic() + self._timeout
+        self._deadline = time.monotonic() + timeout
         while waiting:
             late = time.monotonic() > self._deadline  # before, since a reply may take long while others arrive
             for reply in self._grid.pull_messages(sorted(waiting)):
@@ -118,7 +125,7 @@ class FlowerNetwork:
                 break
             time.sleep(POLL_SECONDS)
         for message_id in waiting:
-            log.warning("%s: no reply within %g s", self._sender(node_of[message_id]), self._timeout)
+            log.warning("%s: no reply within %g s", self._sender(node_of[message_id]), timeout)
         return replies
 
     def _sender(self, node: int) -> str:

@@ -127,10 +127,11 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
         ),
         "Traffic: the coordinator and the network see which parties took part, when, and how much they sent.",
         (
-            "Side channels at a party: its disks, memory, logs and staff are its own to protect. Its response time "
-            "depends on its records, without noise: it reveals roughly how many there are, and a coordinator that "
-            "chooses its candidates for this purpose can learn from it whether a certain record is there."
-            + (" It also depends on the noise that was drawn, and so reveals a little about it." if noisy else "")
+            "Side channels at a party: its disks, memory, logs and staff are its own to protect. In a deployment its "
+            "replies leave at times that depend on public numbers alone, as long as they are ready by then: a late one "
+            "leaves at twice, four times and so on of its time, which shows that the party's machine was slow or busy. "
+            "Who shares that machine can measure how long it really computes. Texts of a party's own model leave on "
+            "the same doublings, so how long they took is known to a factor of two."
         ),
         (
             "A changed file of records: a party whose file differs from the one that the run began with refuses to go "

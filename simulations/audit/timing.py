@@ -61,6 +61,7 @@ from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
+from common.schedule import seconds
 from server.planning.calibration import calibrate
 from simulations.nodes.line import Line
 
@@ -109,7 +110,6 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
     texts = tuple(f"{' '.join(f'word{(number * place) % 997}' for place in range(150))}" for number in range(records))
-    schedule = Schedule(records=records, dimensions=DIMENSIONS)
     for query in (votes, *_questions(others)):
         slowest = np.repeat(target, records, axis=0) if query is votes else rows
         private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=texts)
@@ -120,9 +120,9 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
             mechanisms.length_range(histograms.lengths(private), query.spec.cap, 1.0, bytes(32))
         else:
             contribution(query, private)
-        seconds = schedule.seconds(m.Ask(query))
-        assert seconds is not None
-        yield query.spec.kind, (time.perf_counter() - began) / seconds
+        due = seconds(m.Ask(query), records)
+        assert due is not None
+        yield query.spec.kind, (time.perf_counter() - began) / due
 
 
 def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
@@ -217,7 +217,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
         records=tuple(Record(str(number), "a") for number in range(len(vectors))), vectors=vectors, encoder=_Fixed()
     )
     limits = Limits(lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
-    schedule = Schedule(records=DECLARED, dimensions=DIMENSIONS) if scheduled else None
+    schedule = Schedule(DECLARED) if scheduled else None
     return PartyService(
         party=0, private=private, terms=partial(Terms, limits=limits), ledger=Ledger(path), schedule=schedule
     )

@@ -234,8 +234,8 @@ class _TimedNetwork:
     def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
         return self._counted(self._network.join(parcel, parties))
 
-    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
-        return self._counted(self._network.exchange(parcels))
+    def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        return self._counted(self._network.exchange(parcels, computing=computing))
 
     def _counted(self, replies: dict[PartyId, Parcel]) -> dict[PartyId, Parcel]:
         kind = type(wire.unpack(next(iter(replies.values()))).body).__name__

@@ -136,9 +136,9 @@ class _Watched(FlowerNetwork):
         self._faults.begin()
         return self._counted(super().join(parcel, parties), parties)
 
-    def exchange(self, parcels: Mapping[PartyId, Parcel]) -> dict[PartyId, Parcel]:
+    def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         self._faults.begin()
-        return self._counted(super().exchange(parcels), len(parcels))
+        return self._counted(super().exchange(parcels, computing=computing), len(parcels))
 
     def _counted(self, replies: dict[PartyId, Parcel], asked: int) -> dict[PartyId, Parcel]:
         self._faults.waits += len(replies) < asked

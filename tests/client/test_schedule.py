@@ -4,10 +4,11 @@ import pytest
 
 from client import answer
 from client.admission import Terms
-from client.schedule import BASE_SECONDS, Schedule, operations
+from client.schedule import Schedule
 from common import messages as m
 from common.queries.closed_set import QUERIES
 from common.queries.texts import RewrittenSpec, Texts
+from common.schedule import BASE_SECONDS, operations, seconds
 from simulations.audit import timing
 from tests.client.test_service import PLAIN, send
 from tests.support.federations import each_kind, lenient, query, records, service
@@ -29,35 +30,38 @@ class Clock:
         self.now += seconds
 
 
-def schedule(clock, most=1000):
-    return Schedule(records=most, dimensions=32, clock=clock, sleep=clock.sleep)
+MOST = 1000
+
+
+def schedule(clock):
+    return Schedule(MOST, clock=clock, sleep=clock.sleep)
 
 
 def test_every_question_of_the_closed_set_has_its_time():
     unregistered = operations.dispatch(object)
     assert [each for _, each in QUERIES if operations.dispatch(each) is unregistered] == []
     with pytest.raises(NotImplementedError):
-        unregistered(query(), 1, 1)
+        unregistered(query(), 1)
     assert {type(asked) for asked in ASKED.values()} == {each for _, each in QUERIES}
 
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_more_records_take_no_less_time_and_a_question_never_less_than_the_least(kind):
-    times = [schedule(Clock(), most).seconds(m.Ask(ASKED[kind])) for most in (1, 1000, 10**6)]
+    times = [seconds(m.Ask(ASKED[kind]), most) for most in (1, 1000, 10**6)]
     assert BASE_SECONDS < times[0] < times[1] < times[2]
 
 
 def test_what_touches_no_record_leaves_at_once():
     bodies = (m.AskShares({}), m.AskAgree(frozenset()), m.AskUnmask(frozenset()), m.Close())
-    assert {schedule(Clock()).seconds(body) for body in bodies} == {None}
-    assert schedule(Clock()).seconds(m.Open(b"")) > BASE_SECONDS
+    assert {seconds(body, MOST) for body in bodies} == {None}
+    assert seconds(m.Open(b""), MOST) > BASE_SECONDS
 
 
 @pytest.mark.parametrize(("taken", "times"), [(0.0, 1), (0.5, 1), (0.99, 1), (1.01, 2), (2.5, 4), (100.0, 128)])
 def test_a_late_reply_leaves_at_the_first_doubling_at_which_it_is_ready_and_the_log_says_so(taken, times, caplog):
     clock = Clock()
     due, body = schedule(clock), m.Ask(query())
-    step = due.seconds(body)
+    step = seconds(body, MOST)
     clock.now = 7.0 + taken * step
     due.wait(7.0, body)
     assert clock.now == pytest.approx(7.0 + times * step)
@@ -87,7 +91,7 @@ def test_when_replies_leave_shows_neither_how_many_records_there_are_nor_a_refus
     few, many = (timed(tmp_path / str(count), monkeypatch, records(0, count)) for count in (1, 90))
     refused = timed(tmp_path / "refused", monkeypatch, records(0, 5), limits=lenient(max_epsilon=1.0))
     assert (few[0], many[0], refused[0]) == (["Opened", "Answer"], ["Opened", "Answer"], ["Opened", "Refusal"])
-    expected = [schedule(Clock()).seconds(body) for body in (m.Open(b""), m.Ask(query()))]
+    expected = [seconds(body, MOST) for body in (m.Open(b""), m.Ask(query()))]
     assert [left for _, left in (few, many, refused)] == [pytest.approx(expected)] * 3
 
 

@@ -82,7 +82,7 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
     path.write_text(RosterFile(parties=(stranger, *parties[1:])).to_json())
     restarted(deployed, 2)
     line = refused(deployed, "roster")
-    digest = Roster(RosterFile(parties=parties).identities).digest.hex()
+    digest = Roster.of_hospitals(RosterFile(parties=parties)).digest.hex()
     assert f"Hospital 2 refused: ROSTER, not {digest[:16]}: rosters are compared" in line
     assert "(ROSTER): roster; expected this party's own, " in log_of(deployed, 2)
     nobody_paid(deployed, "roster")

@@ -19,6 +19,7 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
+from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
 from tests.support.federations import plan
 from tests.support.hospital import change
@@ -102,7 +103,7 @@ SUMS = "sees only sums over 2 or more hospitals"
 )
 def test_a_person_is_told_whether_the_coordinator_must_be_trusted(changes, trust, made, capsys):
     if "roster" in changes:
-        own = RosterFile.load(made / "roster.json").identities
+        own = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
         changes = changes | {"roster": own.digest.hex(), "max_records_per_party": own.max_records}
     opened(made, plan(2, **changes))
     assert facts(capsys, made)["coordinator"] == [trust]

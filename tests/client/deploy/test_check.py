@@ -64,7 +64,7 @@ def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys):
     assert {name for name, each in found.items() if each["result"] == "skipped"} >= UNCONNECTED
     assert found["roster"]["detail"] == "party 1 of 2: St. Luke, St. Mary: #1"
     leaves, never = out[out.index("leaves: ") :].split("never leaves: ")
-    assert "can estimate how many" in leaves
+    assert "when this hospital answers; not how long it took" in leaves
     assert "texts, labels and embeddings of records, counts without noise" in never
     assert "how many records" not in never
 
@@ -190,6 +190,17 @@ def test_own_labels_are_shown_with_their_counts_to_this_hospital(made, capsys):
         checked(capsys, made, "--offline")["records"]["detail"]
         == "3 records (known here alone; at most 1,000 are public)"
     )
+
+
+def test_a_folder_that_declares_no_number_of_records_or_a_needlessly_large_one_is_a_warning(made, capsys):
+    file = made / "party.json"
+    public = json.loads(file.read_text())
+    del public["max_records"]  # as an older version wrote it
+    file.write_text(json.dumps(public))
+    found = checked(capsys, made, "--offline", code=1)["records"]  # and the roster has another file
+    assert found["result"] == "warning"
+    assert "at most 1,048,576 are public" in found["detail"]
+    assert "--max-records" in found["fix"]
 
 
 def test_labels_that_differ_in_case_or_space_are_a_warning(made, capsys):

@@ -97,16 +97,18 @@ def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
     renamed = RosterFile(parties=(PartyFile(**GOOD | {"name": "A"}), other))
     assert len({roster.fingerprint, again.fingerprint, renamed.fingerprint}) == 3
     assert RosterFile.load(tmp_path / "roster.json").fingerprint == roster.fingerprint
-    assert roster.identities == Roster({0: b"\xab" * 32, 1: b"\xcd" * 32}, MOST_RECORDS)
+    assert Roster.of_hospitals(roster) == Roster({0: b"\xab" * 32, 1: b"\xcd" * 32}, MOST_RECORDS)
 
 
 def test_the_largest_number_of_records_that_one_declares_is_that_of_the_roster(tmp_path):
     other = PartyFile(name="B", identity="cd" * 32, node_key=openssh(ec.generate_private_key(ec.SECP384R1())))
     few, more = (dataclasses.replace(party, max_records=10) for party in (PartyFile(**GOOD), other))
-    assert RosterFile(parties=(few, more)).identities.max_records == 10
-    assert RosterFile(parties=(few, dataclasses.replace(more, max_records=1000))).identities.max_records == 1000
+    assert Roster.of_hospitals(RosterFile(parties=(few, more))).max_records == 10
+    assert (
+        Roster.of_hospitals(RosterFile(parties=(few, dataclasses.replace(more, max_records=1000)))).max_records == 1000
+    )
     # Of a file of before there was such a bound nothing is known.
-    assert RosterFile(parties=(few, other)).identities.max_records == MOST_RECORDS
+    assert Roster.of_hospitals(RosterFile(parties=(few, other))).max_records == MOST_RECORDS
     assert few.fingerprint != PartyFile(**GOOD).fingerprint
 
 

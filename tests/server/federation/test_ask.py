@@ -47,7 +47,7 @@ class Direct:
     def join(self, parcel, parties):
         return self.exchange(dict.fromkeys(range(parties), parcel))
 
-    def exchange(self, parcels):
+    def exchange(self, parcels, *, computing=0.0):
         replies = {}
         for party, parcel in parcels.items():
             self.sent.append(type(wire.unpack(parcel).body).__name__)

@@ -107,6 +107,17 @@ def test_nobody_there_and_nobody_who_answers(caplog):
     assert "party 1: no reply within 0 s" in caplog.text
 
 
+@pytest.mark.parametrize(("enrolled", "waited"), [({70: 0}, 0.2), ({}, 0.0)])
+def test_a_hospital_has_its_schedules_time_before_the_timeout_begins(enrolled, waited, caplog):
+    asked = FlowerNetwork(Grid({70: reply(0)}), timeout=0.0, enrolled=enrolled)
+    asked.join(PARCEL, 1)
+    asked._grid.replies[70] = None
+    began = time.monotonic()
+    assert asked.exchange({0: PARCEL}, computing=0.2) == {}
+    assert waited <= time.monotonic() - began
+    assert f"party 0: no reply within {waited:g} s" in caplog.text
+
+
 def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
     assert inspect.getsource(http_grid).count("pull_objects(") == 1
     monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
