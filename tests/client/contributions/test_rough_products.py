@@ -151,8 +151,11 @@ def test_the_processors_on_which_digits_are_multiplied(monkeypatch):
     rough_products.multiplies_digits.cache_clear()
 
 
-@pytest.mark.parametrize(("set_of_instructions", "exact"), [("AVX2", False), ("SSE41", False), ("ALL", adds_exactly())])
+@pytest.mark.parametrize(("set_of_instructions", "exact"), [("AVX2", False), ("SSE41", False), ("ALL", True)])
 def test_a_matrix_library_that_adds_digits_in_16_bits_is_found_out(set_of_instructions, exact):
+    capabilities = torch.cpu.get_capabilities()
+    if exact and not any(capabilities.get(name) for name in ("avx512_vnni", "avx_vnni", "amx_int8")):
+        pytest.skip("this processor adds in 16 bits")
     code = "from client.contributions.rough_products import adds_exactly; print(adds_exactly())"
     environment = os.environ | {"ONEDNN_MAX_CPU_ISA": set_of_instructions}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)

@@ -5,6 +5,7 @@ from simulations.benchmarks import models
 from tests.support.tiny_gguf import tiny_gguf
 
 
+@pytest.mark.openvino
 def test_a_line_for_each_kind_of_batch_on_a_tiny_model(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(models, "_SIZE", 64)
     tiny_gguf(tmp_path)

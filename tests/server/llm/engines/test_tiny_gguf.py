@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.tiny_gguf import tiny_gguf
 
+pytestmark = pytest.mark.openvino
+
 PROMPT = "Message: my card is lost\nMessage:"
 TALK = [{"role": "user", "content": "my card"}]
 EXACT = {
