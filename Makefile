@@ -8,7 +8,8 @@
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
-# make audit     the noise of the whole pipeline, and the sensitivity of every answer to 10,000 neighbours (half an hour)
+# make audit     the noise of the whole pipeline, the sensitivity of every answer to 10,000 neighbours, what times tell, and
+#                what a lying hospital does (an hour)
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench     every benchmark below: their ratios beside the recorded ones; fails if one is 1.5 times as high (half an
 #                hour); ACCEPT=yes records them
@@ -94,6 +95,8 @@ audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.measure
 	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.replay
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.timing
+	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.liar
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations
