@@ -26,6 +26,7 @@ CENSUS = "tests/server/methods/test_census.py::"
 ANSWER = "tests/client/test_answer.py::"
 FINETUNE = "tests/client/writers/test_fine_tuning.py::"
 PRICES = "tests/common/privacy/test_fine_tuning.py::"
+SURVIVORS = "tests/client/test_survivor_sets.py::"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,6 +340,55 @@ MUTATIONS = (
         'check_enough("agree", len(survivors), self._me.setup.quorum)',
         'check_enough("agree", len(survivors), 1)',
         "tests/client/test_secagg.py::test_bad_survivor_sets_are_refused",
+    ),
+    mutation(
+        "hospitals that accepted different plans share masks",
+        "common/secagg/messages.py",
+        "encoded + run + setup.plan_digest + setup.roster_digest",
+        "encoded + run + setup.roster_digest",
+        "tests/properties/test_one_plan_for_all.py::test_another_plan",
+    ),
+    mutation(
+        "a question that was opened is opened over other parties",
+        "common/ledger/ledger.py",
+        "if other.unmasked and other.survivors != parties:",
+        "if False:",
+        SURVIVORS + "test_a_question_that_was_opened_is_opened_over_no_other_parties",
+    ),
+    mutation(
+        "shares leave before the ledger knows",
+        "client/service.py",
+        "self._ledger.unmask(envelope.run, envelope.index)",
+        "pass",
+        SURVIVORS + "test_that_a_question_was_opened_outlives_the_service",
+    ),
+    mutation(
+        "fewer sign than leave no room for another set",
+        "common/secagg/messages.py",
+        "max((parties + corrupt) // 2, parties + corrupt - holders) + 1",
+        "(parties + corrupt) // 2 + 1",
+        SURVIVORS + "test_shares_of_a_few_honest_parties_leave_too_few_to_sign_another_set",
+    ),
+    mutation(
+        "noise that a coalition knows counts",
+        "client/guard.py",
+        "return min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)",
+        "return 0",
+        "tests/client/test_guard.py::test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planned_for",
+    ),
+    mutation(
+        "a reply leaves when it is ready",
+        "client/schedule.py",
+        "self._sleep(due - taken)",
+        "self._sleep(0)",
+        "tests/client/test_schedule.py::test_when_replies_leave_shows_neither_how_many_records_there_are_nor_a_refusal",
+    ),
+    mutation(
+        "vectors longer than their count are summed",
+        "server/federation/plausible.py",
+        "float(np.linalg.norm(row[:-1])), longest",
+        "0.0, longest",
+        "tests/server/federation/test_plausible.py::test_vectors_longer_than_their_count_are_refused_by_label",
     ),
     mutation(
         "a noisy choice at half of its scale",
