@@ -96,7 +96,7 @@ audit: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.measure
 	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.replay
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.timing
-	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.liar
+	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.liar --seeds 2
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations

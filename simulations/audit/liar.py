@@ -1,6 +1,6 @@
 """How far one lying hospital of ten can move a result, by method: nothing forces a hospital to have its records.
 
-    OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.audit.liar [--records 100 1000] [--epsilon 4] [--seeds 3]
+    OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.audit.liar [--records 100 1000] [--epsilon 4] [--seeds 10]
 
 Masks hide false values as well as true ones. A hospital that follows the protocol with false records is not seen; one
 that adds what no records add up to is refused (`server/federation/plausible.py`). So these are its two means here:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="liar", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, nargs="+", default=[100, 1000], help="of all ten hospitals")
     parser.add_argument("--epsilon", type=float, default=4.0)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     _say("method   records  accuracy  points lost, 1 x  10 x\n")

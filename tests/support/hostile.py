@@ -58,10 +58,10 @@ def install(path):
     """From now on FlowerNetwork sends the messages of the act."""
     honest = FlowerNetwork._send
 
-    def send(network, parcels):
+    def send(network, parcels, timeout):
         if not isinstance(network._grid, Recording):
             network._grid = Recording(network._grid, path)
-        coordinator = Coordinator(network, lambda parcels: honest(network, parcels), path)
+        coordinator = Coordinator(network, lambda parcels: honest(network, parcels, timeout), path)
         body = wire.unpack(next(iter(parcels.values()))).body
         return ACTS[(path / "act").read_text()](coordinator, parcels, body)
 
