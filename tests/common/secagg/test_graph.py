@@ -10,6 +10,7 @@ from scipy import stats
 from common.errors import ConfigError, InternalError, PlanError
 from common.secagg import graph
 from common.secagg.graph import neighbours, parameters
+from common.secagg.messages import signers
 
 SEED = bytes(range(32))
 USUAL = {"corrupt": 0.3, "dropped": 0.1, "security_bits": 40, "correctness_bits": 30, "malicious": False}
@@ -113,6 +114,14 @@ def test_small_groups_need_the_full_graph(count, malicious, expected):
     dropped = 0.0 if count < 4 else 0.1
     found = parameters(count, **{**USUAL, "corrupt": corrupt, "dropped": dropped, "malicious": malicious})
     assert found == expected
+
+
+def test_a_graph_whose_survivors_could_not_sign_is_passed_over():
+    # Of a ring of 98 neighbours with threshold 68, 72 would have to sign, and 70 survive.
+    settings = {"corrupt": 0.2, "dropped": 0.3, "malicious": True, "security_bits": 10, "correctness_bits": 10}
+    degree, threshold = parameters(100, **settings)
+    assert signers(100, corrupt=20, degree=98, threshold=68, survivors=70) == 72
+    assert signers(100, corrupt=20, degree=degree, threshold=threshold, survivors=70) <= 70
 
 
 def test_fractions_are_rounded_up_to_parties():

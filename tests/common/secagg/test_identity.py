@@ -2,10 +2,13 @@ import hashlib
 import json
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError, MembershipError, SignatureError
 from common.secagg.identity import Identity, Roster, _holds, check_roster, sign, verify
+from common.system.enrolment import PartyFile, RosterFile
 from tests.support.secagg_rounds import identity, roster, setup
 
 KEYS = {number: identity(number).public for number in (0, 1, 10)}
@@ -46,6 +49,19 @@ def test_files_are_read_back():
         assert Roster.from_json(Roster(KEYS, bound).to_json()) == Roster(KEYS, bound)
     assert Roster.from_json(json.dumps({"0": KEY})).max_records == MOST_RECORDS
     assert list(Roster.from_json(Roster(dict(reversed(KEYS.items()))).to_json()).keys) == [0, 1, 10]
+
+
+def hospital(number, max_records):
+    key = ec.generate_private_key(ec.SECP384R1()).public_key()
+    openssh = key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+    return PartyFile(name=f"hospital {number}", identity=KEYS[number].hex(), node_key=openssh, max_records=max_records)
+
+
+# A party file of before there was such a bound declares the most that can be.
+@pytest.mark.parametrize(("second", "expected"), [(5, 10), (10, 10), (1000, 1000), (MOST_RECORDS, MOST_RECORDS)])
+def test_a_roster_of_hospitals_has_their_keys_and_the_largest_number_that_one_declares(second, expected):
+    file = RosterFile(parties=(hospital(0, 10), hospital(1, second)))
+    assert Roster.of_hospitals(file) == Roster({0: KEYS[0], 1: KEYS[1]}, expected)
 
 
 def test_rosters_cannot_be_changed():

@@ -1,13 +1,10 @@
-import dataclasses
 import json
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from common.domain import MOST_RECORDS
 from common.errors import ConfigError
-from common.secagg.identity import Roster
 from common.system.enrolment import Invitation, PartyFile, RosterFile
 
 
@@ -24,6 +21,7 @@ def test_a_party_file_comes_back(tmp_path):
     (tmp_path / "party.json").write_text(party.to_json())
     assert PartyFile.load(tmp_path / "party.json") == party
     assert len(party.fingerprint.split()) == 8
+    assert party.fingerprint != PartyFile(**GOOD, max_records=10).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -97,19 +95,6 @@ def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
     renamed = RosterFile(parties=(PartyFile(**GOOD | {"name": "A"}), other))
     assert len({roster.fingerprint, again.fingerprint, renamed.fingerprint}) == 3
     assert RosterFile.load(tmp_path / "roster.json").fingerprint == roster.fingerprint
-    assert Roster.of_hospitals(roster) == Roster({0: b"\xab" * 32, 1: b"\xcd" * 32}, MOST_RECORDS)
-
-
-def test_the_largest_number_of_records_that_one_declares_is_that_of_the_roster(tmp_path):
-    other = PartyFile(name="B", identity="cd" * 32, node_key=openssh(ec.generate_private_key(ec.SECP384R1())))
-    few, more = (dataclasses.replace(party, max_records=10) for party in (PartyFile(**GOOD), other))
-    assert Roster.of_hospitals(RosterFile(parties=(few, more))).max_records == 10
-    assert (
-        Roster.of_hospitals(RosterFile(parties=(few, dataclasses.replace(more, max_records=1000)))).max_records == 1000
-    )
-    # Of a file of before there was such a bound nothing is known.
-    assert Roster.of_hospitals(RosterFile(parties=(few, other))).max_records == MOST_RECORDS
-    assert few.fingerprint != PartyFile(**GOOD).fingerprint
 
 
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
