@@ -12,7 +12,7 @@ import pytest
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import write_report
-from simulations.sweep import write_table
+from simulations.sweeps.sweep import write_table
 from tests.server.report.test_report import HOSTILE, write_run
 from tests.simulations.test_sweep import run as write_row
 

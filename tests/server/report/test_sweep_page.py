@@ -2,7 +2,7 @@
 
 import json
 
-from simulations.sweep import read_table, write_table
+from simulations.sweeps.sweep import read_table, write_table
 from tests.server.report.test_report import Page
 from tests.simulations.test_sweep import run
 
