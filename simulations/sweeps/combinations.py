@@ -4,7 +4,7 @@
     caucus-simulate --resume SWEEP
 
 Each combination has its own folder. A sweep goes on after the failure of a run, and ends with a table of all
-(`sweep.py`). One that was stopped goes on with the run that was at work, and with those that had not begun.
+(`table.py`). One that was stopped goes on with the run that was at work, and with those that had not begun.
 """
 
 import json
@@ -41,7 +41,7 @@ class AfterSweep(Callback):
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
         """Print and write the table; exit with an error if a run failed."""
-        from simulations.sweeps.sweep import write_table  # noqa: PLC0415 the report's plots
+        from simulations.sweeps.render import write_table  # noqa: PLC0415 the report's plots
 
         HydraConfig.instance().cfg = None
         table = write_table(near(Path(config.hydra.sweep.dir)))

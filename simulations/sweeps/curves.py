@@ -6,52 +6,41 @@ Means over the runs of a row that reached the round.
 """
 
 import argparse
-import json
-import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from common.errors import CheckpointError
-from server.configuration import load
+from simulations.sweeps.runs import BY_ROUND, rounds_of, runs_of
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="curves", description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--of", default="self_similarity", choices=("self_similarity", "fid", "tau"))
+    parser.add_argument("--of", default="self_similarity", choices=BY_ROUND)
     options = parser.parse_args(arguments)
     sys.stdout.write(as_markdown(curves(options.folder, options.of), options.of))
 
 
-def curves(sweep: Path, of: str) -> dict[str, list[float]]:
-    """Mean of a figure by round, for each row of a sweep.
+def curves(sweep: Path, of: str) -> pd.DataFrame:
+    """Mean of a figure for each row of a sweep, by round: one column for each, from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.
     """
-    values_by_row: dict[str, dict[int, list[float]]] = {}
-    # Hydra numbers the runs: 10 comes after 9.
-    for path in sorted(sweep.glob("*/rounds.jsonl"), key=lambda path: (len(path.parent.name), path.parent.name)):
-        row = load(path.parent).get("row")
-        name = row if isinstance(row, str) else ", ".join(row or ()) or "all runs"
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-            value = json.loads(line).get(of)
-            if value is not None:
-                values_by_row.setdefault(name, {}).setdefault(number, []).append(value)
-    if not values_by_row:
+    rounds = rounds_of(sweep, runs_of(sweep)).dropna(subset=of)
+    if rounds.empty:
         raise CheckpointError("sweep folder", expected=f"runs with {of} in their rounds.jsonl", where=sweep)
-    return {name: [statistics.fmean(values) for _, values in sorted(by.items())] for name, by in values_by_row.items()}
+    return rounds.pivot_table(of, "row", "round", sort=False).sort_index(axis="columns")
 
 
-def as_markdown(rows: dict[str, list[float]], of: str) -> str:
-    """One line for each row, one column for each round, from 1."""
-    rounds = max(map(len, rows.values()))
-    lines = [[of, *map(str, range(1, rounds + 1))], ["---"] * (rounds + 1)]
-    lines += [
-        [name, *(f"{value:.3f}" for value in values)] + [""] * (rounds - len(values)) for name, values in rows.items()
-    ]
+def as_markdown(means: pd.DataFrame, of: str) -> str:
+    """One line for each row, one column for each round."""
+    lines = [[of, *map(str, means.columns)], ["---"] * (1 + len(means.columns))]
+    lines += [[row, *("" if pd.isna(value) else f"{value:.3f}" for value in line)] for row, line in means.iterrows()]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

@@ -10,7 +10,7 @@ COMPARISON = r"""
 <p class="banner" role="note"><strong>No guarantee:</strong> {{ open_rows[:6] | join("; ") }}{{ "; and others" if open_rows | length > 6 }} (ε = ∞).</p>
 {% endif %}
 <h1>{{ table.title }}</h1>
-<p>{{ table.runs | length }} runs{% if table.failures %}, of which {{ table.failures | length }} failed{% endif %}.
+<p>{{ runs | length }} runs{% if table.failures %}, of which {{ table.failures | length }} failed{% endif %}.
 Choosing among runs by their results costs privacy beyond each run's own ε.</p>
 </header>
 <main>
@@ -53,10 +53,10 @@ Choosing among runs by their results costs privacy beyond each run's own ε.</p>
 <section id="runs">
 <h2>Runs</h2>
 {% call tabled("All runs", ["run", "row", "ε", "accuracy ↑", "result"]) %}
-{% for run in table.runs %}
+{% for run in runs %}
 <tr><th scope="row">{% if has_page[run.folder] %}<a href="{{ run.folder | urlencode }}/report.html">{{ run.folder }}</a>{% else %}{{ run.folder }}{% endif %}</th>
 <td>{{ run.row }}</td><td>{{ run.epsilon | epsilon if run.epsilon is not none else "–" }}{{ ": no guarantee" if run.unprotected }}</td>
-<td>{{ run.accuracy | number }}</td><td class="text">{{ "complete" if run.error is none else "failed: " ~ run.error }}{% for weakness in run.weaknesses %}<br>{{ weakness }}{% endfor %}</td></tr>
+<td>{{ run.accuracy | number }}</td><td class="text">{{ "complete" if run.error is none else "failed: " ~ run.error }}{% for weakness in run.weaknesses or () %}<br>{{ weakness }}{% endfor %}</td></tr>
 {% endfor %}
 {% endcall %}
 </section>

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from common.errors import CaucusError, CheckpointError
 from common.models import catalogue
-from server.report.sweep import Run
 from simulations.laboratory.results.cells import Cell, Preset
 from simulations.laboratory.results.data_sets import data_folder
 from simulations.laboratory.results.runs import Result
@@ -102,7 +101,6 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     from server.configuration import composed, reloaded  # noqa: PLC0415 torch, in the process of the run
     from server.failure import EXPECTED, summary  # noqa: PLC0415
     from simulations.run import simulate  # noqa: PLC0415
-    from simulations.sweeps.sweep import read_run  # noqa: PLC0415
 
     goes_on = (folder / "state").exists()
     if not goes_on:
@@ -123,23 +121,25 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     except Exception as error:
         log.exception("a bug, or a library's error")
         return replace(blank, error=f"{type(error).__name__}: {summary(error)}; its traceback is in {folder}/run.log")
-    run = read_run(folder, blank.key)
-    if run.error is not None:
-        return replace(blank, error=run.error)
     return replace(
-        of_run(blank, run),
+        measured(blank, folder),
         seconds=round(time.monotonic() - started, 1),
         cpu_seconds=round(time.process_time() - worked, 1),
     )
 
 
-def of_run(blank: Result, run: Run) -> Result:
-    """The figures of a finished run, by their names in metrics.json."""
-    figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run.figures.items()}
-    figures |= {"accuracy": run.accuracy} if run.accuracy is not None else {}
-    measured = [value for value in run.fid if value is not None]
-    figures |= {"fid": measured[-1]} if measured else {}
-    return replace(blank, figures=figures, epsilon=run.epsilon)
+def measured(blank: Result, folder: Path) -> Result:
+    """The result of a run from its folder; figures have their names in metrics.json."""
+    from simulations.sweeps.runs import read_rounds, read_run  # noqa: PLC0415 torch
+
+    run = read_run(folder)
+    if "error" in run:
+        return replace(blank, error=run["error"])
+    figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run["figures"].items()}
+    last = [line["fid"] for line in read_rounds(folder) if line["fid"] is not None][-1:]
+    figures |= {"accuracy": run["accuracy"]} if run["accuracy"] is not None else {}
+    figures |= {"fid": last[0]} if last else {}
+    return replace(blank, figures=figures, epsilon=run["epsilon"])
 
 
 def with_folders(overrides: Sequence[str], work: Path) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from server.metrics.intervals import Interval, over_seeds
+from server.metrics.intervals import Interval
 from server.run_folder import for_json
 from simulations.laboratory.results import computed
 from simulations.laboratory.results.cells import Preset
@@ -28,6 +28,7 @@ from simulations.laboratory.results.claims import (
     Claim,
 )
 from simulations.laboratory.results.runs import Result
+from simulations.sweeps.table import paired
 
 NOT_RUN = "not run"
 
@@ -185,10 +186,11 @@ def _figure(place: tuple[str, float | None], values: Sequence[float], planned: i
 def _difference(
     epsilon: float | None, mine: Mapping[tuple[str, int], float], theirs: Mapping[tuple[str, int], float]
 ) -> Difference | None:
-    pairs = [mine[pair] - theirs[pair] for pair in mine if pair in theirs]
-    if not pairs:
+    pairs = paired(mine, theirs)
+    if not pairs.differences:
         return None
-    return Difference(epsilon=epsilon, mean=statistics.fmean(pairs), interval=over_seeds(pairs), pairs=len(pairs))
+    mean = statistics.fmean(pairs.differences)
+    return Difference(epsilon=epsilon, mean=mean, interval=pairs.interval, pairs=len(pairs.differences))
 
 
 def _computed(claim: Claim) -> Finding:

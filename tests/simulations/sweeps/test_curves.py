@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError
 from server.configuration import store
-from simulations.sweeps.curves import as_markdown, curves, main
+from simulations.sweeps.curves import curves, main
 
 
 def run(sweep, number, row, **figures):
@@ -18,9 +18,12 @@ def run(sweep, number, row, **figures):
 def test_means_by_row_and_round_of_runs_that_got_there(tmp_path, capsys):
     run(tmp_path, 0, "on", self_similarity=[0.2, 0.4], fid=[None, 3.0])
     run(tmp_path, 1, "on", self_similarity=[0.4], fid=[1.0])
-    run(tmp_path, 10, ["method.tau=0.5"], self_similarity=[0.5], fid=[None])
-    assert curves(tmp_path, "self_similarity") == {"on": pytest.approx([0.3, 0.4]), "method.tau=0.5": [0.5]}
-    assert curves(tmp_path, "fid") == {"on": [1.0, 3.0]}
+    run(tmp_path, 10, ["method.tau=0.5", "a=1"], self_similarity=[0.5], fid=[None])
+    run(tmp_path, 11, ["a=1"], self_similarity=[None], fid=[None])
+    means = curves(tmp_path, "self_similarity")
+    assert list(means.loc["on"]) == pytest.approx([0.3, 0.4])
+    assert list(means.loc["method.tau=0.5"].dropna()) == [0.5]
+    assert curves(tmp_path, "fid").to_dict(orient="index") == {"on": {1: 1.0, 2: 3.0}}
     main([str(tmp_path)])
     assert capsys.readouterr().out.splitlines() == [
         "| self_similarity | 1 | 2 |",
@@ -28,7 +31,6 @@ def test_means_by_row_and_round_of_runs_that_got_there(tmp_path, capsys):
         "| on | 0.300 | 0.400 |",
         "| method.tau=0.5 | 0.500 |  |",
     ]
-    assert as_markdown({"a": [0.5]}, "fid") == "| fid | 1 |\n| --- | --- |\n| a | 0.500 |\n"
 
 
 def test_a_sweep_without_such_a_figure_is_an_error(tmp_path):

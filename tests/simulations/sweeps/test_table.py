@@ -11,8 +11,10 @@ from common.errors import CheckpointError, ConfigError
 from server.configuration import composed
 from simulations import launch
 from simulations.sweeps.combinations import AfterSweep, again, failed, in_row
-from simulations.sweeps.sweep import as_markdown, as_text, read_table, write_table
+from simulations.sweeps.render import as_markdown, as_text, write_table
+from simulations.sweeps.table import read_table
 from tests.support.runs import command, read
+from tests.support.sweeps import run
 
 EXPERIMENT = {
     "title": "Of two methods",
@@ -23,27 +25,6 @@ EXPERIMENT = {
         "ours": {"set": []},
     },
 }
-
-
-def run(
-    folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, status="complete", traffic=None, seed=None
-):
-    """The files of one run that a table reads; `accuracy` is a run's own, or None for one that measured nothing."""
-    path = folder / str(number)
-    path.mkdir(parents=True)
-    config = {"row": row, "experiment_seed": number if seed is None else seed} | (
-        {"experiment": experiment} if experiment else {}
-    )
-    (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
-    files = {
-        "run": {"status": status},
-        "privacy": {"epsilon": epsilon, "planned_epsilon": epsilon, "queries": [{}], "spent": {"queries_asked": 4}},
-        "metrics": {"synthetic": {"accuracy": accuracy}, "real_private": {"accuracy": 0.99}} if accuracy else {},
-        **({"traffic": traffic} if traffic else {}),
-    }
-    for name, content in files.items():
-        (path / f"{name}.json").write_text(json.dumps(content))
-    return path
 
 
 def test_mean_and_deviation_of_each_row_in_the_experiment_order_with_the_paper_beside(tmp_path):
@@ -112,7 +93,7 @@ def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varie
         run(tmp_path, number, ["task=csv", f"a={number % 2}", f"b={number // 2 % 2}"], 0.5, epsilon=number % 2 + 1)
     made = read_table(tmp_path)
     assert [row.row for row in made.rows] == ["a=0, b=0", "a=1, b=0", "a=0, b=1", "a=1, b=1"]
-    assert [len(row.runs) for row in made.rows] == [3, 3, 3, 3]
+    assert [row.runs for row in made.rows] == [3, 3, 3, 3]
     assert [row.epsilons for row in made.rows] == [(1.0,), (2.0,), (1.0,), (2.0,)]
     assert "paper" not in as_markdown(made)
 
@@ -236,7 +217,7 @@ def test_the_difference_from_another_row_is_that_of_runs_with_the_same_seed(tmp_
             run(tmp_path, f"{row}{seed}", row, accuracy, experiment=experiment, seed=seed)
     made = write_table(tmp_path)
     # Differences 5, 7 and 9 points: mean 7, standard error 2 / sqrt(3), and t = 4.303 with two degrees of freedom.
-    assert made.rows[1].against["them"] == pytest.approx((0.05, 0.07, 0.09))
+    assert made.rows[1].against["them"].differences == pytest.approx((0.05, 0.07, 0.09))
     text = (tmp_path / "table.md").read_text("utf-8")
     assert "| ours | 4 | 60.2 ± 28.0 | 4 | +7.0 ± 5.0 | – |" in text
     assert "runs with the same experiment seed" in text
@@ -248,7 +229,7 @@ def test_seeds_with_several_runs_in_a_row_are_no_pair(tmp_path):
     experiment = {"rows": {"theirs": {"set": []}, "ours": {"set": [], "against": {"them": "theirs"}}}}
     for number, (row, accuracy) in enumerate([("theirs", 0.5), ("ours", 0.6), ("ours", 0.7)]):
         run(tmp_path, number, row, accuracy, experiment=experiment, seed=0)
-    assert write_table(tmp_path).rows[1].against == {"them": ()}
+    assert write_table(tmp_path).rows[1].against["them"].differences == ()
 
 
 def hydra_of(folder, monkeypatch):

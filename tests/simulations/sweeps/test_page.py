@@ -2,9 +2,10 @@
 
 import json
 
-from simulations.sweeps.sweep import read_table, write_table
+from simulations.sweeps.render import write_table
+from simulations.sweeps.table import read_table
 from tests.server.report.test_report import Page
-from tests.simulations.test_sweep import run
+from tests.support.sweeps import run
 
 FIGURES = {
     "synthetic": {"accuracy": 0.7},
@@ -44,5 +45,5 @@ def test_a_run_that_asked_nobody_has_spent_nothing(tmp_path):
     path = run(tmp_path, 0, ["method=fusegen"], 0.7)
     privacy = json.loads((path / "privacy.json").read_text()) | {"queries": [], "planned_epsilon": 0.0}
     (path / "privacy.json").write_text(json.dumps(privacy))
-    (one,) = read_table(tmp_path).runs
+    one = read_table(tmp_path).runs.loc["0"]
     assert (one.epsilon, one.unprotected) == (0.0, False)
