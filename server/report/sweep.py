@@ -197,7 +197,7 @@ def write_comparison(folder: Path, table: Table) -> Path:
     drawings = [_accuracy(table.runs, axis) for axis in _AXES]
     drawings.append(_fid(table.rows))
     page = render(
-        "comparison",
+        "comparison.html",
         table=table,
         rows=[row.to_dict() for row in table.rows],
         plots=[plot for plot in drawings if plot is not None],
