@@ -10,6 +10,9 @@ PartyId = int
 MOST_RECORDS = 2**20
 """Largest number of records that a party may declare; what is taken of one that declares none."""
 
+NOT_STATED = "not stated"
+"""What a plan says of a purpose or a recipient that nobody has stated."""
+
 _PARTY = re.compile(r"\bparty ([0-9]{1,7})\b")
 
 

@@ -13,16 +13,12 @@ from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
-from omegaconf import DictConfig
 
-from common import validate
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
-from server import configuration, setting_checks
 from server.domain import Earlier, Task
-from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
 from server.federation.network import FlowerNetwork, Network, ask_for_parts_sooner
@@ -35,6 +31,10 @@ from server.planning.guarantee_facts import describe
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
 from server.run import run
+from server.settings.automatic import expected_records, settled
+from server.settings.build import build, method_of, plan_of, roster_of
+from server.settings.compose import composed, load, store
+from server.settings.schema import Settings, SimulationSettings
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
 
@@ -46,85 +46,81 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Run the configuration of the run folder."""
-    folder = context.run_config.get("run-folder")
-    if folder:
-        config = configuration.load(Path(str(folder)))
+    if named := context.run_config.get("run-folder"):
+        folder = Path(str(named))
+        settings = load(folder)
     else:
-        config = without_auto(configuration.composed(shlex.split(str(context.run_config.get("overrides", "")))))
-        folder = Path("runs") / config.run
-        configuration.store(config, folder)
-    hospitals = config.federation.get("hospitals") or []
+        settings = settled(composed(shlex.split(str(context.run_config.get("overrides", "")))))
+        folder = Path("runs") / settings.run
+        store(settings, folder)
+    hospitals = settings.federation.hospitals or ()
     names = [hospital.name for hospital in hospitals]
-    timeout = setting_checks.number("federation.timeout", config.federation.timeout)
     enrolled = {hospital.node: number for number, hospital in enumerate(hospitals)}
-    network = FlowerNetwork(grid, timeout=timeout, enrolled=enrolled)
-    if "engine" not in config:
+    network = FlowerNetwork(grid, timeout=settings.federation.timeout, enrolled=enrolled)
+    simulated = isinstance(settings, SimulationSettings)
+    if not simulated:
         ask_for_parts_sooner(network)
-    alone = "engine" in config and "overrides" in context.run_config
+    alone = simulated and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))
         log.setLevel(logging.INFO)
-    with contextlib.nullcontext() if "engine" in config else logging_to(Path(str(folder)), names):
-        coordinate(config, network, Path(str(folder)))
+    with contextlib.nullcontext() if simulated else logging_to(folder, names):
+        coordinate(settings, network, folder)
     if alone:
-        log.info("done: %s", (Path(str(folder)) / "report.html").resolve())
+        log.info("done: %s", (folder / "report.html").resolve())
 
 
-def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
+def coordinate(settings: Settings, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
     options = Options(
-        experiment_seed=config.experiment_seed,
-        simulation="engine" in config,
-        labels_from_records=bool(config.get("labels_from_records")),
-        retries=config.federation.retries,
-        expected_records=setting_checks.expected_records(config),
-        tracking=config.get("tracking"),
+        experiment_seed=settings.experiment_seed,
+        simulation=isinstance(settings, SimulationSettings),
+        labels_from_records=isinstance(settings, SimulationSettings) and settings.labels_from_records,
+        retries=settings.federation.retries,
+        expected_records=expected_records(settings),
+        tracking=settings.tracking,
     )
-    parts = build_parts(config, folder=folder / "state")
-    run(RunParts(run=config.run, folder=folder, network=network, parts=parts, options=options))
+    parts = build_parts(settings, folder=folder / "state")
+    run(RunParts(run=settings.run, folder=folder, network=network, parts=parts, options=options))
 
 
-def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
-    """Build and check everything that the configuration names, before anything private is touched.
+def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
+    """Build and check everything that the settings name, before anything private is touched.
 
     Args:
-        config: A resolved configuration, which may have `auto`.
+        settings: They may have `auto`.
         folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
     """
-    config = without_auto(config)
-    setting_checks.check_names(config)
-    validate.integers(0, section="federation", retries=config.federation.retries)
-    timeout = setting_checks.number("federation.timeout", config.federation.timeout)
-    validate.at_least(0, section="federation", timeout=timeout)
-    tensorboard.check(config.get("tracking"))
-    roster = roster_of(config)
+    settings = settled(settings)
+    tensorboard.check(settings.tracking)
+    roster = roster_of(settings)
     (folder or Path()).mkdir(parents=True, exist_ok=True)
-    source: Source = build(config.task)
-    encoder: Encoder = build(config.embedding)
-    method = method_of(config)
+    source: Source = build(settings.task)
+    encoder: Encoder = build(settings.embedding)
+    method = method_of(settings)
     _check_structure(method, source.task())
-    evaluation: Evaluation = build(config.evaluation)
-    plan = plan_of(config, method, source.task(), encoder=encoder.digest, roster=roster)
+    evaluation: Evaluation = build(settings.evaluation)
+    plan = plan_of(settings, method, source.task(), encoder=encoder.digest, roster=roster)
     _check_directions(plan, encoder)
-    cache = config.get("embedding_cache")
+    cache = settings.embedding_cache
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:
         encoder = Remembered(encoder, path)
-    replies = config.get("reply_cache")
+    replies, llm = settings.reply_cache, settings.llm
     spending = Spending(
         path=folder / providers.SPENDING if folder else None,
-        max_cost=config.llm.get("max_cost"),
-        max_tokens=config.llm.get("max_tokens"),
+        max_cost=llm.max_cost,
+        max_tokens=llm.max_tokens,
     )
     models = providers.providers(
-        {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
-        use=config.llm.use,
+        {name: build(model, partial=True) for name, model in llm.models.items()},
+        use=llm.use,
         public_texts=source.public_texts,
         public_examples=source.public_examples,
         encoder=encoder,
-        experiment_seed=config.experiment_seed,
+        experiment_seed=settings.experiment_seed,
         spending=spending,
         folder=folder,
-        cache=replies and Path(replies),
+        cache=Path(replies) if replies else None,
     )
     refuse_declined(method, models)
     earlier = method.earlier() if isinstance(method, Reusing) else None
@@ -136,7 +132,7 @@ def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:
         plan=plan,
         roster=roster,
         encoder=encoder,
-        cleaner=providers.cleaner(config.llm.get("clean"), source.task(), source.public_texts),
+        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts),
         providers=models,
         spending=spending,
         evaluation=evaluation,

@@ -20,23 +20,22 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig
 from tqdm import tqdm
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
 from common.system.files import text_of
 from common.validate import meant
-from server.configuration import checked, misprint, reloaded
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
-from server.misprints import CONFIGS
-from server.setting_checks import SEARCH_PATH
+from server.settings.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
+from server.settings.misprints import CONFIGS
+from server.settings.schema import Settings
 from simulations.sweeps import combinations
 from simulations.sweeps.combinations import RESUME, near, resumption
 
@@ -94,11 +93,11 @@ def _by_hydra(arguments: Sequence[str]) -> None:
 
 
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
-def _composed(config: DictConfig) -> None:
+def _composed(config: object) -> None:
     hydra_config = HydraConfig.get()
     folder, overrides = near(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
     if hydra_config.mode != RunMode.MULTIRUN:
-        _or_exit(folder, lambda: checked(config, overrides))
+        _or_exit(folder, lambda: typed(config))
         _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", *_sweep(folder)]))
         return
     if multiprocessing.parent_process():
@@ -111,27 +110,28 @@ def _composed(config: DictConfig) -> None:
         log.info("it is complete")
         return
     try:
-        config = combinations.in_row(checked(config, overrides), overrides)
-        _simulated(combinations.continued(config, overrides, folder), folder)
+        settings = combinations.in_row(simulated(typed(config)), overrides)
+        _simulated(combinations.continued(settings, overrides, folder), folder)
         (folder / FAILURE).unlink(missing_ok=True)
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
         log.error("%s", summary(error))  # noqa: TRY400
-        combinations.failed(config, folder, summary(error))
+        combinations.failed(plain(config), overrides, folder, summary(error))
     except KeyboardInterrupt as stop:
-        combinations.failed(config, folder, _stopped(folder))
+        combinations.failed(plain(config), overrides, folder, _stopped(folder))
         raise type(stop)(f"stopped: {combinations.left(near(Path(hydra_config.sweep.dir)))}") from None
 
 
 def _sweep(folder: Path) -> list[str]:
     """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked, whatever ε is."""
     hydra_config = HydraConfig.get()
-    typed = hydra_config.overrides
-    others = [each for each in typed.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
-    others += [each for each in typed.hydra if each.startswith(f"{SEARCH_PATH}=")]
+    overrides = hydra_config.overrides
+    others = [each for each in overrides.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
+    others += [each for each in overrides.hydra if each.startswith(f"{SEARCH_PATH}=")]
     asked = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))["queries"]
+    sources: Any = hydra_config.runtime.config_sources
     swept = "privacy.epsilon=1,4,16" if asked else f"{combinations.SEED}0,1,2"
-    return [*combinations.config_dir(hydra_config), swept, *others]
+    return [*combinations.config_dir(sources), swept, *others]
 
 
 def _resume(arguments: Sequence[str]) -> None:
@@ -139,7 +139,7 @@ def _resume(arguments: Sequence[str]) -> None:
         if arguments[0] != RESUME or len(arguments) < 2:
             raise CheckpointError(RESUME, expected="one folder with a config.yaml", got=" ".join(arguments))
         folder = Path(arguments[1])
-        config = reloaded(folder, arguments[2:])
+        settings = reloaded(folder, arguments[2:])
     except CaucusError as error:
         _exit(error)
     logging.basicConfig(
@@ -148,11 +148,11 @@ def _resume(arguments: Sequence[str]) -> None:
         handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
     )
     logging.getLogger("caucus").setLevel(logging.INFO)
-    _or_exit(folder, lambda: config)
+    _or_exit(folder, lambda: settings)
     _say_ending(folder)
 
 
-def _or_exit(folder: Path, settings: Callable[[], DictConfig]) -> None:
+def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
     """Simulate with these settings.
 
     Raises:
@@ -168,11 +168,11 @@ def _or_exit(folder: Path, settings: Callable[[], DictConfig]) -> None:
         raise type(stop)(*[said] * bool(said)) from None
 
 
-def _simulated(config: DictConfig, folder: Path) -> None:
+def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
     from simulations.run import simulate  # noqa: PLC0415 torch
 
-    simulate(config, folder)
+    simulate(settings, folder)
 
 
 def _say_ending(folder: Path, following: str | None = None) -> None:

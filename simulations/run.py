@@ -19,15 +19,14 @@ import tempfile
 from pathlib import Path
 
 from flwr.app import Context, RecordDict
-from omegaconf import DictConfig
 
 from client.app import SOCKET, relay
-from common import validate
 from common.errors import CaucusError, CheckpointError
 from server.app import app as server_app
-from server.configuration import identified, store, with_absolute_paths
-from server.draft import without_auto
 from server.run_folder import read_candidates, write_json
+from server.settings.automatic import settled
+from server.settings.compose import simulated, store
+from server.settings.schema import Settings, SimulationSettings
 from simulations.baselines import only_private, private_exemplars
 from simulations.federation import inputs, parties
 from simulations.federation.local_grid import LocalGrid
@@ -36,7 +35,6 @@ from simulations.private_evaluation.compare import compare
 
 log = logging.getLogger("caucus.simulation")
 
-ENGINES = ("local", "flower")
 WITHOUT_PRIVACY = {
     only_private.NAME: only_private.only_private,
     private_exemplars.NAME: private_exemplars.private_exemplars,
@@ -44,13 +42,12 @@ WITHOUT_PRIVACY = {
 """Baselines that use the private records themselves and ask no party (`simulations/baselines/unprotected.py`)."""
 
 
-def simulate(config: DictConfig, folder: Path) -> None:
+def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the one in `folder`."""
-    validate.one_of("engine", config.engine, among=ENGINES)
-    config = parties.with_identities(identified(parties.with_labels(with_absolute_paths(config))), folder)
-    config = without_auto(config)
+    run = parties.with_identities(parties.with_labels(simulated(settings)), folder)
+    run = simulated(settled(run, rows=parties.rows(run)))
     summary_path = folder / "run.json"
-    if summary_path.exists() and json.loads(summary_path.read_text(encoding="utf-8"))["run"] != config.run:
+    if summary_path.exists() and json.loads(summary_path.read_text(encoding="utf-8"))["run"] != run.run:
         raise CheckpointError(
             "run folder",
             expected="a new one",
@@ -58,18 +55,18 @@ def simulate(config: DictConfig, folder: Path) -> None:
             where=folder,
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
-    store(config, folder)
-    inputs.check(config)
-    if baseline := WITHOUT_PRIVACY.get(config.method.name):
-        baseline(config, folder)
+    store(run, folder)
+    inputs.check(run)
+    if baseline := WITHOUT_PRIVACY.get(run.method.name):
+        baseline(run, folder)
     else:
-        (_in_process if config.engine == "local" else _on_ray)(config, folder)
-        _compare(config, folder)
+        (_in_process if run.engine == "local" else _on_ray)(run, folder)
+        _compare(run, folder)
     log.info("done: %s", folder / "report.html")
 
 
-def _in_process(config: DictConfig, folder: Path) -> None:
-    services = parties.parties(config, folder)
+def _in_process(settings: SimulationSettings, folder: Path) -> None:
+    services = parties.parties(settings, folder)
     client_app = relay(lambda context: services[int(context.node_config["partition-id"])])
     grid = LocalGrid(client_app, len(services), workers=os.cpu_count() or 1)
     resumed = (folder / "state" / "state.json").exists()
@@ -81,7 +78,7 @@ def _in_process(config: DictConfig, folder: Path) -> None:
         write_json(folder / "traffic.json", {"parties": len(services), **traffic})
 
 
-def _on_ray(config: DictConfig, folder: Path) -> None:
+def _on_ray(settings: SimulationSettings, folder: Path) -> None:
     # By default Flower sends telemetry and looks for updates; workers inherit the environment.
     os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
     # Neither Flower's internals nor Ray's tip about accelerators matter to who reads the log.
@@ -98,7 +95,7 @@ def _on_ray(config: DictConfig, folder: Path) -> None:
             if not host.stdout or host.stdout.readline() != "ready\n":
                 raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
             os.environ[SOCKET] = f"unix:{socket}"
-            _flower(config.federation.parties, folder)
+            _flower(settings.federation.parties, folder)
         finally:
             host.terminate()
             host.wait()
@@ -126,7 +123,7 @@ def _context(folder: Path) -> Context:
     )
 
 
-def _compare(config: DictConfig, folder: Path) -> None:
-    measured = promised(with_records(config, read_candidates(folder)), folder)
+def _compare(settings: SimulationSettings, folder: Path) -> None:
+    measured = promised(with_records(settings, read_candidates(folder)), folder)
     if measured.test and measured.private:
         compare(folder, measured)

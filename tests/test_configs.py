@@ -3,24 +3,25 @@
 import re
 import shlex
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 import configs
 from client.guard import Limits
 from client.writers.abstracted_seeds import Seeds
-from common.errors import CaucusError, ConfigError
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
 from server.app import build_parts
-from server.configuration import composed
-from server.draft import without_auto
 from server.methods.wasp import Wasp
-from server.setting_checks import SETTINGS
+from server.settings.automatic import settled
+from server.settings.build import build
+from server.settings.compose import composed
+from server.settings.reading import mapping_of
+from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings
 from simulations.sweeps.combinations import in_row
 from tests.support.method_contract import plan_of
@@ -58,8 +59,7 @@ def test_each_choice_composes_under_each_primary_configuration(path, primary):
     needed |= {"dp_kps": needed["aug_pe_plus"], "transformer": needed["pretrained"]}
     needed["local"] = ["llm.models.local.model=somewhere"]
     config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
-    assert isinstance(config, DictConfig)
-    assert ("engine" in config) == (primary == "simulation")
+    assert isinstance(config, SimulationSettings) == (primary == "simulation")
 
 
 @pytest.fixture(scope="module")
@@ -81,23 +81,22 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
     chosen = [f"+experiment={path.stem}", *named(path)]
     config, sweep = composed(chosen), OmegaConf.load(ROOT / path).hydra
     experiment = config.experiment
-    run = [name for name, row in experiment.rows.items() if "set" in row]
+    run = [name for name, row in experiment["rows"].items() if "set" in row]
     assert [name.strip() for name in sweep.sweeper.params.row.split(",")] == run
     assert sweep.mode == "MULTIRUN"
     assert sweep.sweeper.params.experiment_seed in ("0,1,2", "0,1,2,3,4")
     assert all(
         len(row.get("paper", experiment.get("data", []))) == len(experiment.get("data", []))
-        for row in experiment.rows.values()
+        for row in experiment["rows"].values()
     )
     for name in run:
-        config.row = name
-        chosen_row = in_row(config, chosen)
-        if "_target_" not in chosen_row.method:  # a simulation's alone
+        chosen_row = in_row(replace(config, row=name), chosen)
+        if not chosen_row.method.made_by:  # a simulation's alone
             continue
-        chosen_row = without_auto(chosen_row)
-        method = instantiate(chosen_row.method, _convert_="all")
-        queries = plan_of(method, chosen_row.privacy.max_records, task=instantiate(chosen_row.task).task())
-        instantiate(chosen_row.evaluation, _convert_="all")
+        chosen_row = settled(chosen_row)
+        method = build(chosen_row.method)
+        queries = plan_of(method, chosen_row.privacy.max_records, task=build(chosen_row.task).task())
+        build(chosen_row.evaluation)
         assert bool(queries) == (method.name != "fusegen" and "Only LLM" not in name)
         if path.stem.startswith("wasp"):
             assert (method.samples, method.rounds) == (config.method.samples, 5)
@@ -121,7 +120,7 @@ def test_a_missing_path_is_named():
 
 def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_states():
     config = composed([])
-    method = instantiate(config.method, _convert_="all")
+    method = build(config.method)
     assert isinstance(method, Wasp)
     assert (method.samples, method.rounds, method.top) == (2000, 5, 8)
     assert (config.federation.parties, config.privacy.epsilon, config.privacy.delta) == (3, 4.0, 1e-5)
@@ -129,14 +128,14 @@ def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_
 
 
 def test_a_limit_whose_line_is_deleted_has_the_value_of_the_file():
-    values = OmegaConf.load(ROOT / "client.yaml")
+    values = OmegaConf.to_container(OmegaConf.load(ROOT / "client.yaml"))
     settings = party_settings(values)
     assert settings.limits == Limits()
-    assert set(values.limits) == {field.name for field in fields(Limits)}
+    assert set(values["limits"]) == {field.name for field in fields(Limits)}
     assert (settings.limits.lifetime_epsilon, settings.limits.min_survivors) == (10.0, 2)
     assert isinstance(settings.writers()["abstracted seeds"], Seeds)
-    assert set(composed([], "simulation").client.limits.queries) == set(KINDS)
-    assert composed([], "simulation").client.limits.min_survivors == 1
+    assert set(composed([]).client["limits"]["queries"]) == set(KINDS)
+    assert composed([]).client["limits"]["min_survivors"] == 1
 
 
 def test_the_embedded_models_are_built_and_differ():
@@ -193,7 +192,7 @@ def random_model(tmp_path_factory):
 
 def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
     config = composed(["embedding=pretrained", f"embedding.name_or_path={random_model}"])
-    encoder = instantiate(config.embedding, _convert_="all")
+    encoder = build(config.embedding)
     assert isinstance(encoder, Encoder)
     assert encoder.encode(["one", "two"]).shape == (2, 16)
 
@@ -201,7 +200,7 @@ def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
 def test_minilm_is_the_encoder_that_was_fetched(random_model, tmp_path, monkeypatch):
     as_fetched(shutil.copytree(random_model, tmp_path / "minilm"), "minilm")
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
-    encoder = instantiate(composed(["embedding=minilm"]).embedding, _convert_="all")
+    encoder = build(composed(["embedding=minilm"]).embedding)
     assert encoder.digest == Encoder.pretrained(random_model).digest
 
 
@@ -223,21 +222,13 @@ def test_a_wrong_name_is_refused(name):
 def test_every_part_that_a_setting_names_is_one_of_ours():
     config = composed([])
     for section in ("task", "embedding", "method"):
-        assert config[section]._target_.split(".")[0] in {"common", "server", "client"}
+        assert mapping_of(config)[section]["_target_"].split(".")[0] in {"common", "server", "client"}
     assert "_target_" not in (ROOT / "client.yaml").read_text("utf-8")  # a party's parts are named by their kinds
 
 
 def test_a_wrong_value_inside_a_part_is_our_error():
-    from hydra.errors import InstantiationException
-
-    with pytest.raises(InstantiationException) as caught:
-        build_parts(composed(["method.rounds=1"]))
-    assert isinstance(caught.value.__cause__, CaucusError)
-
-
-def test_settings_that_decide_about_privacy_are_those_of_the_configuration():
-    config = composed([])
-    assert {group: set(config[group]) for group in SETTINGS} == SETTINGS
+    with pytest.raises(ConfigError, match=r"embedding\.dimensions; expected a finite number >= 32; got 8"):
+        build_parts(composed(["embedding.dimensions=8"]))
 
 
 def test_a_misspelt_setting_that_was_added_is_refused():

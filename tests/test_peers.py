@@ -43,11 +43,12 @@ from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.votes import Votes, VotesSpec
 from server.app import build_parts
-from server.configuration import load, store
 from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
+from server.settings.compose import load, store
+from server.settings.sections import changed
 from simulations.federation.parties import with_labels
 from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
 from tests.support.provider_contract import requests
@@ -154,9 +155,7 @@ def test_the_search_finds_un_noised_counts_where_there_are_some(tmp_path):
 def test_a_finished_run_does_not_go_on_with_more_epsilon(tmp_path):
     """pe: a run that ended at epsilon 2 is resumed at epsilon 50 without a word, since nothing keeps what was spent."""
     folder = tiny(tmp_path / "run", "privacy.epsilon=2", "method.top=8", "method.rounds=2", "method.samples=20")
-    config = load(folder)
-    config.privacy.epsilon = 50
-    store(config, folder)
+    store(changed(load(folder), {"privacy.epsilon": 50.0}), folder)
     with pytest.raises(CheckpointError, match="privacy plan"):
         resume(folder)
     # A coordinator that forgets its own state gets no further: each party has a ledger of its own.

@@ -14,7 +14,8 @@ from client.command import MODULES as PARTY
 from client.command import main as party
 from server.command import MODULES as COORDINATOR
 from server.command import main as coordinator
-from server.configuration import composed
+from server.settings.compose import composed
+from server.settings.reading import mapping_of
 from tests.support.runs import command, labelled, read, tiny
 
 ROOT = Path(__file__).parents[1]
@@ -133,12 +134,12 @@ def configurations():
     files = ["embedding=pretrained", "embedding.name_or_path=x", "task=csv"]
     methods = sorted(path.stem for path in (ROOT / "configs" / "method").glob("*.yaml"))
     named = {"aug_pe_plus": ["method.vocabulary=x"], "dp_kps": ["method.vocabulary=x"]}
-    return [composed([*files, f"method={method}", *named.get(method, [])]) for method in methods]
+    return [mapping_of(composed([*files, f"method={method}", *named.get(method, [])])) for method in methods]
 
 
 def exists(setting, config):
     for key in setting.split("."):
-        if not hasattr(config, "keys") or key not in config:
+        if not isinstance(config, dict) or key not in config:
             return False
         config = config[key]
     return True

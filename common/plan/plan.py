@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from common.domain import MOST_RECORDS
+from common.domain import MOST_RECORDS, NOT_STATED
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release
@@ -32,7 +32,6 @@ from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
 
 UNITS = ("sample", "user")
-NOT_STATED = "not stated"
 
 MOST_PARTIES = 2**20
 MOST_QUERIES = 100

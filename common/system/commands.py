@@ -100,7 +100,11 @@ def run(
         wrong: Further errors that mean wrong input.
         one_line: Formats an error as a message.
     """
-    chosen = parser.parse_args(arguments)
+    chosen, rest = parser.parse_known_args(arguments)
+    if rest and ("overrides" not in chosen or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:  # argparse takes no settings behind an option that follows settings
+        chosen.overrides += rest
     expected: tuple[type[Exception], ...] = (CaucusError, OSError, *wrong)
     try:
         for line in chosen.lines(chosen):

@@ -7,7 +7,7 @@ tokenizer are loaded, and the weights are read for their digest but not loaded.
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -17,15 +17,18 @@ from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from server.app import build_parts
-from server.configuration import asked
-from server.draft import build, without_auto
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
 from server.planning.plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, signals
-from server.setting_checks import FILES, check_file, expected_records, given_paths
+from server.settings.automatic import expected_records, settled
+from server.settings.build import build
+from server.settings.compose import composed
+from server.settings.files import FILES, check_file, given_paths
+from server.settings.schema import Settings
+from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source
 
 Look = Callable[[], tuple[str, str]]
@@ -71,8 +74,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
-    config = asked(list(chosen.overrides))
-    findings = preflight(config, build, partial(_plan, config), _why)
+    settings = composed(chosen.overrides)
+    findings = preflight(settings, build, partial(_plan, settings), _why)
     if chosen.json:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
     else:
@@ -82,9 +85,9 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
         raise CaucusError("not ready", expected="every part", got=f"{len(missing)} that a run could not use")
 
 
-def _plan(config: Any) -> tuple[str, str]:  # noqa: ANN401 Hydra's
-    parts = build_parts(config)
-    records = expected_records(config)
+def _plan(settings: Settings) -> tuple[str, str]:
+    parts = build_parts(settings)
+    records = expected_records(settings)
     warnings = hopeless(signals(parts.plan, parts.method.compared(parts.source.task()), records)).values()
     facts = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records, EXPECTED_RECORDS)]
     return parts.plan.digest().hex(), "; ".join(facts)
@@ -98,32 +101,31 @@ def _why(look: Callable[[], None]) -> str | None:
     return None
 
 
-def preflight(config: Any, build: Callable[..., Any], plan: Look, why: Why) -> list[Finding]:  # noqa: ANN401
+def preflight(settings: Settings, build: Callable[..., Any], plan: Look, why: Why) -> list[Finding]:
     """Check every part.
 
     Args:
-        config: The composed configuration.
+        settings: Of the run.
         build: Makes a part from its section.
         plan: Makes the whole run's plan; called only if all other parts are ok.
         why: Runs the check of one part and returns the error in one line, or None.
     """
-    parts = _Parts(config, build)
+    parts = _Parts(settings, build)
     looks: list[tuple[str, str, Look]] = [
-        ("task", str(config.task.get("name", "demo_notes")), parts.task),
-        *((setting, path, partial(_file, setting, path)) for setting, path in given_paths(config, FILES)),
-        ("encoder", _named(config.embedding), parts.encoder),
-        ("method", config.method.name, parts.method),
-        ("evaluation", config.evaluation.model, parts.evaluation),
+        ("task", str(setting(settings, "task.name") or "demo_notes"), parts.task),
+        *((setting, path, partial(_file, setting, path)) for setting, path in given_paths(settings, FILES)),
+        ("encoder", _named(settings.embedding), parts.encoder),
+        ("method", settings.method.name, parts.method),
+        ("evaluation", settings.evaluation.model, parts.evaluation),
     ]
-    used = list(config.llm.models) if config.llm.use is None else list(config.llm.use)
-    looks += [
-        ("language model", _named(config.llm.models.get(name) or {}, name), partial(parts.model, name)) for name in used
-    ]
-    if tracking := config.get("tracking"):
-        looks.append(("tracking", str(tracking), partial(_installed, str(tracking))))
+    models = settings.llm.models
+    used = list(models) if settings.llm.use is None else settings.llm.use
+    looks += [("language model", _named(models.get(name), name), partial(parts.model, name)) for name in used]
+    if settings.tracking:
+        looks.append(("tracking", settings.tracking, partial(_installed, settings.tracking)))
     findings = [_finding(*look, why) for look in looks]
     if all(finding.ok for finding in findings):
-        findings.append(_finding("plan", config.method.name, plan, why))
+        findings.append(_finding("plan", settings.method.name, plan, why))
     return findings
 
 
@@ -150,37 +152,37 @@ def _finding(part: str, name: str, look: Look, why: Why) -> Finding:
 
 
 class _Parts:
-    """The parts of one configuration, each built once."""
+    """The parts that settings name, each built once."""
 
-    def __init__(self, config: Any, build: Callable[..., Any]) -> None:  # noqa: ANN401
-        self._config, self._build = config, build
+    def __init__(self, settings: Settings, build: Callable[..., Any]) -> None:
+        self._settings, self._build = settings, build
         self._task: Source | None = None
         self._encoder: Encoder | None = None
 
     def task(self) -> tuple[str, str]:
-        source: Source = self._build(self._config.task)
+        source: Source = self._build(self._settings.task)
         self._task = source
         return "", f"{len(source.task().labels)} labels"
 
     def encoder(self) -> tuple[str, str]:
-        encoder: Encoder = self._build(self._config.embedding)
+        encoder: Encoder = self._build(self._settings.embedding)
         digest = encoder.digest
         encoder.encode(["one text"])  # raises if its vectors are not finite
         self._encoder = encoder
         return digest, f"{encoder.dimensions} dimensions"
 
     def method(self) -> tuple[str, str]:
-        self._build(without_auto(self._config).method)
+        self._build(settled(self._settings).method)
         return "", ""
 
     def evaluation(self) -> tuple[str, str]:
-        self._build(self._config.evaluation)
+        self._build(self._settings.evaluation)
         return "", ""
 
     def model(self, name: str) -> tuple[str, str]:
-        specs = self._config.llm.models
+        specs = self._settings.llm.models
         offered: dict[str, Any] = {
-            model: self._build(specs[model], _partial_=True) if model == name else None for model in specs
+            model: self._build(specs[model], partial=True) if model == name else None for model in specs
         }
         encoder = self._encoder or Encoder.hashed_ngrams()  # a missing encoder is reported already
         built = providers.providers(
@@ -189,7 +191,7 @@ class _Parts:
             public_texts=lambda: self._source().public_texts(),
             public_examples=lambda: self._source().public_examples(),
             encoder=encoder,
-            experiment_seed=self._config.experiment_seed,
+            experiment_seed=self._settings.experiment_seed,
             spending=Spending(),
             folder=None,
         )
@@ -215,8 +217,9 @@ def _installed(module: str) -> tuple[str, str]:
     return "", ""
 
 
-def _named(section: Mapping[str, Any], name: str = "") -> str:
-    """Name of a section's part: its model if it has one, else its class."""
+def _named(part: Part | None, name: str = "") -> str:
+    """Name of a part: its model if it has one, else its class."""
+    section = part.settings if part else {}
     model = section.get("model") or section.get("name_or_path")
-    kind = str(model or section.get("_target_", "unknown").rpartition(".")[2])
+    kind = str(model or section.get(TARGET, "unknown").rpartition(".")[2])
     return f"{name} ({kind})" if name else kind

@@ -14,10 +14,11 @@ from typing import Any
 
 from common.errors import ConfigError
 from common.system.commands import add_command
-from server.configuration import asked
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
-from server.setting_checks import expected_records
+from server.settings.compose import composed
+from server.settings.schema import Settings
+from server.settings.sections import changed, setting
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,11 +46,13 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     given = {"federation.expected_records": chosen.records, "privacy.epsilon": chosen.epsilon}
     overrides = [*chosen.overrides, *(f"{name}={value}" for name, value in given.items() if value is not None)]
     target = None if chosen.signal is None else _target(chosen)
-    config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else asked(overrides)
+    settings = (
+        runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
+    )
 
     from server.run_folder import for_json  # noqa: PLC0415 takes seconds: a wrong setting is named first
 
-    facts = forwards(config) if target is None else _backwards(config, target, for_epsilon=chosen.epsilon is None)
+    facts = forwards(settings) if target is None else _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)
 
 
@@ -69,35 +72,35 @@ def _target(chosen: argparse.Namespace) -> float:
     return target
 
 
-def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
-    """Queries, noise, signal, guarantee and forecast of a configuration: what `plan` prints without `--signal`."""
+def forwards(settings: Settings) -> dict[str, Any]:
+    """Queries, noise, signal, guarantee and forecast of these settings: what `plan` prints without `--signal`."""
     from server.app import build_parts  # noqa: PLC0415
-    from server.draft import without_auto  # noqa: PLC0415
     from server.planning import collusion  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
     from server.planning.plan import EXPECTED_RECORDS, large_delta  # noqa: PLC0415
     from server.planning.signal import advice, signals  # noqa: PLC0415
+    from server.settings.automatic import expected_records, settled  # noqa: PLC0415
 
-    settled = without_auto(config)
-    parts = build_parts(settled)
+    chosen, records = settled(settings), expected_records(settings)
+    parts = build_parts(chosen)
     task = parts.source.task()
-    estimates = signals(parts.plan, parts.method.compared(task), expected_records(config))
+    estimates = signals(parts.plan, parts.method.compared(task), records)
     facts = describe(parts.plan, earlier=parts.earlier)
     del facts["spent"]
     # Queries of an earlier run, whose answers are used again, are none of this plan.
     for query, estimate in zip(facts["queries"], estimates, strict=False):
         query["signal"] = estimate.to_dict()
-    price = collusion.collusion(parts.plan, settled.secagg.corrupt) if parts.plan.malicious else None
+    price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
-        "expected_records": expected_records(config),
+        "expected_records": records,
         "collusion": price and asdict(price),
         "advice": [
             *advice(estimates),
-            *large_delta(parts.plan.delta, expected_records(config), EXPECTED_RECORDS),
+            *large_delta(parts.plan.delta, records, EXPECTED_RECORDS),
             *(collusion.advice(price, parts.plan.epsilon) if price else ()),
         ],
-        **_chosen(config, settled),
+        **_chosen(settings, chosen),
         "forecast": forecast(
             parts.method,
             task,
@@ -105,27 +108,31 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
             parts.providers,
             parts.spending.prices,
             dimensions=parts.encoder.dimensions,
-            records=expected_records(config),
+            records=records,
         ),
     }
 
 
-def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, Any]:  # noqa: ANN401 Hydra's
-    from server.draft import build, drafted, without_auto  # noqa: PLC0415
+def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[str, Any]:
     from server.planning.signal import advice, signals, weakest  # noqa: PLC0415
     from server.planning.solve import least_epsilon, least_records  # noqa: PLC0415
+    from server.settings.automatic import expected_records, settled  # noqa: PLC0415
+    from server.settings.build import build, drafted  # noqa: PLC0415
 
-    task, records = build(config.task).task(), expected_records(config)
+    task, records = build(settings.task).task(), expected_records(settings)
+
+    def at(epsilon: float) -> Settings:
+        return changed(settings, {"privacy.epsilon": epsilon})
 
     def ratio(epsilon: float) -> float:
-        config.privacy.epsilon = epsilon
-        return weakest(signals(*drafted(config, task), records)).ratio
+        return weakest(signals(*drafted(settled(at(epsilon), task), task), records)).ratio
 
     if for_epsilon:
-        config.privacy.epsilon = least_epsilon(ratio, target)
-    else:
-        records = least_records(*drafted(config, task), target)
-    plan, choices = drafted(config, task)
+        settings = at(least_epsilon(ratio, target))
+    chosen = settled(settings, task)
+    if not for_epsilon:
+        records = least_records(*drafted(chosen, task), target)
+    plan, choices = drafted(chosen, task)
     estimates = signals(plan, choices, records)
     return {
         "solved_for": "epsilon" if for_epsilon else "records",
@@ -139,11 +146,11 @@ def _backwards(config: Any, target: float, *, for_epsilon: bool) -> dict[str, An
             for planned, estimate in zip(plan.queries, estimates, strict=True)
         ],
         "advice": advice(estimates),
-        **_chosen(config, without_auto(config, task)),
+        **_chosen(settings, chosen),
     }
 
 
-def _chosen(config: Any, settled: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
+def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
     """What `auto` became."""
-    chosen = {f"method.{name}": value for name, value in settled.method.items() if value != config.method[name]}
+    chosen = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
     return {"chosen": chosen} if chosen else {}

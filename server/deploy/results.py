@@ -10,12 +10,13 @@ from typing import Any
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
-from server.configuration import load
-from server.draft import build
 from server.evaluation import figures, of_texts, small_model
-from server.evaluation.small_model import METRICS, Evaluation
+from server.evaluation.small_model import Evaluation
 from server.report import write_report
 from server.run_folder import for_json, read_candidates, write_json
+from server.settings.build import build
+from server.settings.compose import load
+from server.settings.evaluation import METRICS
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -64,11 +65,11 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, Any]:
     """Add the figures on these test texts to the run's `metrics.json`; earlier figures are kept."""
-    config, path = load(run), run / "metrics.json"
-    evaluation: Evaluation = build(config.evaluation)
+    settings, path = load(run), run / "metrics.json"
+    evaluation: Evaluation = build(settings.evaluation)
     if chosen is not None:
-        evaluation = replace(evaluation, metrics=chosen)
-    task, texts = build(config.task).task(), read_candidates(run)
+        evaluation = replace(evaluation, metrics=tuple(chosen))
+    task, texts = build(settings.task).task(), read_candidates(run)
     with named_by("--test"):
         held_out = read_records(test, show_names=True)
         if not {record.label for record in held_out} & set(task.labels):
@@ -79,9 +80,9 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
         test=task.read(held_out),
         released=[text.text for text in texts],
         evaluation=evaluation,
-        encoder=build(config.embedding),
-        experiment_seed=config.experiment_seed,
-        public=lambda: [example.text for example in build(config.task).public_examples()],
+        encoder=build(settings.embedding),
+        experiment_seed=settings.experiment_seed,
+        public=lambda: [example.text for example in build(settings.task).public_examples()],
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)

@@ -19,7 +19,6 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
-from server.configuration import asked, load, store
 from server.deploy.enrolment import attendance, enrolled
 from server.deploy.flower import flwr
 from server.deploy.progress import (
@@ -35,7 +34,10 @@ from server.deploy.progress import (
 )
 from server.deploy.settings import CoordinatorSettings
 from server.failure import CANCELLED, at_work
-from server.setting_checks import check_files, number
+from server.settings.compose import composed, load, store
+from server.settings.files import check_files
+from server.settings.schema import Hospital, Settings
+from server.settings.sections import changed
 
 ENDING_SECONDS = 60.0
 """Seconds to wait for the process of a failed, killed or cancelled run to end: two must not work in one folder."""
@@ -91,8 +93,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
-def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Any:  # noqa: ANN401 Hydra's
-    """The checked configuration of a run with all enrolled hospitals and their roster.
+def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Settings:
+    """The checked settings of a run with all enrolled hospitals and their roster.
 
     Args:
         settings: The coordinator's.
@@ -105,20 +107,22 @@ def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "pl
     parties = enrolled(settings)
     if not parties:
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
-    config = asked([f"federation.parties={len(parties)}", *overrides], "server")
-    if config.federation.parties != len(parties):
+    typed = composed([f"federation.parties={len(parties)}", *overrides], "server")
+    if typed.federation.parties != len(parties):
         raise ConfigError(
             "federation.parties",
             expected=f"{len(parties)}, one for each enrolled hospital",
-            got=str(config.federation.parties),
+            got=str(typed.federation.parties),
             do="Leave it out, or enrol or remove a hospital; federation.max_dropouts lets a run go on without some",
         )
-    config.run = f"{name}-{secrets.token_hex(4)}"
-    config.federation.max_records = max(entry.party.max_records for entry in parties)
-    config.federation.hospitals = [{"name": entry.party.name, "node": int(entry.node)} for entry in parties]
-    if config.secagg.mode == "malicious" and not config.secagg.roster:
-        config.secagg.roster = str(settings.folder / "identities.json")
-    return config
+    known: dict[str, Any] = {
+        "run": f"{name}-{secrets.token_hex(4)}",
+        "federation.max_records": max(entry.party.max_records for entry in parties),
+        "federation.hospitals": tuple(Hospital(name=entry.party.name, node=int(entry.node)) for entry in parties),
+    }
+    if typed.secagg.mode == "malicious" and not typed.secagg.roster:
+        known["secagg.roster"] = str(settings.folder / "identities.json")
+    return changed(typed, known)
 
 
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
@@ -133,18 +137,18 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
             got=f"that of a run which is {status}",
             do=f"{'Choose' if status is Status.COMPLETE else resume} another name",
         )
-    config = settled(settings, chosen.overrides, chosen.name)
-    check_files(config)
-    yield from _offline_hospitals(settings, config, wait=chosen.wait)
+    typed = settled(settings, chosen.overrides, chosen.name)
+    check_files(typed)
+    yield from _offline_hospitals(settings, typed, wait=chosen.wait)
 
     from server.app import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
-    from server.draft import without_auto  # noqa: PLC0415
+    from server.settings import automatic  # noqa: PLC0415
 
-    config = without_auto(config)
-    parts = build_parts(config)  # a wrong setting fails here and not in Flower's process
-    yield f"{config.method.name} with {parts.plan.parties} hospitals: epsilon {parts.epsilon:g}"
+    run = automatic.settled(typed)
+    parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
+    yield f"{run.method.name} with {parts.plan.parties} hospitals: epsilon {parts.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
-    store(config, folder)
+    store(run, folder)
     try:
         submit(settings, folder)
     except BaseException:
@@ -162,8 +166,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     if not _ended(folder):
         follow = f"{command(settings, 'follow', chosen.name)} shows its log"
         raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder, do=follow)
-    config = load(folder)
-    yield from _offline_hospitals(settings, config, wait=chosen.wait)
+    yield from _offline_hospitals(settings, load(folder), wait=chosen.wait)
     _stop(settings, folder)
     log = folder / "run.log"
     at = log.stat().st_size if log.exists() else 0
@@ -210,7 +213,7 @@ def _folder(settings: CoordinatorSettings, name: str) -> Path:
     return settings.folder / "runs" / name
 
 
-def _offline_hospitals(settings: CoordinatorSettings, config: Any, *, wait: bool) -> Iterator[str]:  # noqa: ANN401
+def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bool) -> Iterator[str]:
     """Say which hospitals are offline.
 
     Raises:
@@ -220,9 +223,8 @@ def _offline_hospitals(settings: CoordinatorSettings, config: Any, *, wait: bool
     offline = [str(hospital) for hospital in hospitals if not hospital.online]
     if not offline:
         return
-    online, needed = len(hospitals) - len(offline), config.federation.parties - config.federation.max_dropouts
-    timeout = number("federation.timeout", config.federation.timeout)
-    waits = f"waits for them up to federation.timeout={timeout:g} seconds"
+    online, needed = len(hospitals) - len(offline), run.federation.parties - run.federation.max_dropouts
+    waits = f"waits for them up to federation.timeout={run.federation.timeout:g} seconds"
     if online < needed and not wait:
         raise CaucusError(
             "hospitals online",

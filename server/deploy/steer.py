@@ -16,8 +16,10 @@ from common.errors import CheckpointError, ConfigError, InternalError
 from common.messages import Parcel
 from common.system.commands import add_command
 from common.system.files import new_folder
-from server.configuration import load, overridden, store
 from server.failure import logging_to
+from server.settings.compose import load, overridden, store
+from server.settings.schema import Settings
+from server.settings.sections import changed, setting
 
 CENSUS = "census.json"
 """`server.operators.census_file.FILE`, whose import takes as long as a wrong setting must not."""
@@ -48,27 +50,27 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _steer(chosen: argparse.Namespace) -> Iterator[str]:
     if chosen.resume:
-        folder, config = chosen.run, _interrupted(chosen)
+        folder, settings = chosen.run, _interrupted(chosen)
     else:
         folder = chosen.out or _beside(chosen.run)
-        config = settled(chosen.run, chosen.overrides, folder)
+        settings = settled(chosen.run, chosen.overrides, folder)
 
     from server.app import build_parts, coordinate  # noqa: PLC0415 takes seconds: a wrong setting is named first
 
-    earlier = build_parts(config).earlier  # what cannot work fails here, before there is a folder
+    earlier = build_parts(settings).earlier  # what cannot work fails here, before there is a folder
     assert earlier is not None
     if not chosen.resume:
         new_folder(folder)
-        store(config, folder)
+        store(settings, folder)
     yield f"no party is asked: the texts have the guarantee of run {earlier.run}, epsilon {earlier.epsilon:g}"
     yield f"if this is interrupted: caucus-coordinator steer {folder} --resume"
     with logging_to(folder):
-        coordinate(config, Nobody(), folder)
+        coordinate(settings, Nobody(), folder)
     yield f"done: {folder / 'report.html'}"
 
 
-def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: ANN401 Hydra's
-    """The configuration of a run that uses the census of another one.
+def settled(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
+    """The settings of a run that uses the census of another one.
 
     Args:
         run: Folder of the finished run.
@@ -88,15 +90,17 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: 
             raise ConfigError(
                 name, expected="as in the finished run: no party is asked again", got=override, do="Leave it out"
             )
-    config = overridden(load(run), overrides, ["method=census"])
-    config.run = f"{folder.name}-{secrets.token_hex(4)}"
+    known: dict[str, Any] = {
+        "run": f"{folder.name}-{secrets.token_hex(4)}",
+        "method.census": str((run / CENSUS).resolve()),
+        "evaluation.federated": 0.0,
+        "secagg.mode": "none",
+        "secagg.roster": None,
+    }
     if not any(override.startswith("experiment_seed=") for override in overrides):
         # With the same seed and models the first texts would be those of the finished run.
-        config.experiment_seed = secrets.randbelow(2**31)
-    config.method.census = str((run / CENSUS).resolve())
-    config.evaluation.federated = 0.0
-    config.secagg.mode, config.secagg.roster = "none", None
-    return config
+        known["experiment_seed"] = secrets.randbelow(2**31)
+    return changed(overridden(load(run), overrides), known)
 
 
 class Nobody:
@@ -112,14 +116,14 @@ class Nobody:
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 
 
-def _interrupted(chosen: argparse.Namespace) -> Any:  # noqa: ANN401 Hydra's
+def _interrupted(chosen: argparse.Namespace) -> Settings:
     folder: Path = chosen.run
     if chosen.overrides or chosen.out:
         raise CheckpointError("--resume", expected="a folder alone", got="more settings", where=folder)
-    config = load(folder) if (folder / "config.yaml").is_file() else None
-    if config is None or not config.method.get("census"):
+    settings = load(folder) if (folder / "config.yaml").is_file() else None
+    if settings is None or not setting(settings, "method.census"):
         raise CheckpointError("--resume", expected="the folder of a run that steer began", got="none", where=folder)
-    return config
+    return settings
 
 
 def _beside(run: Path) -> Path:

@@ -168,12 +168,12 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
         "perplexity": lambda sums: float(np.exp(sums[0].sum() / sums[1].sum())),
         "next_token_accuracy": lambda sums: float(sums[2].sum() / sums[1].sum()),
     }
-    start = settings.get("start") or "a transformer of its own, from nothing"
+    start = settings.start or "a transformer of its own, from nothing"
     about = f"{DEFINITION} From {start}; trained on {len(train)} texts, {seeds} times."
     try:
         models = (
             # The tokenizer is of the test texts, so that perplexities of different training texts can be compared.
-            LanguageModel.train(train, seed=measured.experiment_seed + seed, tokens_of=test, **settings)
+            LanguageModel.train(train, settings, seed=measured.experiment_seed + seed, tokens_of=test)
             for seed in range(seeds)
         )
         totals = [np.stack(model.totals(test)) for model in models]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common import validate
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_texts
@@ -20,108 +19,38 @@ from server.domain import Candidate
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
 from server.metrics.fidelity import fid
+from server.settings.evaluation import EvaluationSettings
 
 if TYPE_CHECKING:
     from server.metrics.finetuned import Training
 
-MODELS = ("tfidf", "encoder", "network", "finetuned")
-
 log = logging.getLogger("caucus.evaluate")
 
-METRICS = (
-    "utility",
-    "utility_encoder",
-    "language",
-    "fidelity",
-    "diversity",
-    "privacy",
-    "fidelity_private",
-    "membership",
-    "canaries",
-    "sites",
-)
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
-DEFAULT_METRICS = ("utility", "fidelity", "diversity", "privacy")
-"""Metrics that train no language model: seconds."""
 Metric = Callable[[Sequence[str], Sequence[str]], float]
 """A metric of one's own: the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
-LANGUAGE_MODEL = (
-    "start",
-    "epochs",
-    "learning_rate",
-    "weight_decay",
-    "batch",
-    "length",
-    "device",
-    "width",
-    "layers",
-    "vocabulary",
-)
-"""Settings of `LanguageModel.train` that a configuration may give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """Settings of the evaluation: the small model, and what is measured besides.
+class Evaluation(EvaluationSettings):
+    """The settings of the evaluation, with the parts that they name.
 
     Attributes:
-        model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
-            layers over them; "finetuned": a transformer, all of whose weights are trained.
-        domain_adaptation: "none", or "deep_coral" (`server.metrics.adaptation`), for the network.
-        target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
-        weight: lambda, the weight of the adaptation loss.
-        epochs: Epochs of the network (None: 50), or the most of fine-tuning (None: 10).
-        checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
-        device: Device of the training, as torch names it.
-        embedding: Encoder for the small model alone; None uses the run's. May be an endpoint
-            (`server.evaluation.remote_encoder`).
-        vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
-            keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
-        metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
-        federated: Share of epsilon spent on the noised count of the parties' records on which a classifier of the
-            synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
-        language_model: Settings of `server.metrics.language_model.LanguageModel.train`, for "language" and
-            "membership".
-        texts: Maximum number of texts that one language model is trained or evaluated on.
-        shadows: Number of shadow models of the attack LIRA.
-        seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.
-        own: Metrics of one's own, by name; each sees the synthetic texts alone.
+        embedding: Encoder for the small model alone; None uses the run's.
+        own: Metrics of the user's own, by name.
     """
 
-    model: str = "tfidf"
-    domain_adaptation: str = "none"
-    target: str | None = None
-    weight: float = 1.0
-    epochs: int | None = None
-    vocabulary: str | None = None
-    checkpoint: str | None = None
-    device: str = "cpu"
-    embedding: Encoder | RemoteEncoder | None = None
-    metrics: Sequence[str] = DEFAULT_METRICS
-    federated: float = 0.0
-    language_model: Mapping[str, Any] = field(default_factory=dict)
-    texts: int = 1000
-    shadows: int = 2
-    seeds: int = 1
-    own: Mapping[str, Metric] = field(default_factory=dict)
+    # What the parts of the settings make, in place of these.
+    embedding: Encoder | RemoteEncoder | None = None  # type: ignore[assignment]
+    own: Mapping[str, Metric] = field(default_factory=dict)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name in self.metrics:
-            validate.one_of("evaluation.metrics", name, among=METRICS)
+        EvaluationSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         configured: Mapping[str, object] = self.own
         for name, metric in configured.items():
             if not callable(metric):
                 expected = "a function, as {_target_: module.function, _partial_: true}, or an object that is called"
                 raise ConfigError(f"evaluation.own.{name}", expected=expected, got=type(metric).__name__)
-        validate.in_range(0, 0.5, section="evaluation", federated=self.federated)
-        for name in self.language_model:
-            validate.one_of("evaluation.language_model", name, among=LANGUAGE_MODEL)
-        validate.integers(1, section="evaluation", texts=self.texts, shadows=self.shadows, seeds=self.seeds)
-        validate.one_of("evaluation.model", self.model, among=MODELS)
-        validate.one_of("evaluation.domain_adaptation", self.domain_adaptation, among=("none", "deep_coral"))
-        validate.at_least(0, section="evaluation", weight=self.weight)
-        if self.epochs is not None:
-            validate.integers(1, section="evaluation", epochs=self.epochs)
         if self.domain_adaptation == "deep_coral" and (self.model != "network" or not self.target):
             raise ConfigError(
                 "evaluation.domain_adaptation",
@@ -131,7 +60,7 @@ class Evaluation:
             )
         if self.model == "finetuned":
             self._training().look()
-        if start := self.language_model.get("start"):
+        if start := self.language_model.start:
             checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.found(start)), "masked", "causal")
 
     def _training(self) -> "Training":

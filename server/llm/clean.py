@@ -9,12 +9,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from common.structure import Structure
 from server.llm.base import Request
 from server.llm.render import normal, render
+from server.settings.schema import Rules
 
 _FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
 _HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})\n+", re.MULTILINE)
@@ -31,39 +31,6 @@ _ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _FOREIGN_SHARE = 0.3
 _FEW_LETTERS = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """Switches of the rules.
-
-    Attributes:
-        fences: Remove Markdown fences.
-        prefaces: Remove "Here is a note:" and similar prefaces.
-        headings: Remove Markdown headings before the text.
-        numbering: Remove a number or bullet before the text.
-        quotes: Remove quotation marks around the whole text.
-        echoes: Drop a text that is a piece of the prompt.
-        copies: Drop a text that the prompt showed, regardless of case and punctuation.
-        duplicates: Drop an exact duplicate of a text that the run has already.
-        foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
-            are counted in any case.
-    """
-
-    fences: bool = True
-    prefaces: bool = True
-    headings: bool = True
-    numbering: bool = True
-    quotes: bool = True
-    echoes: bool = True
-    copies: bool = True
-    duplicates: bool = True
-    foreign: bool = False
-
-    @classmethod
-    def none(cls) -> "Rules":
-        """Rules that are all off."""
-        return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
 
 
 class Cleaner:

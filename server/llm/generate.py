@@ -11,8 +11,9 @@ from common import rng
 from common.errors import ProviderError
 from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
-from server.llm.clean import Cleaner, Rules
+from server.llm.clean import Cleaner
 from server.llm.orders import Order, RequestMaker
+from server.settings.schema import Rules
 
 MOST_PASSES = 3
 """Maximum number of passes; each requests the texts that are still missing."""

@@ -10,12 +10,11 @@ from common.models.encoder import Encoder
 from server.domain import Example, Task
 from server.llm.base import Provider
 from server.llm.cache import Cached
-from server.llm.clean import Cleaner, Rules
+from server.llm.clean import Cleaner
 from server.llm.spending import Spending
+from server.settings.schema import Rules
 
 SPENDING = "spending.jsonl"
-SETTINGS = {"use", "models", "clean", "max_cost", "max_tokens"}
-"""Keys of `llm` in a configuration."""
 
 
 def providers(
@@ -73,25 +72,18 @@ def providers(
     return built
 
 
-def cleaner(rules: Mapping[str, bool] | None, task: Task, public_texts: Callable[[], list[str]]) -> Cleaner:
+def cleaner(rules: Rules | None, task: Task, public_texts: Callable[[], list[str]]) -> Cleaner:
     """Build the cleaner of the models' texts.
 
     Args:
-        rules: Switches of `server.llm.clean.Rules`; None for no rules.
+        rules: None for no rules.
         task: Its descriptions count for the usual scripts.
         public_texts: Reads the public texts, which count for them too.
-
-    Raises:
-        ConfigError: A rule is unknown.
     """
-    names = inspect.signature(Rules).parameters
-    unknown = [name for name in rules or {} if name not in names]
-    if unknown:
-        raise ConfigError("llm.clean", expected=f"rules among {', '.join(names)}", got=unknown)
-    if not rules:
+    if rules is None:
         return Cleaner(Rules.none())
     try:
         texts = public_texts()
     except ConfigError:  # remote models need none
         texts = []
-    return Cleaner(Rules(**rules), [task.kind, *task.labels, *task.labels.values(), *texts])
+    return Cleaner(rules, [task.kind, *task.labels, *task.labels.values(), *texts])

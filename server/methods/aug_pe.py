@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from common import rng, validate
+from common import rng
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
@@ -34,7 +34,8 @@ from server.method import State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
-from server.operators.variation import Ahead, Variation, check_variation, children, family_sizes, look_ahead, vectors
+from server.operators.variation import Ahead, children, family_sizes, look_ahead, modes, vary, vectors
+from server.settings.voting import AugPeSettings
 
 VOTES = "nearest votes"
 VOCABULARY = "vocabulary"
@@ -61,63 +62,15 @@ class AugPeMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AugPe:
-    """Settings, with the papers' terms and defaults.
-
-    Attributes:
-        samples: N, synthetic texts in all, and the population.
-        rounds: T, each with a private query.
-        select: "rank" or "sample": whether the most voted survive, or draws in proportion to votes above the threshold.
-        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
-        expansion: L: one text in L of the next population is a survivor, the others are variations.
-        look_ahead: k, variations that a candidate is voted on by.
-        variation: Kind and length of the variations.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a first text to ask for; None leaves it open.
-        fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
-        smoothing: Whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
-        vocabulary: Aug-PE+: a `.txt` of public terms, one a line.
-        first_terms: k, terms of a record that count in the vocabulary.
-        kept_terms: |V'|, terms with the highest noised counts that first texts are made of.
-        terms: Random words in a first prompt.
-        vocabulary_share: Share of epsilon spent on the vocabulary; the votes have the rest.
-    """
+class AugPe(AugPeSettings):
+    """The method; its settings are those of `server.settings.voting.AugPeSettings`."""
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
-
-    samples: int = 2000
-    rounds: int = 10
-    select: str = "rank"
-    threshold: float = 0.0
-    expansion: int = 2
-    look_ahead: int = 0
-    variation: Variation = field(default_factory=Variation)
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
-    fine: int = 128
-    smoothing: bool = False
-    vocabulary: str | None = None
-    first_terms: int = 10
-    kept_terms: int = 1000
-    terms: int = 10
-    vocabulary_share: float = 0.2
-    name: str = "aug_pe"
-
-    def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, rounds=self.rounds, terms=self.terms)
-        validate.at_least(2, expansion=self.expansion)
-        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
-        validate.at_least(self.terms, kept_terms=self.kept_terms)
-        validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.one_of("select", self.select, among=survivors.WAYS)
-        check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
     @property
     def modes(self) -> dict[str, str | None]:
         """See `server.method.Method`."""
-        return self.variation.modes | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
+        return modes(self.variation) | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes; for Aug-PE+ the vocabulary histogram before them."""
@@ -192,7 +145,8 @@ class AugPe:
             for label_parents, size in zip(parents, sizes, strict=True)
             for i, count in survivors.offspring(label_parents, size - len(set(label_parents)))
         ]
-        varied = self.variation.write(
+        varied = vary(
+            self.variation,
             families,
             tools,
             "variation",

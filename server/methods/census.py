@@ -38,6 +38,7 @@ from server.operators import census_file, selection, steering
 from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
+from server.settings.methods import CensusSettings
 
 CLASS_SUMS = "class sums"
 GRID = 1024
@@ -74,56 +75,15 @@ class CensusMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusMethod:
-    """Settings.
-
-    Attributes:
-        samples: N, synthetic texts in all.
-        rounds: T, generation rounds.
-        directions: k, directions of the subspace. The configuration may say `auto` (`server.planning.automatic`).
-        count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
-        description: Weight of a label's public description in its centre, beside its texts of the first round.
-        shots: S, exemplars in a prompt.
-        shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
-        model_weighting: Weigh models by the estimates; off for the ablation.
-        steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
-        need: Labels get texts by need; off for the ablation: all as many.
-        labels: Labels of released texts: "census", their most probable ones; "requested"; or "gate": as requested, and
-            texts to which another one is more probable are left out.
-        share_weights: Weigh the released texts by the shares of the labels; off for the ablation.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
-        census: `census.json` of a finished run, to be used instead of asking.
-    """
+class CensusMethod(CensusSettings):
+    """The method; its settings are those of `server.settings.methods.CensusSettings`."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
 
-    samples: int = 2000
-    rounds: int = 2
-    directions: int = 32
-    count: float = 0.25
-    description: float = 0.5
-    shots: int = 4
-    shrinkage: bool = True
-    model_weighting: bool = True
-    steering: bool = True
-    need: bool = True
-    labels: str = "census"
-    share_weights: bool = True
-    texts_per_request: int = 5
-    temperature: float = 1.0
-    words: int | None = None
-    census: str | None = None
-    name: str = "census"
-
     def __post_init__(self) -> None:
-        validate.integers(1, section="method", samples=self.samples, rounds=self.rounds, directions=self.directions)
+        CensusSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
-        validate.integers(1, section="method", shots=self.shots, texts_per_request=self.texts_per_request)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
-        validate.in_range(0, 1, section="method", description=self.description)
-        validate.one_of("method.labels", self.labels, among=LABELS)
 
     @property
     def modes(self) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, validate
+from common import rng
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_texts
 from common.plan.planned import PlannedQuery
@@ -37,6 +37,7 @@ from server.method import NoMemory, State, Tools
 from server.operators import keyphrases
 from server.operators.keyphrases import Density, Sequences
 from server.operators.round_report import make_report
+from server.settings.seeded import DpKpsSettings
 
 VOCABULARY = "vocabulary"
 FINEST_GRID = 256
@@ -48,71 +49,10 @@ Example = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DpKps:
-    """Settings, with the paper's symbols and defaults; numbers that the paper's text does not give are ours.
-
-    Attributes:
-        samples: N, synthetic texts in all, N/C of each label.
-        vocabulary: A `.txt` of public terms, one a line.
-        first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
-        kept_terms: |V'|.
-        vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally.
-        mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features.
-        features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
-        grid: B of each sketch; None chooses it.
-        bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
-            encoders in which unrelated terms are near each other; where their cosine is 0, that tells terms apart from
-            a background of exp(-2) hardly at all.
-        sequence: "independent" or "iterative".
-        ensemble: Ensemble of iterative sequences: "linear" or "logarithmic".
-        length: K, phrases in a sequence.
-        few_shot: A file of texts from whoever is to receive the data; each prompt shows all of them, with their own
-            phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
-        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
-            phrases, and nothing is asked.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
-    """
+class DpKps(DpKpsSettings):
+    """The method; its settings are those of `server.settings.seeded.DpKpsSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
-
-    samples: int = 2000
-    vocabulary: str = ""
-    first_terms: int = 10
-    kept_terms: int = 1000
-    vocabulary_share: float = 1 / 6
-    mechanism: str = "laplace"
-    features: int = 1000
-    grid: int | None = None
-    bandwidth: float = 0.5
-    sequence: str = "independent"
-    ensemble: str = "logarithmic"
-    length: int = 10
-    few_shot: str | None = None
-    ablation: str = "none"
-    temperature: float = 1.0
-    words: int | None = None
-    name: str = "dp_kps"
-    rounds: int = 1
-    texts_per_request: int = 1
-
-    def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, first_terms=self.first_terms, kept_terms=self.kept_terms)
-        validate.integers(1, features=self.features, length=self.length, texts_per_request=self.texts_per_request)
-        validate.probability(vocabulary_share=self.vocabulary_share)
-        validate.positive(bandwidth=self.bandwidth)
-        validate.in_range(0, 2, temperature=self.temperature)
-        validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
-        validate.one_of("sequence", self.sequence, among=("independent", "iterative"))
-        validate.one_of("ensemble", self.ensemble, among=("linear", "logarithmic"))
-        validate.one_of("ablation", self.ablation, among=("none", "no_llm", "only_llm"))
-        if self.rounds != 1:
-            raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
-        if self.length > self.kept_terms:
-            raise ConfigError(
-                "method.length", expected=f"at most {self.kept_terms}, the private vocabulary (kept_terms)",
-                got=self.length, do="Keep more terms, or draw shorter sequences",
-            )  # fmt: skip
 
     @property
     def modes(self) -> dict[str, str | None]:

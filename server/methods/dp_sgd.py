@@ -8,49 +8,24 @@ party that has many. Which model it trains is the party's own choice.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from common import validate
 from common.plan.planned import PlannedQuery
 from common.queries.texts import FineTunedSpec
 from server.domain import Membership, PrivacyTarget, Task
 from server.operators.party_texts import PartyTexts, check
+from server.settings.methods import DpSgdSettings
 
 TEXTS = "fine-tuned samples"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DpSgd(PartyTexts):
-    """Settings; see `common.queries.texts.FineTunedSpec`.
-
-    Attributes:
-        steps: T, of training.
-        rate: q, the probability with which a record takes part in a step.
-        batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
-        clip: C, norm of a record's gradient.
-        resolution: B, whole numbers in the clipping norm.
-        learning_rate: Learning rate of Adam.
-        lora: Rank of adapters; 0 trains all weights.
-        max_tokens: Tokens of a record that count, and of a text, including those of its label.
-        temperature: Temperature of sampling.
-        top_p: Total probability of the likeliest tokens that sampling draws from; 1: all tokens.
-    """
+class DpSgd(DpSgdSettings, PartyTexts):
+    """The method; its settings are those of `server.settings.methods.DpSgdSettings`."""
 
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = True
-    name: str = "dp_sgd"
-    steps: int = 500
-    rate: float = 0.05
-    batch: int = 64
-    clip: float = 1.0
-    resolution: int = 4096
-    learning_rate: float = 2e-3
-    lora: int = 0
-    max_tokens: int = 128
-    temperature: float = 1.0
-    top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        PartyTexts.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.in_range(0, 1, rate=self.rate)
+        DpSgdSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         self._spec(labels=1, max_records=1, parties=1)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:

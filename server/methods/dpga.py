@@ -27,7 +27,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from common import validate
 from common.errors import ConfigError, ProviderError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
@@ -43,6 +42,7 @@ from server.operators.metadata import Metadata
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.suppression import self_similarity, suppress
+from server.settings.voting import DpgaSettings
 
 LABELS = "labels"
 LENGTH_RANGE = "length range"
@@ -73,92 +73,11 @@ class DpgaMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dpga:
-    """Settings, with the paper's defaults but tau: see `tau`.
-
-    Attributes:
-        samples: N, elites of a generation, and the synthetic texts in the end.
-        rounds: T, generations, each with a private query.
-        initial: Texts of the first population, for each of the N.
-        rewritten: Elites rewritten in each generation, for each of the N; so the next four.
-        filled: Elites with a share of their words filled in afresh.
-        crossed: Texts out of two elites.
-        fresh: New texts from the metadata.
-        mask: Share of the words that are filled in afresh.
-        subsample: q, probability with which a record takes part in the votes.
-        redraw: A subsample for each generation; otherwise one for all.
-        length: Whether to ask for lengths; off for the ablation.
-        longest: Length in words up to which the sparse vector searches, a public number.
-        bins: Number of bins of the length histogram.
-        keywords: Keywords of each label; 0 for the ablation.
-        keyword_temperature: Temperature of the language models when they list keywords.
-        softmax: Votes more that make a keyword e times as likely.
-        suppression: Whether similar texts are dropped; off for the ablation.
-        tau: Where the threshold starts. The default drops near copies alone. None is the paper's: it asks for the mean
-            similarity of private records, which is so strict that few of the most voted texts are left.
-        tau_step: What it grows by until there are enough elites; 0: it does not, and there may be fewer.
-        buckets: See `SelfSimilaritySpec`.
-        label_share: Share of epsilon spent on the label histogram.
-        length_range_share: For the length range.
-        length_share: For the length histogram.
-        keyword_share: For the votes on keywords.
-        similarity_share: For the mean similarity. The votes have what is left of epsilon.
-        temperature: Temperature of the language models.
-        fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
-        smoothing: Whether votes for texts are smoothed over the embeddings (`server/operators/smoothing.py`).
-    """
+class Dpga(DpgaSettings):
+    """The method; its settings are those of `server.settings.voting.DpgaSettings`."""
 
     texts_per_request: ClassVar[int] = 1  # each has a keyword and a length of its own
-
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory
-
-    samples: int = 2000
-    rounds: int = 10
-    initial: float = 5.0
-    rewritten: float = 1.0
-    filled: float = 1.0
-    crossed: float = 1.0
-    fresh: float = 1.0
-    mask: float = 0.5
-    subsample: float = 0.8
-    redraw: bool = False
-    length: bool = True
-    longest: int = 500
-    bins: int = 100
-    keywords: int = 50
-    keyword_temperature: float = 1.4
-    softmax: float = 1.0
-    suppression: bool = True
-    tau: float | None = 0.8
-    tau_step: float = 0.01
-    buckets: int = 300
-    label_share: float = 0.1
-    length_range_share: float = 0.2
-    length_share: float = 0.1
-    keyword_share: float = 0.1
-    similarity_share: float = 0.05
-    temperature: float = 1.2
-    fine: int = 128
-    smoothing: bool = False
-    name: str = "dpga"
-
-    def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins, longest=self.longest)
-        validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
-        validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
-        if self.initial < 1:
-            raise ConfigError(
-                "method.initial",
-                expected="at least 1: a population holds its elites",
-                got=self.initial,
-                do="The paper has 5",
-            )
-        validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
-        validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
-        validate.in_range(-1, 1, tau=self.tau or 0.0)
-        if self.tau_step:
-            validate.at_least(0.001, tau_step=self.tau_step)
-        validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)
 
     @property
     def modes(self) -> dict[str, str | None]:

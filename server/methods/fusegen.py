@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Membership, PrivacyTarget, Task
@@ -30,6 +29,7 @@ from server.method import State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from server.operators import selection
 from server.operators.round_report import make_report
+from server.settings.methods import FuseGenSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,38 +53,10 @@ class FuseGenMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FuseGen:
-    """Settings, with the paper's symbols; N, T and S are those of its use as WASP's baseline.
-
-    Attributes:
-        samples: N, synthetic texts in all.
-        rounds: T, generation rounds; the first is zero-shot.
-        shots: S, exemplars in a prompt.
-        pool: R, exemplars to draw from, of each label.
-        epochs: Epochs of each small model's training.
-        boosts: How often weights are adjusted; 0 leaves them equal, for the ablation.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
-    """
+class FuseGen(FuseGenSettings):
+    """The method; its settings are those of `server.settings.methods.FuseGenSettings`."""
 
     memory: ClassVar[type[FuseGenMemory]] = FuseGenMemory
-
-    samples: int = 6000
-    rounds: int = 5
-    shots: int = 8
-    pool: int = 20
-    epochs: int = 6
-    boosts: int = 3
-    texts_per_request: int = 5
-    temperature: float = 1.0
-    words: int | None = None
-    name: str = "fusegen"
-
-    def __post_init__(self) -> None:
-        validate.at_least(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
-        validate.at_least(0, section="method", boosts=self.boosts)
-        validate.at_least(2, section="method", pool=self.pool)
 
     @property
     def modes(self) -> dict[str, str | None]:

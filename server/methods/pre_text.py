@@ -12,12 +12,12 @@ these are the synthetic data set.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from common import rng, validate
+from common import rng
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
@@ -30,7 +30,8 @@ from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
-from server.operators.variation import Variation, check_variation, children, family_sizes, look_ahead, vectors
+from server.operators.variation import children, family_sizes, look_ahead, modes, vary, vectors
+from server.settings.voting import PreTextSettings
 
 VOTES = "nearest votes"
 
@@ -39,46 +40,10 @@ _MOST_SEEDS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreText:
-    """Settings.
-
-    Attributes:
-        samples: N, synthetic texts in all, written in the last phase.
-        seeds: Size of the population that evolves; None: `population`.
-        rounds: T, each with a private query.
-        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
-        look_ahead: k, variations that a candidate is voted on by; 0: its own embedding.
-        shots: Seeds in a prompt of the last phase.
-        variation: Kind and length of the variations.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a first or last text to ask for; None leaves it open.
-        fine: Grid units in a vote: shares of noise of many parties must be whole numbers' worth.
-        smoothing: Whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
-    """
+class PreText(PreTextSettings):
+    """The method; its settings are those of `server.settings.voting.PreTextSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
-
-    samples: int = 2000
-    seeds: int | None = None
-    rounds: int = 10
-    threshold: float = 0.0
-    look_ahead: int = 4
-    shots: int = 4
-    variation: Variation = field(default_factory=lambda: Variation(kind="fill_in"))
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
-    fine: int = 128
-    smoothing: bool = False
-    name: str = "pre_text"
-
-    def __post_init__(self) -> None:
-        validate.at_least(
-            1, samples=self.samples, seeds=1 if self.seeds is None else self.seeds, rounds=self.rounds, shots=self.shots
-        )
-        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
-        check_variation(self.variation, texts_per_request=self.texts_per_request, temperature=self.temperature)
 
     def population(self, task: Task) -> int:
         """Number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
@@ -93,7 +58,7 @@ class PreText:
     @property
     def modes(self) -> dict[str, str | None]:
         """See `server.method.Method`."""
-        return self.variation.modes if self.rounds > 1 or self.look_ahead else {}
+        return modes(self.variation) if self.rounds > 1 or self.look_ahead else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """T votes."""
@@ -161,7 +126,8 @@ class PreText:
             requested, new, kept = last.requested, last.candidates, []
             work.append(last)
         else:
-            varied = self.variation.write(
+            varied = vary(
+                self.variation,
                 families,
                 tools,
                 "variation",

@@ -44,6 +44,7 @@ from server.operators.refinement import Refinement, Rehearsed, redacted
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.survivors import Parents
+from server.settings.seeded import RpsgSettings
 
 CHOICES = "seed choices"
 VOTES = "nearest votes"
@@ -61,73 +62,18 @@ Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rpsg:
-    """Settings.
-
-    Attributes:
-        samples: N, texts that are released.
-        candidates: "pool", "histogram" or "seed_unproven".
-        pool: Abstracts that the models write, evenly over labels and models.
-        abstract_words: Length of one to ask for; None leaves it open.
-        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
-            "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
-            the others at random, which is worse than fewer choices, each of which serves for several texts.
-        mechanism: Mechanism of the query, see `MECHANISMS`; None: the first.
-        nearest: With "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded
-            by cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
-        top: With "histogram": votes of a record, halved from one to the next.
-        threshold: With "histogram": noised votes that an abstract must exceed.
-        fine: With "histogram": grid units in a vote.
-        smoothing: With "histogram": whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
-        abstracts: With "seed_unproven": K, abstracts of a record to choose from.
-        longest: Likewise: bytes of a released abstract.
-        refinement: What is kept of the texts.
-        texts_per_request: Abstracts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a variant to ask for; None leaves it open.
-    """
+class Rpsg(RpsgSettings):
+    """The method; its settings are those of `server.settings.seeded.RpsgSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 
-    samples: int = 2000
-    candidates: str = "pool"
-    pool: int = 1000
-    abstract_words: int | None = 40
-    choices: int | None = None
-    mechanism: str | None = None
-    nearest: int | None = None
-    top: int = 1
-    threshold: float = 0.5
-    fine: int = 128
-    smoothing: bool = False
-    abstracts: int = 5
-    longest: int = 2048
     refinement: Refinement = field(default_factory=Refinement)
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
-    name: str = "rpsg"
-    rounds: int = 2
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, texts_per_request=self.texts_per_request)
-        validate.integers(2, pool=self.pool)
-        validate.at_least(0, threshold=self.threshold)
-        validate.in_range(0, 2, temperature=self.temperature)
+        RpsgSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
-        for name in ("abstract_words", "words", "choices"):
-            if (value := getattr(self, name)) is not None:
-                validate.integers(1, **{name: value})
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
-        if self.smoothing and self.candidates != "histogram":
-            raise ConfigError(
-                "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates
-            )
-        if self.nearest is not None:
-            validate.integers_in(0, self.pool - 1, nearest=self.nearest)
-        if self.rounds != 2:
-            raise ConfigError("method.rounds", expected="2: variants, then rephrasings", got=self.rounds)
 
     @property
     def modes(self) -> dict[str, str | None]:

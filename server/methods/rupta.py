@@ -13,25 +13,20 @@ from common.plan.planned import PlannedQuery
 from common.queries.texts import RewrittenSpec
 from server.domain import Membership, PrivacyTarget, Task
 from server.operators.party_texts import PartyTexts, check
+from server.settings.methods import RuptaSettings
 
 TEXTS = "rewritten records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rupta(PartyTexts):
-    """Settings; `samples` can be no more than there are records.
-
-    Attributes:
-        rewritings: Rounds of rewriting a record, at most.
-    """
+class Rupta(RuptaSettings, PartyTexts):
+    """The method; its settings are those of `server.settings.methods.RuptaSettings`."""
 
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = False  # the label of a text is that of its record
-    name: str = "rupta"
-    rewritings: int = 3
 
     def __post_init__(self) -> None:
-        PartyTexts.__post_init__(self)  # super() does not work in a dataclass with slots
+        RuptaSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         self._spec(max_records=1, parties=1)
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:

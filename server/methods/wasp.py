@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
@@ -31,7 +30,8 @@ from server.method import State, Tools
 from server.operators import selection
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
-from server.operators.variation import Ahead, Variation, look_ahead, vectors
+from server.operators.variation import Ahead, look_ahead, vectors
+from server.settings.voting import Variation, WaspSettings
 
 VOTES = "nearest and furthest votes"
 
@@ -63,51 +63,10 @@ class WaspMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wasp:
-    """Settings, with the paper's symbols and defaults.
-
-    Attributes:
-        samples: N, synthetic texts in all.
-        rounds: T, generation rounds; T - 1 private queries.
-        top: Q, votes of one record in each direction.
-        shots: S, exemplars in a prompt, and size of each pool.
-        contrast: Bad exemplars beside the good ones, and furthest votes to find them; off for the ablation.
-        weighting: Weigh models by votes; off for the ablation.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
-        look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
-        smoothing: Whether votes are smoothed over the embeddings (`server/operators/smoothing.py`).
-    """
+class Wasp(WaspSettings):
+    """The method; its settings are those of `server.settings.voting.WaspSettings`."""
 
     memory: ClassVar[type[WaspMemory]] = WaspMemory
-
-    samples: int = 6000
-    rounds: int = 5
-    top: int = 8
-    shots: int = 8
-    contrast: bool = True
-    weighting: bool = True
-    texts_per_request: int = 5
-    temperature: float = 1.0
-    words: int | None = None
-    look_ahead: int = 0
-    smoothing: bool = False
-    name: str = "wasp"
-
-    def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, top=self.top, texts_per_request=self.texts_per_request)
-        validate.at_least(2, shots=self.shots)
-        validate.at_least(0, look_ahead=self.look_ahead)
-        if self.rounds < 2:
-            raise ConfigError(
-                "method.rounds",
-                expected="at least 2: the private votes of a round guide the next",
-                got=self.rounds,
-                do="Use 2 or more",
-            )
-        if self.samples < self.rounds:
-            raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
 
     @property
     def modes(self) -> dict[str, str | None]:

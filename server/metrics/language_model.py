@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
 from common.models import checkpoints
-from common.validate import at_least, integers, positive
+from server.settings.evaluation import HEAD, Training
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,8 +30,7 @@ DEFINITION = (
 """Definition of the figures, for reports."""
 
 _END = "<|end|>"
-_HEAD = 16
-"""Width of an attention head of a model from scratch."""
+FROM_SCRATCH = Training()
 
 
 class LanguageModel:
@@ -55,38 +54,19 @@ class LanguageModel:
     def train(
         cls,
         texts: Sequence[str],
+        training: Training = FROM_SCRATCH,
         *,
-        start: str | Path | None = None,
-        epochs: int = 5,
-        learning_rate: float | None = None,
-        weight_decay: float = 0.01,
-        batch: int = 16,
-        length: int = 128,
         seed: int = 0,
-        device: str = "cpu",
-        width: int = 64,
-        layers: int = 2,
-        vocabulary: int = 1000,
         tokens_of: Sequence[str] | None = None,
     ) -> Self:
         """Train on `texts`; on the CPU the same arguments give the same model.
 
         Args:
             texts: At least one training text.
-            start: Checkpoint of a causal language model: a folder, or a name in the local cache; nothing is downloaded.
-                Models such as BERT get a causal mask. None starts from random weights, with GPT-2's architecture and a
-                byte-level tokenizer, which has no unknown tokens.
-            epochs: Number of passes over the texts.
-            learning_rate: Initial learning rate of AdamW. None: 4e-4 for a checkpoint, as in the papers' evaluations,
-                and ten times as much from scratch, where 4e-4 would not learn in so few steps.
-            weight_decay: Weight decay of AdamW.
-            batch: Texts per batch.
-            length: Maximum number of tokens read per text, at least 2.
+            training: From which model, and how. Of a checkpoint nothing is downloaded, and models such as BERT get a
+                causal mask. Random weights have GPT-2's architecture and a byte-level tokenizer, which has no unknown
+                tokens.
             seed: Experiment seed of the initial weights, the order and dropout.
-            device: Device, as torch names it.
-            width: Width of a model from scratch, a multiple of 16.
-            layers: Number of layers of a model from scratch.
-            vocabulary: Maximum number of tokens of a model from scratch; 257 are bytes and the end token.
             tokens_of: Training texts of the tokenizer of a model from scratch; None: `texts`. Figures of models with
                 different tokenizers cannot be compared.
 
@@ -94,28 +74,26 @@ class LanguageModel:
             DataError: There is no text.
             ConfigError: A number is out of range, or `start` is no model with a tokenizer.
         """
-        integers(1, epochs=epochs, batch=batch, layers=layers)
-        integers(2, length=length)
-        integers(257, vocabulary=vocabulary)
-        at_least(0, weight_decay=weight_decay)
-        if width < 1 or width % _HEAD:
-            raise ConfigError("width", expected=f"a multiple of {_HEAD}", got=width)
         if not texts:
             raise DataError("texts to train a language model on", expected="at least one", got="none")
-        rate = learning_rate if learning_rate is not None else 4e-4 if start else 4e-3
-        positive(learning_rate=rate)
-        with _seeded(seed, device):
-            if start is None:
-                tokenizer_texts = tokens_of or texts
+        rate, length = training.learning_rate, training.length
+        if rate is None:
+            rate = 4e-4 if training.start else 4e-3  # 4e-4 would not learn from scratch in so few steps
+        with _seeded(seed, training.device):
+            if training.start is None:
                 model, tokenizer = _untrained(
-                    tokenizer_texts, width=width, layers=layers, vocabulary=vocabulary, length=length
+                    tokens_of or texts,
+                    width=training.width,
+                    layers=training.layers,
+                    vocabulary=training.vocabulary,
+                    length=length,
                 )
             else:
-                model, tokenizer = _loaded(start)
+                model, tokenizer = _loaded(training.start)
                 positions = getattr(model.config, "max_position_embeddings", length)
                 length = min(length, positions, tokenizer.model_max_length)
-            trained = cls(model.to(device), tokenizer, length=length, batch=batch)
-            trained._fit(texts, epochs=epochs, rate=rate, weight_decay=weight_decay, seed=seed)
+            trained = cls(model.to(training.device), tokenizer, length=length, batch=training.batch)
+            trained._fit(texts, epochs=training.epochs, rate=rate, weight_decay=training.weight_decay, seed=seed)
         return trained
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -213,7 +191,7 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
         n_positions=length,
         n_embd=width,
         n_layer=layers,
-        n_head=width // _HEAD,
+        n_head=width // HEAD,
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, validate
+from common import rng
 from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
@@ -15,35 +15,21 @@ from server.domain import Candidate, Task
 from server.llm import orders
 from server.method import NoMemory, State, Tools
 from server.operators.round_report import make_report
+from server.settings.methods import PartyTextsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartyTexts:
+class PartyTexts(PartyTextsSettings):
     """A method of one query whose answers are the texts themselves; a subclass has the plan.
 
     Attributes:
         query: Name of the query in the plan.
         balanced: Whether the released texts are balanced across labels (+-1).
-        name: Name of the method, which the texts carry instead of a model's.
-        samples: N, texts that are released.
-        longest: Largest number of bytes of a text.
-        rounds: 1.
-        texts_per_request: Has no effect, since the language models of the coordinator write nothing.
     """
 
     memory: ClassVar[type[NoMemory]] = NoMemory
     query: ClassVar[str]
     balanced: ClassVar[bool]
-    name: str
-    samples: int = 2000
-    longest: int = 2048
-    rounds: int = 1
-    texts_per_request: int = 1
-
-    def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples)
-        if self.rounds != 1:
-            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
 
     @property
     def modes(self) -> dict[str, str | None]:

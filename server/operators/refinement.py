@@ -14,46 +14,23 @@ All of this is post-processing of texts that are released anyway: it costs no pr
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, validate
+from common import rng
 from common.redaction import redact
 from server.domain import Candidate
 from server.metrics.language_model import LanguageModel
+from server.settings.evaluation import Training
+from server.settings.seeded import RefinementSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refinement:
-    """Settings, as in Table 7.
+class Refinement(RefinementSettings):
+    """What is kept of the texts; its settings are those of `server.settings.seeded.RefinementSettings`."""
 
-    Attributes:
-        similarity: Share of the texts that the cosine filter keeps, in (0, 1].
-        nll: Share of these that the likelihood filter keeps, in (0, 1].
-        start: Name or path of the checkpoint that the surrogate starts from; None: a small transformer from scratch.
-        epochs: Number of epochs of the surrogate's training.
-        learning_rate: Learning rate of the surrogate; None: the paper's 4e-4 for a checkpoint, more from scratch.
-        weight_decay: Weight decay of the surrogate's training.
-        device: Device of the surrogate's training, as torch names it.
-    """
-
-    similarity: float = 0.65
-    nll: float = 0.55
-    start: str | None = None
-    epochs: int = 5
-    learning_rate: float | None = None
-    weight_decay: float = 0.01
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        validate.positive(similarity=self.similarity, nll=self.nll)
-        validate.in_range(0, 1, similarity=self.similarity, nll=self.nll)
-        validate.integers(1, epochs=self.epochs)
-        validate.at_least(0, weight_decay=self.weight_decay)
-        if self.learning_rate is not None:
-            validate.positive(learning_rate=self.learning_rate)
+    __slots__ = ()
 
     def needed(self, wanted: int) -> int:
         """Number of texts of a label to write, so that `wanted` remain."""
@@ -87,12 +64,14 @@ class Refinement:
         dissimilar = _lowest(cosines, labels, everything, self.similarity)
         surrogate = LanguageModel.train(
             [variant.text for variant in variants],
-            start=self.start,
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
+            Training(
+                start=self.start,
+                epochs=self.epochs,
+                learning_rate=self.learning_rate,
+                weight_decay=self.weight_decay,
+                device=self.device,
+            ),
             seed=rng.stream(experiment_seed, "surrogate") % 2**31,
-            device=self.device,
         )
         likelihoods = np.zeros(len(texts))
         likelihoods[dissimilar] = -surrogate.nll([texts[at].text for at in dissimilar])

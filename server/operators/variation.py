@@ -7,18 +7,18 @@ of it instead of its own: by where its offspring will be.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, validate
-from common.errors import ConfigError
+from common import rng
 from server.domain import Candidate
 from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written
 from server.method import Tools
+from server.settings.voting import Variation
 
 SHORTEST = 3
 """Words: no variation is asked to be shorter, however short its parent."""
@@ -27,116 +27,84 @@ Ahead = Mapping[str, Sequence[str]]
 """Variations of each candidate, by its text; none where its model wrote none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variation:
-    """How texts are varied.
+def modes(variation: Variation) -> dict[str, str | None]:
+    """The mode of its requests, and the setting that avoids it; see `server.method.Method`."""
+    if variation.kind == "fill_in":
+        return {"blanks": "method.variation.kind=paraphrase"}
+    return {"rewriting": "method.variation.kind=fill_in"}
 
-    Attributes:
-        kind: "paraphrase" or "fill_in".
-        mask: Share of the words that a fill-in replaces.
-        length_spread: Standard deviation of a variation's wanted length, as a share of its parent's length in words;
-            None asks for no length.
+
+def vary(
+    variation: Variation,
+    parents: Sequence[tuple[Candidate, int]],
+    tools: Tools,
+    *purpose: str | int,
+    texts_per_request: int = 1,
+    temperature: float = 1.0,
+    with_label: bool = True,
+) -> Written:
+    """Have each parent's own model write variations of it.
+
+    Args:
+        variation: How.
+        parents: Candidates, each with its number of variations.
+        tools: Tools of the method.
+        purpose: Name of the random streams, such as ("variation", 3).
+        texts_per_request: Largest number of variations of one parent that one prompt asks for.
+        temperature: Temperature of the language models.
+        with_label: Whether prompts name the label.
+
+    Returns:
+        The texts of each parent, in the order of the parents.
     """
+    requests, owners = [], []
+    for at, (parent, count) in enumerate(parents):
+        for start in range(0, count, texts_per_request):
+            generator = rng.experiment(tools.experiment_seed, *purpose, at, start)
+            texts = min(texts_per_request, count - start)
+            label = parent.label if with_label else None
+            request = _request(variation, parent.text, label, tools, generator, texts=texts, temperature=temperature)
+            requests.append((parent.model, request))
+            owners.append(at)
+    written: Written = tools.write(requests)
+    variations: list[tuple[str, ...]] = [()] * len(parents)
+    for owner, reply in zip(owners, written.texts, strict=True):
+        variations[owner] += reply
+    return replace(written, texts=variations)
 
-    kind: str = "paraphrase"
-    mask: float = 0.5
-    length_spread: float | None = 0.2
 
-    def __post_init__(self) -> None:
-        validate.one_of("kind", self.kind, among=("paraphrase", "fill_in"))
-        validate.positive(mask=self.mask)
-        validate.in_range(0, 1, mask=self.mask)
-        validate.in_range(0, 1, length_spread=self.length_spread or 0.0)
-
-    @property
-    def modes(self) -> dict[str, str | None]:
-        """The mode of its requests, and the setting that avoids it; see `server.method.Method`."""
-        if self.kind == "fill_in":
-            return {"blanks": "method.variation.kind=paraphrase"}
-        return {"rewriting": "method.variation.kind=fill_in"}
-
-    def write(
-        self,
-        parents: Sequence[tuple[Candidate, int]],
-        tools: Tools,
-        *purpose: str | int,
-        texts_per_request: int = 1,
-        temperature: float = 1.0,
-        with_label: bool = True,
-    ) -> Written:
-        """Have each parent's own model write variations of it.
-
-        Args:
-            parents: Candidates, each with its number of variations.
-            tools: Tools of the method.
-            purpose: Name of the random streams, such as ("variation", 3).
-            texts_per_request: Largest number of variations of one parent that one prompt asks for.
-            temperature: Temperature of the language models.
-            with_label: Whether prompts name the label.
-
-        Returns:
-            The texts of each parent, in the order of the parents.
-        """
-        requests, owners = [], []
-        for at, (parent, count) in enumerate(parents):
-            for start in range(0, count, texts_per_request):
-                generator = rng.experiment(tools.experiment_seed, *purpose, at, start)
-                texts = min(texts_per_request, count - start)
-                label = parent.label if with_label else None
-                request = self._request(parent.text, label, tools, generator, texts=texts, temperature=temperature)
-                requests.append((parent.model, request))
-                owners.append(at)
-        written: Written = tools.write(requests)
-        variations: list[tuple[str, ...]] = [()] * len(parents)
-        for owner, reply in zip(owners, written.texts, strict=True):
-            variations[owner] += reply
-        return replace(written, texts=variations)
-
-    def _request(
-        self,
-        parent: str,
-        label: str | None,
-        tools: Tools,
-        generator: np.random.Generator,
-        *,
-        texts: int,
-        temperature: float,
-    ) -> Request:
-        words = self._length(parent, generator)
-        if self.kind == "fill_in":
-            return prompts.fill_in(
-                tools.task,
-                label,
-                parent,
-                blanks=self.mask,
-                texts=texts,
-                rng=generator,
-                temperature=temperature,
-                words=words,
-            )
-        return prompts.paraphrase(
-            tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words
+def _request(
+    variation: Variation,
+    parent: str,
+    label: str | None,
+    tools: Tools,
+    generator: np.random.Generator,
+    *,
+    texts: int,
+    temperature: float,
+) -> Request:
+    words = _length(variation, parent, generator)
+    if variation.kind == "fill_in":
+        return prompts.fill_in(
+            tools.task,
+            label,
+            parent,
+            blanks=variation.mask,
+            texts=texts,
+            rng=generator,
+            temperature=temperature,
+            words=words,
         )
-
-    def _length(self, text: str, generator: np.random.Generator) -> int | None:
-        if self.length_spread is None:
-            return None
-        length = len(text.split())
-        return max(SHORTEST, round(length + generator.normal() * self.length_spread * length))
+    return prompts.paraphrase(
+        tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words
+    )
 
 
-def check_variation(variation: object, *, texts_per_request: int, temperature: float) -> None:
-    """Check the settings with which a method varies texts, before a run.
-
-    Raises:
-        ConfigError: `method.variation` is a bare word instead of a block of settings, or a number is out of range.
-    """
-    if not isinstance(variation, Variation):
-        raise ConfigError(
-            "method.variation", expected="a block of settings", got=variation, do="Set method.variation.kind"
-        )
-    validate.at_least(1, texts_per_request=texts_per_request)
-    validate.in_range(0, 2, temperature=temperature)
+def _length(variation: Variation, text: str, generator: np.random.Generator) -> int | None:
+    if variation.length_spread is None:
+        return None
+    length = len(text.split())
+    return max(SHORTEST, round(length + generator.normal() * variation.length_spread * length))
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
@@ -184,7 +152,8 @@ def look_ahead(
     if not degree:
         return {}, Written(texts=[])
     new = list({candidate.text: candidate for candidate in candidates if candidate.text not in known}.values())
-    written = variation.write(
+    written = vary(
+        variation,
         [(candidate, degree) for candidate in new],
         tools,
         "look ahead",

@@ -5,15 +5,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from common import validate
-from common.domain import MOST_RECORDS
-from common.plan.plan import NOT_STATED, Plan
+from common.domain import MOST_RECORDS, NOT_STATED
+from common.plan.plan import Plan
 from common.secagg.graph import parameters as graph_parameters
 from common.secagg.graph import rounded_up
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
 from server.method import Method
 from server.planning.calibration import calibrate
+from server.settings.schema import Secagg
 
 log = logging.getLogger("caucus.planning")
 
@@ -21,46 +21,13 @@ EXPECTED_RECORDS = "federation.expected_records"
 _LARGE_DELTA = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secagg:
-    """Settings of secure aggregation.
+def colluders(secagg: Secagg, parties: int) -> int:
+    """How many of so many parties are taken to tell the coordinator their noise, if nothing else is said.
 
-    Attributes:
-        mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none".
-        roster: Hex digest of the parties' identities in malicious mode, else empty.
-        threshold: Parties that recover a lost mask key on the full graph; None is the smallest that is safe.
-        full_graph_up_to: Largest number of parties for which the graph is complete.
-        corrupt: Share of parties that may pool what they see with the coordinator; their number is rounded up.
-        dropped: Share of parties that may drop out of a sparse graph.
-        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
-        correctness_bits: A sparse graph lacks shares with probability below 2^-correctness_bits.
+    Where it is not trusted, those against whom the masks hold: what hospitals assume. Else it follows the protocol, and
+    is taken to do so alone.
     """
-
-    mode: str = "semi_honest"
-    roster: str = ""
-    threshold: int | None = None
-    full_graph_up_to: int = 128
-    corrupt: float = 0.3
-    dropped: float = 0.1
-    security_bits: int = 40
-    correctness_bits: int = 30
-
-    def __post_init__(self) -> None:
-        validate.one_of("secagg.mode", self.mode, among=("semi_honest", "malicious", "none"))
-        validate.in_range(0, 1, section="secagg", corrupt=self.corrupt, dropped=self.dropped)
-
-    @property
-    def secure(self) -> bool:
-        """Whether there is secure aggregation."""
-        return self.mode != "none"
-
-    def colluders(self, parties: int) -> int:
-        """How many of so many parties are taken to tell the coordinator their noise, if nothing else is said.
-
-        Where it is not trusted, those against whom the masks hold: what hospitals assume. Else it follows the protocol,
-        and is taken to do so alone.
-        """
-        return min(rounded_up(self.corrupt, parties), parties - 1) if self.mode == "malicious" else 0
+    return min(rounded_up(secagg.corrupt, parties), parties - 1) if secagg.mode == "malicious" else 0
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
@@ -79,6 +46,7 @@ def make_plan(
     target: PrivacyTarget,
     membership: Membership,
     secagg: Secagg,
+    roster: str = "",
     evaluation_share: float = 0.0,
     max_records_per_party: int = MOST_RECORDS,
     purpose: str = NOT_STATED,
@@ -86,7 +54,8 @@ def make_plan(
 ) -> Plan:
     """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
 
-    One party alone has nobody to hide among: it adds all the noise itself and no masks are made.
+    One party alone has nobody to hide among: it adds all the noise itself and no masks are made. Where the
+    coordinator is not trusted, `roster` is the hex digest of the parties' identities.
 
     Raises:
         ConfigError, PlanError: Settings contradict each other; the message has the numbers.
@@ -114,7 +83,7 @@ def make_plan(
         secure=graph.degree > 0,
         degree=graph.degree,
         corrupt=graph.corrupt,
-        roster=secagg.roster if graph.degree else "",
+        roster=roster if graph.degree else "",
         epsilon=math.inf,
         delta=delta,
         unit=target.unit,

@@ -4,16 +4,17 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 (`simulations/federation/parties.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
 from common.structure import Structure, check_records
 from server.domain import Example, Task
+from server.settings.tasks import DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_notes
 from server.tasks.settings import task_from
 
@@ -35,20 +36,8 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoNotes:
-    """The demo: artificial hospital notes from a grammar of our own. No real patient.
-
-    Attributes:
-        records_per_party: Private notes of each hospital.
-        test_records: Held-out notes, from all hospitals' styles.
-        public_notes: Notes of other wards and guideline-like prose.
-        corpus_seed: Experiment seed of the corpus.
-    """
-
-    records_per_party: int = 300
-    test_records: int = 400
-    public_notes: int = 3000
-    corpus_seed: int = 0
+class DemoNotes(DemoNotesSettings):
+    """The demo: artificial hospital notes from a grammar of our own. No real patient."""
 
     def task(self) -> Task:
         """See Source."""
@@ -68,39 +57,19 @@ class DemoNotes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledFiles:
-    """Files with the columns `text,label` (CSV or JSON Lines).
-
-    Attributes:
-        name: Short name of the task.
-        kind: Kind of text, as prompts call it, such as "discharge letter".
-        labels: Label to public description; a simulation may take the labels from the training file instead.
-        train: Private records, dealt out to the simulated parties; unset in a deployment.
-        test: Held-out texts, or None.
-        public_text: File with one text per line, or a file with a `text` column and, for the models that show examples,
-            one of topics, `topic` or `label`; needed by the built-in models.
-        attributes: Public attributes for zero-shot prompts.
-        wording: How prompts speak of the texts: any of `writer`, `style` and `label` (`server.domain.Wording`).
-        structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
-    """
-
-    name: str
-    kind: str
-    labels: Mapping[str, str | None] | None = None
-    train: str | None = None
-    test: str | None = None
-    public_text: str | None = None
-    attributes: Sequence[str] = ()
-    wording: Mapping[str, str | None] | None = None
-    structure: Mapping[str, Any] | None = None
+class LabelledFiles(LabelledFilesSettings):
+    """Files with the columns `text,label` (CSV or JSON Lines)."""
 
     def __post_init__(self) -> None:
         """Refuse private records as public text: models learn from it, and prompts show it word for word."""
         if self.train and self.public_text and Path(self.train).resolve() == Path(self.public_text).resolve():
             raise ConfigError(
-                "task.public_text", expected="a file of public text", got="the private records, task.train",
-                where=self.public_text, do="Name another file, or none: task.public_text=null",
-            )  # fmt: skip
+                "task.public_text",
+                expected="a file of public text",
+                got="the private records, task.train",
+                where=self.public_text,
+                do="Name another file, or none: task.public_text=null",
+            )
 
     def task(self) -> Task:
         """See Source.

@@ -27,15 +27,16 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig, OmegaConf
 
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
-from server.configuration import asked, reloaded
 from server.deploy.plan import forwards
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.run_folder import for_json
+from server.settings.compose import composed, reloaded
+from server.settings.schema import Settings
+from server.settings.sections import changed, setting
 from simulations import run
 from simulations.api.result import Result, with_infinities
 from simulations.api.tables import LABELLED, PUBLIC, Table, Texts, as_file, is_path
@@ -90,10 +91,10 @@ def simulate(
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         tables = _files({"train": train, "test": test, "public_text": public_text}, private)
-        config = _config(
+        settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        return _run(config, Path(folder) if folder else _new_folder(config.method.name))
+        return _run(settings, Path(folder) if folder else _new_folder(settings.method.name))
 
 
 def resume(
@@ -118,16 +119,16 @@ def resume(
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
-            config = reloaded(Path(folder), overrides)
+            settings = reloaded(Path(folder), overrides)
         tables = _files({"train": train, "test": test, "public_text": public_text}, private)
         for name in _COLUMNS:
             if name in tables:
-                config.task[name] = str(tables[name])
-            elif _IN_MEMORY in str(config.task.get(name)):
+                settings = changed(settings, {f"task.{name}": str(tables[name])})
+            elif _IN_MEMORY in str(setting(settings, f"task.{name}")):
                 got = "none: it was in memory, and is not kept"
                 do = f"resume(folder, {name}=...)"
                 raise CheckpointError(name, expected="the table that the run was started with", got=got, do=do)
-        return _run(config, Path(folder))
+        return _run(settings, Path(folder))
 
 
 def plan(
@@ -167,10 +168,10 @@ def plan(
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         named = {"train": train, "test": test, "public_text": public_text}
         tables = _files(named, private, unread=("train", "test"))
-        config = _config(
+        settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(config)))))
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(settings)))))
         return facts
 
 
@@ -185,7 +186,7 @@ def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Seq
     }
 
 
-def _config(
+def _settings(
     tables: Mapping[str, Path],
     labels: Labels | None,
     overrides: Sequence[str],
@@ -195,8 +196,8 @@ def _config(
     parties: int,
     epsilon: float,
     delta: float,
-) -> DictConfig:
-    """The configuration that the arguments make, each checked, below the overrides."""
+) -> Settings:
+    """The settings that the arguments make, each checked, below the overrides."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
@@ -214,11 +215,11 @@ def _config(
         *overrides,
     ]
     with _hydra_of_ours():
-        config = asked(given)
+        settings = composed(given)
     if labels is not None:
         named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
-        OmegaConf.update(config, "task.labels", named, merge=False, force_add=True)
-    return config
+        settings = changed(settings, {"task.labels": named})
+    return settings
 
 
 def _quoted(text: str) -> str:
@@ -226,10 +227,10 @@ def _quoted(text: str) -> str:
     return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
-def _run(config: DictConfig, folder: Path) -> Result:
+def _run(settings: Settings, folder: Path) -> Result:
     with _logging_to(folder):
         try:
-            run.simulate(config, folder)
+            run.simulate(settings, folder)
         except (KeyboardInterrupt, *EXPECTED) as stopped:
             if (folder / "run.json").exists():
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
-
 from common.domain import Record
-from server.draft import build
 from server.evaluation.small_model import Evaluation, by_encoder, majority_class
 from server.method import NoMemory, State
+from server.settings.build import build
+from server.settings.schema import SimulationSettings
 from simulations.baselines import unprotected
 from simulations.private_evaluation.compare import real_private
 
@@ -30,51 +29,51 @@ STATEMENT = (
 NOT_COVERED = "The private records: nothing about them is protected."
 
 
-def only_private(config: DictConfig, folder: Path) -> None:
+def only_private(settings: SimulationSettings, folder: Path) -> None:
     """Write the run folder of a run that trains on the records, without queries or releases.
 
     Raises:
         ConfigError: There are no held-out texts to measure on.
     """
     started = time.monotonic()
-    source, private, held_out = unprotected.records_of(config)
+    source, private, held_out = unprotected.records_of(settings)
     task = source.task()
     unprotected.write(
-        config,
+        settings,
         folder,
         task,
         state=State(memory=NoMemory()),
-        metrics=measured(config, task.read(private), task.read(held_out)),
+        metrics=measured(settings, task.read(private), task.read(held_out)),
         statement=STATEMENT,
         not_covered=NOT_COVERED,
         started=started,
     )
 
 
-def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
+def measured(settings: SimulationSettings, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
     """Content of `metrics.json` if private records are the training texts: how many, how good, how many seconds.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.
     """
-    evaluation: Evaluation = build(config.evaluation)
+    evaluation: Evaluation = build(settings.evaluation)
     metrics = {
         "definition": evaluation.definition,
         "test_records": len(held_out),
         "synthetic": None,
         "majority_class": majority_class(held_out),
-        "real_private": _score(config, evaluation, private, held_out),
+        "real_private": _score(settings, evaluation, private, held_out),
     }
     if "utility_encoder" in evaluation.metrics:
-        settings = by_encoder(evaluation)
-        metrics["utility_encoder"] = {"definition": settings.definition} | _score(config, settings, private, held_out)
+        other = by_encoder(evaluation)
+        metrics["utility_encoder"] = {"definition": other.definition} | _score(settings, other, private, held_out)
     return metrics
 
 
 def _score(
-    config: DictConfig, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
+    settings: SimulationSettings, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
 ) -> dict[str, Any]:
-    encoder = build(config.embedding) if evaluation.model in {"encoder", "network"} else None
+    encoder = build(settings.embedding) if evaluation.model in {"encoder", "network"} else None
     started = time.monotonic()
     scores = real_private(private, held_out, evaluation, encoder)
     seconds = round(time.monotonic() - started, 3)

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from omegaconf import DictConfig
 
-from common import rng, validate
+from common import rng
 from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
-from server.draft import build
 from server.evaluation import of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
@@ -29,6 +27,9 @@ from server.llm.spending import Spending
 from server.method import NoMemory, State
 from server.operators import selection
 from server.operators.round_report import make_report
+from server.settings.build import build
+from server.settings.methods import PrivateExemplarsSettings
+from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from simulations.baselines import only_private, unprotected
 from simulations.federation.measured import with_records
@@ -43,7 +44,7 @@ STATEMENT = (
 NOT_COVERED = "The private records that prompts showed: nothing about them is protected."
 
 
-def private_exemplars(config: DictConfig, folder: Path) -> None:
+def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     """Write the run folder of a run whose prompts show private records.
 
     Raises:
@@ -52,17 +53,17 @@ def private_exemplars(config: DictConfig, folder: Path) -> None:
         ProviderError: A language model fails.
     """
     started = time.monotonic()
-    validate.at_least(1, section="method", samples=config.method.samples, exemplars=config.method.exemplars)
-    source, private, held_out = unprotected.records_of(config)
+    method = _method(settings)
+    source, private, held_out = unprotected.records_of(settings)
     task = source.task()
-    shown, held_out = exemplars(private, task, config.method.exemplars, config.experiment_seed), task.read(held_out)
-    if config.method.texts:
-        state, metrics = _written(config, folder, source, shown, held_out)
+    shown, held_out = exemplars(private, task, method.exemplars, settings.experiment_seed), task.read(held_out)
+    if method.texts:
+        state, metrics = _written(settings, folder, source, shown, held_out)
     else:
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
-        state, metrics = State(memory=NoMemory()), only_private.measured(config, task.read(records), held_out)
+        state, metrics = State(memory=NoMemory()), only_private.measured(settings, task.read(records), held_out)
     unprotected.write(
-        config,
+        settings,
         folder,
         task,
         state=state,
@@ -83,19 +84,28 @@ def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed
     return shown
 
 
+def _method(settings: SimulationSettings) -> PrivateExemplarsSettings:
+    assert isinstance(settings.method, PrivateExemplarsSettings), "by whose name this was called"
+    return settings.method
+
+
 def _written(
-    config: DictConfig, folder: Path, source: Source, shown: Mapping[str, Sequence[str]], held_out: Sequence[Record]
+    settings: SimulationSettings,
+    folder: Path,
+    source: Source,
+    shown: Mapping[str, Sequence[str]],
+    held_out: Sequence[Record],
 ) -> tuple[State[NoMemory], dict[str, Any]]:
     """The texts, and their figures; both are as unprotected as the records."""
-    measured = with_records(config, [])
+    measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(
-        {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
-        use=config.llm.use,
+        {name: build(model, partial=True) for name, model in settings.llm.models.items()},
+        use=settings.llm.use,
         public_texts=source.public_texts,
         public_examples=source.public_examples,
         encoder=encoder,
-        experiment_seed=config.experiment_seed,
+        experiment_seed=settings.experiment_seed,
         spending=Spending(),
         folder=folder / "state",
     )
@@ -109,7 +119,7 @@ def _written(
             got=", ".join(remote) or "an endpoint for the evaluation",
             do="Choose models that are computed locally, such as llm=builtin",
         )
-    harvest = _generated(config, models, source, shown)
+    harvest = _generated(settings, models, source, shown)
     report = make_report(
         0,
         list(models),
@@ -127,28 +137,31 @@ def _written(
 
 
 def _generated(
-    config: DictConfig, models: Mapping[str, Provider], source: Source, shown: Mapping[str, Sequence[str]]
+    settings: SimulationSettings,
+    models: Mapping[str, Provider],
+    source: Source,
+    shown: Mapping[str, Sequence[str]],
 ) -> Generated:
-    settings, task = config.method, source.task()
+    method, task = _method(settings), source.task()
 
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-        good, _ = selection.exemplars(shown[order.label], (), settings.exemplars, generator)
+        good, _ = selection.exemplars(shown[order.label], (), method.exemplars, generator)
         return prompts.by_example(
             task,
             order.label,
             texts=texts,
             rng=generator,
             good=good,
-            temperature=settings.temperature,
-            words=settings.words,
+            temperature=method.temperature,
+            words=method.words,
         )
 
     return generate(
         models,
-        even_orders(settings.samples, task, list(models)),
+        even_orders(method.samples, task, list(models)),
         write,
         round_number=0,
-        texts_per_request=settings.texts_per_request,
-        experiment_seed=config.experiment_seed,
-        cleaner=providers.cleaner(config.llm.get("clean"), task, source.public_texts),
+        texts_per_request=method.texts_per_request,
+        experiment_seed=settings.experiment_seed,
+        cleaner=providers.cleaner(settings.llm.clean, task, source.public_texts),
     )

@@ -9,36 +9,35 @@ import time
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
-
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
 from server.domain import Task
-from server.draft import build
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
 from server.report import write_report
 from server.run_folder import write_json, write_run
+from server.settings.build import build
+from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from simulations.federation import parties
 
 
-def records_of(config: DictConfig) -> tuple[Source, list[Record], list[Record]]:
+def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list[Record]]:
     """The task, the private records of all parties together, and the held-out ones.
 
     Raises:
         ConfigError: There are no held-out texts to measure on.
     """
-    source: Source = build(config.task)
+    source: Source = build(settings.task)
     held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")
-    return source, [record for records in parties.deal(config) for record in records], held_out
+    return source, [record for records in parties.deal(settings) for record in records], held_out
 
 
 def write(
-    config: DictConfig,
+    settings: SimulationSettings,
     folder: Path,
     task: Task,
     *,
@@ -51,7 +50,7 @@ def write(
     """Write the run folder and its report.
 
     Args:
-        config: Of the run; its method gives the name.
+        settings: Of the run; its method gives the name.
         folder: The run folder.
         task: What the texts are.
         state: Its texts and rounds, if any.
@@ -61,17 +60,17 @@ def write(
         started: `time.monotonic()` at the start of the run.
     """
     plan = Plan(
-        method=config.method.name,
+        method=settings.method.name,
         labels=tuple(task.labels),
         encoder="none",
-        parties=config.federation.parties,
+        parties=settings.federation.parties,
         max_dropouts=0,
         colluders=0,
         threshold=1,
         secure=False,
         epsilon=math.inf,
-        delta=float(config.privacy.delta),
-        unit=config.privacy.unit,
+        delta=settings.privacy.delta,
+        unit=settings.privacy.unit,
         queries=(),
     )
     facts = describe(plan, simulation=True)
@@ -79,11 +78,11 @@ def write(
     facts |= {"against_colluders": [], "spent": facts["spent"] | {"epsilon": math.inf}}
     facts |= {"statement": statement, "not_covered": [not_covered, *facts["not_covered"]]}
     summary = {
-        "run": config.run,
+        "run": settings.run,
         "status": "complete",
-        "method": config.method.name,
+        "method": settings.method.name,
         "task": task.name,
-        "parties": config.federation.parties,
+        "parties": settings.federation.parties,
         "seconds": round(time.monotonic() - started, 3),
     }
     write_json(folder / "metrics.json", metrics)

@@ -12,19 +12,19 @@ import sys
 from pathlib import Path
 
 from client.channel import serve
-from server.configuration import composed, load, store, with_absolute_paths
-from server.draft import without_auto
-from simulations.federation.parties import parties, with_identities, with_labels
+from server.settings.automatic import settled
+from server.settings.compose import composed, load, simulated, store
+from simulations.federation.parties import parties, rows, with_identities, with_labels
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT; print one line when ready."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
-        config = with_identities(with_labels(with_absolute_paths(composed(overrides))), folder)
-        store(without_auto(config), folder)
+        settings = with_identities(with_labels(simulated(composed(overrides))), folder)
+        store(settled(settings, rows=rows(settings)), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
-    server = serve(parties(load(folder), folder), f"unix:{socket}")
+    server = serve(parties(simulated(load(folder)), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
     print("ready", flush=True)  # noqa: T201 the parent waits for this line

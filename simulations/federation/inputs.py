@@ -9,14 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from omegaconf import DictConfig
-
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates
-from server.draft import build
 from server.planning.plan import large_delta
-from server.setting_checks import number
+from server.settings.build import build
+from server.settings.schema import SimulationSettings
 from server.tasks.sources import LabelledFiles, Source
 from simulations.federation import parties
 
@@ -28,7 +26,7 @@ _SHOWN = 5
 """Labels that a line names."""
 
 
-def check(config: DictConfig) -> None:
+def check(settings: SimulationSettings) -> None:
     """Warn of what makes a result worse or means something else than it seems, and refuse records as public text.
 
     Raises:
@@ -36,24 +34,24 @@ def check(config: DictConfig) -> None:
             word; or the records cannot be dealt out as configured.
         DataError: A file cannot be read.
     """
-    source: Source = build(config.task)
-    dealt = parties.deal(config)
+    source: Source = build(settings.task)
+    dealt = parties.deal(settings)
     private = list(chain.from_iterable(dealt))
     for line in chain(
-        _dealing(config, source, dealt),
+        _dealing(settings, source, dealt),
         _labels(source, private),
-        _guarantee(config, private),
+        _guarantee(settings, private),
         _other_files(source, private),
     ):
         log.warning("%s", line)
 
 
-def _dealing(config: DictConfig, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[str]:
+def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[str]:
     if isinstance(source, LabelledFiles):
-        if config.federation.partition == "natural":
+        if settings.federation.partition == "natural":
             yield (
                 "federation.partition=natural: the file of records does not say which hospital has which, so they are "
-                f"dealt as by dirichlet with federation.alpha={config.federation.alpha:g}; iid makes all parties alike"
+                f"dealt as by dirichlet with federation.alpha={settings.federation.alpha:g}; iid makes all alike"
             )
         if repeated := duplicates(list(chain.from_iterable(dealt))):
             yield f"{repeated} rows of the training file repeat others; each votes {_ALONE}"
@@ -73,11 +71,10 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
         )
 
 
-def _guarantee(config: DictConfig, private: Sequence[Record]) -> Iterator[str]:
-    of_users = config.privacy.unit == "user"
+def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Iterator[str]:
+    of_users = settings.privacy.unit == "user"
     units = len({record.user for record in private}) if of_users else len(private)
-    delta = number("privacy.delta", config.privacy.delta)
-    for line in large_delta(delta, units, f"the number of {'users' if of_users else 'records'}"):
+    for line in large_delta(settings.privacy.delta, units, f"the number of {'users' if of_users else 'records'}"):
         yield f"{line} {_ALONE}"
 
 

@@ -16,9 +16,9 @@ Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for ce
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ from common.errors import DataError
 from common.validate import integers
 from server.metrics.fidelity import comparable
 from server.metrics.intervals import Interval, area_under_curve
-from server.metrics.language_model import LanguageModel
+from server.metrics.language_model import FROM_SCRATCH, LanguageModel
+from server.settings.evaluation import Training
 
 DEFINITION = (
     "Area under the ROC curve of attacks that tell records of the parties from a random held-out part of the same "
@@ -99,7 +100,7 @@ def attacks(
     *,
     shadows: int = 2,
     seed: int = 0,
-    training: Mapping[str, Any] | None = None,
+    training: Training = FROM_SCRATCH,
 ) -> dict[str, Attack]:
     """PPL, REFER and LIRA against the synthetic texts.
 
@@ -110,7 +111,7 @@ def attacks(
         reference: At least two more such texts, to train reference and shadow models.
         shadows: Number of shadow models, each trained on a half of `reference`.
         seed: Experiment seed.
-        training: Settings of `LanguageModel.train`, for all models.
+        training: Training of all models.
 
     Raises:
         DataError: There are too few texts.
@@ -118,13 +119,13 @@ def attacks(
     integers(1, shadows=shadows)
     if min(len(members), len(others), len(reference)) < 2:
         raise DataError("membership attack", expected="at least two members, others and reference texts", got="fewer")
-    settings = dict(training or {}) | {"tokens_of": reference}  # one tokenizer, or likelihoods could not be compared
     half = (len(reference) + 1) // 2
     halves = [np.random.default_rng([seed, shadow]).permutation(len(reference))[:half] for shadow in range(shadows)]
-    target = LanguageModel.train(synthetic, seed=seed, **settings)
-    reference_model = LanguageModel.train(reference, seed=seed + 1, **settings)
+    # All have one tokenizer, or likelihoods could not be compared.
+    target = LanguageModel.train(synthetic, training, seed=seed, tokens_of=reference)
+    reference_model = LanguageModel.train(reference, training, seed=seed + 1, tokens_of=reference)
     shadow_models = [
-        LanguageModel.train([reference[row] for row in rows], seed=seed + 2 + at, **settings)
+        LanguageModel.train([reference[row] for row in rows], training, seed=seed + 2 + at, tokens_of=reference)
         for at, rows in enumerate(halves)
     ]
     return scored(target, reference_model, shadow_models, members, others)

@@ -165,7 +165,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
         if not inserted:
             raise DataError("canaries", expected="some among the records", got="none", do="Set federation.canaries=100")
         model = LanguageModel.train(
-            measured.drawn(measured.texts, "language"), seed=seed, **measured.evaluation.language_model
+            measured.drawn(measured.texts, "language"), measured.evaluation.language_model, seed=seed
         )
         exposed = measured.drawn(inserted, "exposed", EXPOSED)
         bits = [attacks.exposure(model, canary.record.text, canary.alternatives(seed)) for canary in exposed]

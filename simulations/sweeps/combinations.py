@@ -10,7 +10,8 @@ Each combination has its own folder. A sweep goes on after the failure of a run,
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf
 
 from common.errors import ConfigError
 from common.validate import meant
-from server.configuration import composed, load, reloaded, store
 from server.failure import FAILURE
+from server.settings.compose import FILE, composed, reloaded, simulated, values, write
+from server.settings.schema import Settings, SimulationSettings
 
 PLANNED = "multirun.yaml"
 """File of Hydra's in the folder of a sweep: what was typed."""
@@ -35,11 +36,11 @@ RESUME = "--resume"
 class AfterSweep(Callback):
     """Hydra's callback for the begin and the end of a sweep."""
 
-    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
+    def on_multirun_start(self, config: Any, **_: Any) -> None:  # noqa: ANN401 Hydra's
         """Keep the sweep's folder in Hydra's state, where a parallel sweep leaves nothing in this process."""
         HydraConfig.instance().set_config(config)
 
-    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:  # noqa: ANN401
+    def on_multirun_end(self, config: Any, **_: Any) -> None:  # noqa: ANN401 Hydra's
         """Print and write the table; exit with an error if a run failed."""
         from simulations.sweeps.render import write_table  # noqa: PLC0415 the report's plots
 
@@ -51,49 +52,54 @@ class AfterSweep(Callback):
 
 def planned(sweep: Path) -> list[list[str]]:
     """The overrides of each run of a sweep, in order."""
-    hydra = OmegaConf.load(sweep / PLANNED).hydra
-    typed = [f"{name}={value}" for name, value in (hydra.sweeper.params or {}).items()] + list(hydra.overrides.task)
+    hydra = values(sweep / PLANNED)["hydra"]
+    typed = [f"{name}={value}" for name, value in (hydra["sweeper"]["params"] or {}).items()]
+    typed += hydra["overrides"]["task"]
     (runs,) = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(typed), None)
     return runs
 
 
 def again(sweep: Path) -> list[str]:
     """The arguments with which a stopped sweep goes on."""
-    hydra = OmegaConf.load(sweep / PLANNED).hydra
-    typed = hydra.overrides
-    of_hydra = [each for each in typed.hydra if not each.startswith(("hydra.mode=", "hydra.sweep.dir="))]
-    return ["--multirun", *config_dir(hydra), *typed.task, *of_hydra, f"hydra.sweep.dir='{sweep.resolve()}'"]
+    hydra = values(sweep / PLANNED)["hydra"]
+    typed = hydra["overrides"]
+    of_hydra = [each for each in typed["hydra"] if not each.startswith(("hydra.mode=", "hydra.sweep.dir="))]
+    return [
+        "--multirun",
+        *config_dir(hydra["runtime"]["config_sources"]),
+        *typed["task"],
+        *of_hydra,
+        f"hydra.sweep.dir='{sweep.resolve()}'",
+    ]
 
 
-def config_dir(hydra: Any) -> list[str]:  # noqa: ANN401 Hydra's own settings
+def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
     """The arguments that name a folder of configurations of the user's own, if one was given."""
-    given = [source.path for source in hydra.runtime.config_sources if source.provider == "command-line"]
+    given = [source["path"] for source in sources if source["provider"] == "command-line"]
     return [part for path in given for part in ("--config-dir", path)]
 
 
-def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The configuration of one run of a sweep: settings of its row, then overrides of the command line.
+def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> SimulationSettings:
+    """The settings of one run of a sweep: settings of its row, then overrides of the command line.
 
     Raises:
         ConfigError: The experiment has no such row.
     """
-    if config.row is None:
-        config.row = [override for override in overrides if not override.startswith(SEED)]
-        return config
-    rows = config.get("experiment", {}).get("rows", {})
-    if "set" not in rows.get(config.row, {}):
+    if settings.row is None:
+        return replace(settings, row=named_by(overrides))
+    rows = (settings.experiment or {}).get("rows", {})
+    if "set" not in rows.get(settings.row, {}):
         names = [name for name in rows if "set" in rows[name]]
-        expected, do = f"one of the experiment's: {', '.join(names)}", meant(config.row, names)
-        raise ConfigError("row", expected=expected, got=config.row, do=do)
-    return composed([*rows[config.row]["set"], *overrides])
+        expected, do = f"one of the experiment's: {', '.join(names)}", meant(settings.row, names)
+        raise ConfigError("row", expected=expected, got=settings.row, do=do)
+    return simulated(composed([*rows[settings.row]["set"], *overrides]))
 
 
-def continued(config: DictConfig, overrides: Sequence[str], folder: Path) -> DictConfig:
-    """The stored configuration of the same run of the same sweep, if it was stopped before its end; else this one."""
-    if (folder / "run.json").exists() and load(folder).get("overrides") == list(overrides):
+def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
+    """The stored settings of the same run of the same sweep, if it was stopped before its end; else this one."""
+    if (folder / "run.json").exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
-    OmegaConf.update(config, "overrides", list(overrides), force_add=True)
-    return config
+    return replace(settings, overrides=tuple(overrides))
 
 
 def complete(folder: Path) -> bool:
@@ -103,10 +109,15 @@ def complete(folder: Path) -> bool:
     return bool(json.loads((folder / "run.json").read_text(encoding="utf-8"))["status"] == "complete")
 
 
-def failed(config: DictConfig, folder: Path, error: str) -> None:
-    """Write the reason of a failure into the folder of the run."""
-    if not (folder / "config.yaml").exists():
-        store(config, folder)
+def named_by(overrides: Sequence[str]) -> list[str]:
+    """Row of a run that no experiment names: its overrides but for the seed."""
+    return [override for override in overrides if not override.startswith(SEED)]
+
+
+def failed(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
+    """Write the reason of a failure into the folder of the run, with what Hydra composed if nothing else is there."""
+    if not (folder / FILE).exists():
+        write({**composed, "row": composed.get("row") or named_by(overrides)}, folder / FILE)
     (folder / FAILURE).write_text(error + "\n", encoding="utf-8")
 
 

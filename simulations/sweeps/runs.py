@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from common.errors import CheckpointError
-from server.configuration import load
 from server.failure import FAILURE
 from server.report import metric_groups, read_weaknesses
 from server.report.guarantee import effective_epsilon, unprotected
 from server.report.reading import read_lines
+from server.settings.compose import values
 
 FACTS = {
     "row": "object",
@@ -50,7 +50,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
     Raises:
         CheckpointError: The folder contains no run.
     """
-    configs = {path.parent: load(path.parent) for path in sweep.glob("*/config.yaml")}
+    configs = {path.parent: values(path) for path in sweep.glob("*/config.yaml")}
     if not configs:
         raise CheckpointError("sweep folder", expected="folders of runs, each with a config.yaml", where=sweep)
     folders = sorted(configs, key=lambda path: (len(path.name), path.name))  # 10 comes after 9

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from omegaconf import OmegaConf
 
-from server.configuration import load
 from server.metrics.intervals import Interval, over_seeds
+from server.settings.compose import FILE, values
 from simulations.sweeps.runs import rounds_of, runs_of
 
 
@@ -126,7 +125,7 @@ def read_table(folder: Path) -> Table:
     """
     runs = runs_of(folder)
     rounds = rounds_of(folder, runs[runs["error"].isna()])
-    experiment: Any = OmegaConf.to_container(OmegaConf.create(load(folder / runs.index[0]).get("experiment", {})))
+    experiment: Any = values(folder / runs.index[0] / FILE).get("experiment") or {}
     return Table(
         title=experiment.get("title", f"Sweep {folder.name}"),
         rows=tuple(

@@ -1,12 +1,9 @@
 import dataclasses
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
-import configs
 from client.guard import Limits
 from client.session import RefusalError
 from common.errors import ConfigError
@@ -20,7 +17,8 @@ from common.queries.votes import VotesSpec
 from common.secagg.graph import parameters
 from server.domain import Membership, PrivacyTarget, Task
 from server.methods.wasp import Wasp
-from server.planning.plan import Secagg, make_plan
+from server.planning.plan import make_plan
+from server.settings.compose import composed
 from tests.support.federations import lenient, plan, roster
 
 
@@ -271,14 +269,14 @@ def graph(**settings):
 
 @pytest.mark.parametrize("parties", [2, 3, 4, 5, 6, 10, 50, 129, 200])
 def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties):
-    preset = OmegaConf.to_container(OmegaConf.load(Path(configs.__file__).parent / "secagg" / "malicious.yaml"))
     made = make_plan(
         Wasp(),
         task=Task(name="t", kind="note", labels={"a": "A", "b": "B"}),
         encoder="e",
         target=PrivacyTarget(epsilon=4.0),
         membership=Membership(parties=parties),
-        secagg=Secagg(**preset | {"roster": 32 * "ab"}),
+        secagg=composed(["secagg=malicious"]).secagg,
+        roster=32 * "ab",
     )
     assert made.malicious
     Limits().check(made)

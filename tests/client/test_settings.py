@@ -2,7 +2,6 @@
 
 import pytest
 import yaml
-from omegaconf import OmegaConf
 
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
@@ -45,7 +44,7 @@ def test_the_same_sections_are_the_same_limits_and_writers_in_a_simulation_and_i
     (tmp_path / "client.yaml").write_text(yaml.safe_dump(DEPLOYMENT | SECTIONS))
     (tmp_path / "client.yaml").chmod(0o600)
     deployed = HospitalSettings.load(tmp_path).party
-    simulated = party_settings(OmegaConf.create(SECTIONS))
+    simulated = party_settings(SECTIONS)
     assert deployed.limits == simulated.limits
     assert deployed.limits == Limits(
         max_epsilon=3, queries=("votes", "abstracted seeds"), unsafe_unproven=True, max_top=5
@@ -191,7 +190,7 @@ def test_what_is_wrong_is_named_with_its_key_and_where_it_stands(sections, messa
 
 def test_a_simulations_error_names_the_setting():
     with pytest.raises(ConfigError, match=r"got 0; at client.limits.max_top \(configs/client.yaml\)"):
-        party_settings(OmegaConf.create({"limits": {"max_top": 0}}))
+        party_settings({"limits": {"max_top": 0}})
 
 
 @pytest.mark.parametrize("content", [[], None, "limits", 3])
@@ -260,7 +259,7 @@ def test_a_deployments_own_keys_are_checked_too(before, after, message, tmp_path
 def test_numbers_are_read_as_hydra_reads_them(tmp_path):
     folder = write(tmp_path, GOOD + "limits: {max_delta: 1e-5, max_epsilon: 2}\n")
     limits = HospitalSettings.load(folder).party.limits
-    assert limits == party_settings(OmegaConf.create("limits: {max_delta: 1e-5, max_epsilon: 2}")).limits
+    assert limits == party_settings({"limits": {"max_delta": 1e-5, "max_epsilon": 2}}).limits
     assert limits.max_delta == 1e-5
 
 

@@ -15,11 +15,10 @@ from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
 from server.operators import refinement
 from server.operators.refinement import Refinement
-from server.operators.variation import Variation
+from server.settings.voting import Variation
 from tests.support.method_contract import MODELS, TASK, MethodContract, World, plan_of, run, steps
 
 VARIATION = (
-    ({"variation": "translate"}, "variation"),
     ({"texts_per_request": 0}, "texts_per_request"),
     ({"temperature": 3.0}, "temperature"),
     ({"threshold": -1.0}, "threshold"),

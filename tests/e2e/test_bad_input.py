@@ -152,7 +152,7 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
         ("federation.records=1000000", ConfigError, "federation.records; expected 1 to 48"),
         ("federation.alpha=0", ConfigError, "alpha; expected a finite number > 0"),
         ("federation.partition=fair", ConfigError, "federation.partition; expected one of natural, dirichlet, iid"),
-        ("federation.parties=0", ConfigError, "federation.parties; expected a finite number >= 1"),
+        ("federation.parties=0", ConfigError, "federation.parties; expected an integer >= 1"),
         ("engine=abacus", ConfigError, "engine; expected one of local, flower; got 'abacus'"),
     ],
 )
@@ -300,11 +300,11 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (["method.samples=many"], "caucus-simulate: method.samples; expected a whole number; got 'many'"),
         (
             ["no_such_setting=1"],
-            "caucus-simulate: no_such_setting; expected a setting that there is; got none of",
+            "caucus-simulate: no_such_setting; got an unknown setting",
         ),
         (
             ["privacy.epsilo=1"],
-            "got none of this name. Did you mean privacy.epsilon?",
+            "got an unknown setting. Did you mean privacy.epsilon?",
         ),
         (["method=waps"], "rupta, wasp; got 'waps'. Did you mean wasp?"),
         (["engine=flowr"], "caucus-simulate: engine; expected one of local, flower; got 'flowr'. Did you mean flower?"),

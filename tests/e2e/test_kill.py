@@ -14,7 +14,7 @@ import pytest
 
 from common.errors import CheckpointError, DropoutError
 from common.ledger.ledger import Ledger
-from server.configuration import load, store
+from server.settings.compose import load, store
 from simulations.run import simulate
 from tests.support.killing import Diary, arm
 from tests.support.runs import SMALL, forked, lines, read, resume, settings, texts, tiny

@@ -7,7 +7,7 @@ import pytest
 
 import configs
 from common.errors import ProviderError
-from server.configuration import reloaded
+from server.settings.compose import reloaded
 from simulations.run import simulate
 from tests.e2e.test_canaries import private_texts, words_in
 from tests.support.loopback import Loopback, error, message

@@ -9,7 +9,7 @@ from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
 from server.app import build_parts
-from server.configuration import load
+from server.settings.compose import load
 from tests.support.runs import lines, read, settings, texts, tiny
 
 ROUNDS, SAMPLES = 3, 60

@@ -6,11 +6,10 @@ import random
 
 import pytest
 import yaml
-from omegaconf import OmegaConf
 
 from common.errors import DataError, ProviderError
 from common.structure import Structure
-from server.configuration import composed, load
+from server.settings.compose import composed, load
 from simulations.run import simulate
 from tests.support.runs import lines, read, tiny
 
@@ -138,4 +137,4 @@ def test_a_required_field_that_the_built_in_models_cannot_write_is_refused(files
 
 
 def test_a_run_keeps_its_schema_for_a_resumption(run):
-    assert Structure.of(OmegaConf.to_container(load(run).task.structure)) == STRUCTURE
+    assert Structure.of(load(run).task.structure) == STRUCTURE

@@ -3,10 +3,12 @@ from flwr.app import Context, RecordDict
 
 from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
-from server import app, configuration, failure
+from server import app, failure
 from server.app import build_parts
-from server.configuration import composed
 from server.llm.base import Request
+from server.settings.compose import composed, load, store
+from server.settings.schema import Hospital
+from server.settings.sections import changed
 from server.vector_cache import Remembered
 from simulations.federation.local_grid import LocalGrid
 
@@ -50,16 +52,15 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
     assert said.endswith("state/traceback.txt in the run folder has its text")
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")
     with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.logging_to(tmp_path):
-        configuration.load(tmp_path)
-    line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "load") + 1
-    assert f"in server.configuration, line {line};" in (tmp_path / failure.FAILURE).read_text()
+        load(tmp_path)
+    line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "values") + 1
+    assert f"in server.settings.compose, line {line};" in (tmp_path / failure.FAILURE).read_text()
     assert "sk-ant" not in (tmp_path / "run.log").read_text() + (tmp_path / failure.FAILURE).read_text()
 
 
 def test_a_deployed_run_knows_the_hospitals_by_name_and_node(tmp_path, monkeypatch):
-    config = composed(["federation.parties=2"], "server")
-    config.federation.hospitals = [{"name": "St. Mary", "node": 70}, {"name": "St. Luke", "node": 2**64 - 1}]
-    configuration.store(config, tmp_path)
+    hospitals = (Hospital(name="St. Mary", node=70), Hospital(name="St. Luke", node=2**64 - 1))
+    store(changed(composed(["federation.parties=2"], "server"), {"federation.hospitals": hospitals}), tmp_path)
 
     def coordinate(_, network, folder):
         assert folder == tmp_path

@@ -99,13 +99,12 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
         (["--signal", "-1", "--records", "9"], "--signal; expected a finite number > 0; got '-1'"),
         (["--signal", "inf", "--records", "9"], "--signal; expected a finite number > 0; got 'inf'"),
         (["--signal", "3", "--records", "0"], "federation.expected_records; expected an integer >= 1; got 0"),
-        (["--records", "2.5"], "federation.expected_records; expected an integer >= 1; got 2.5"),
-        (["--records", "few"], "federation.expected_records; expected an integer >= 1; got 'few'"),
+        (["--records", "2.5"], "federation.expected_records; expected a whole number, or null; got 2.5"),
+        (["--records", "few"], "federation.expected_records; expected a whole number, or null; got 'few'"),
         (["--signal", "3", "--epsilon", "x"], "privacy.epsilon; expected a number, or inf; got 'x'"),
         (["--signal", "3", "--epsilon", "0"], "epsilon; expected a finite number > 0; got 0"),
         (["--signal", "3", "--records", "9", "method=fusegen"], "expected a query whose signal can be estimated"),
         (["--signal", "3", "--records", "9"], "expected 3 times the noise at an epsilon of at most 20; got 0.0"),
-        (["method.rounds=auto"], "Add federation.expected_records=NUMBER"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -213,3 +212,19 @@ def test_a_report_is_written_again_from_its_folder(capsys, tmp_path):
     assert main(["report", str(tmp_path)]) == 2  # a sweep has a page of its own, which must not be lost
     assert "run folder; expected one with a config.yaml; got none" in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()
+
+
+def test_settings_and_options_come_in_any_order(capsys):
+    orders = (
+        ["method=fusegen", "--records", "300", "privacy.delta=1e-6"],
+        ["--records", "300", "method=fusegen", "privacy.delta=1e-6"],
+        ["method=fusegen", "privacy.delta=1e-6", "--records", "300"],
+    )
+    first, *others = (plan(capsys, "task.public_notes=60", *order) for order in orders)
+    assert first["expected_records"] == 300
+    assert others == [first, first]
+    assert main(["plan", "method=fusegen", "--records", "300", "privacy.delta=7"]) == 2
+    assert "privacy.delta; expected" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["plan", "method=fusegen", "--recrods", "300"])
+    assert "unrecognized arguments: --recrods" in capsys.readouterr().err

@@ -4,10 +4,11 @@ import numpy as np
 
 from common.domain import Record
 from server.domain import Candidate
-from server.evaluation.small_model import METRICS, Evaluation
+from server.evaluation.small_model import Evaluation
+from server.settings.evaluation import METRICS, Training
 from tests.support.federations import ENCODER
 
-FAST = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "length": 16}
+FAST = Training(epochs=1, width=16, layers=1, vocabulary=300, length=16)
 WORDS = ("harbour", "lantern", "meadow", "copper", "violin", "thunder", "pebble", "orchard", "saddle", "window")
 
 

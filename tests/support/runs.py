@@ -11,7 +11,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from server.configuration import composed, load
+from server.settings.compose import composed, load
 from simulations.command import main
 from simulations.run import simulate
 

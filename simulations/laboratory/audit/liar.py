@@ -34,9 +34,9 @@ from common.domain import Record
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.votes import VotesSpec
-from server.configuration import composed
 from server.operators.census import Census, Subspace, estimates
 from server.operators.selection import top_per_label
+from server.settings.compose import composed
 from simulations import run
 from simulations.federation import parties
 from simulations.laboratory.audit.federation import plan_of

@@ -45,7 +45,8 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork, Network
 from server.methods.wasp import Wasp
-from server.planning.plan import Secagg, make_plan
+from server.planning.plan import make_plan
+from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
 from simulations.laboratory.benchmarks import growth
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
@@ -203,7 +204,8 @@ def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) ->
         encoder=encoder.digest,
         target=PrivacyTarget(epsilon=4.0),
         membership=Membership(parties=parties),
-        secagg=Secagg(mode=mode, roster=roster.digest.hex() if roster else "", security_bits=80 if roster else 40),
+        roster=roster.digest.hex() if roster else "",
+        secagg=Secagg(mode=mode, security_bits=80 if roster else 40),
     )
 
 

@@ -11,10 +11,10 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 
-from server.configuration import composed
 from server.domain import Task
-from server.draft import drafted
 from server.planning.signal import CLEAR, HOPELESS, Signal, signals, weakest
+from server.settings.build import drafted
+from server.settings.compose import composed
 
 RECORDS = (100, 300, 1000)
 EPSILONS = (1, 4)

@@ -44,7 +44,8 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
 from server.methods.wasp import Wasp
-from server.planning.plan import Secagg, make_plan
+from server.planning.plan import make_plan
+from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
 from simulations.laboratory.nodes.cost import phases
 
@@ -198,7 +199,8 @@ def plan_of(parties: int, dropouts: int, encoder: Encoder, roster: Roster) -> Pl
         encoder=encoder.digest,
         target=PrivacyTarget(epsilon=4.0),
         membership=Membership(parties=parties, max_dropouts=dropouts),
-        secagg=Secagg(mode="malicious", roster=roster.digest.hex(), corrupt=_CORRUPT, full_graph_up_to=128),
+        roster=roster.digest.hex(),
+        secagg=Secagg(mode="malicious", corrupt=_CORRUPT, full_graph_up_to=128),
     )
 
 

@@ -98,8 +98,8 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
     A run that cannot go on, since the program has changed, begins anew: its replies are in the cache.
     """
-    from server.configuration import composed, reloaded  # noqa: PLC0415 torch, in the process of the run
-    from server.failure import EXPECTED, summary  # noqa: PLC0415
+    from server.failure import EXPECTED, summary  # noqa: PLC0415 torch, in the process of the run
+    from server.settings.compose import composed, reloaded  # noqa: PLC0415
     from simulations.run import simulate  # noqa: PLC0415
 
     goes_on = (folder / "state").exists()

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
 import configs
 from client.command import main
@@ -22,6 +21,7 @@ from common.queries.closed_set import make_query
 from common.queries.texts import AbstractedSeedsSpec
 from common.system import processes
 from common.system.enrolment import PartyFile, RosterFile
+from server.settings.compose import values
 from simulations.federation.parties import party_settings
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY, plan
@@ -294,7 +294,7 @@ def test_seeds_need_the_section_the_kind_and_unsafe_unproven(changes, line, made
 
 
 def test_the_file_of_init_has_the_limits_of_a_simulations_and_no_writer_until_one_is_turned_on(made):
-    simulated = party_settings(OmegaConf.load(Path(configs.__file__).parent / "client.yaml"))
+    simulated = party_settings(values(Path(configs.__file__).parent / "client.yaml"))
     written = HospitalSettings.load(made).party
     assert written.limits == simulated.limits
     assert written.sections == {}

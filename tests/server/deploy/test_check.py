@@ -43,9 +43,7 @@ def test_a_plan_whose_answers_will_be_noise_is_ready_and_says_so(capsys):
     code, lines = check(capsys, *SMALL, *few)
     assert code == 0
     assert "ε = 1; nearest and furthest votes will be noise: 0.2 votes a candidate against" in lines[-1]
-    code, lines = check(capsys, *SMALL, "method.rounds=auto")
-    assert code == 1
-    assert [line.split()[1] for line in lines if line.startswith("MISSING")] == ["method"]
+    assert check(capsys, *SMALL, "method.rounds=auto")[0] == 0  # of the demo the number of records is known
 
 
 def test_all_that_is_missing_is_told_at_once(capsys, monkeypatch, tmp_path):
@@ -137,10 +135,9 @@ def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_ne
 
 
 def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_error(capsys):
-    code, lines = check(capsys, *SMALL, "privacy.epsilon=-1")
-    assert code == 1
-    assert "epsilon; expected a finite number > 0" in lines[-1]
-    assert main(["check", "no.such=1"]) == 2
+    for wrong in ("privacy.epsilon=-1", "no.such=1"):
+        assert main(["check", wrong]) == 2
+    assert "privacy.epsilon; expected a finite number > 0; got -1" in capsys.readouterr().err
 
 
 def test_without_a_task_the_rest_is_told_all_the_same(capsys):

@@ -351,7 +351,7 @@ EARLY = [
     (["n" * 101], "name of the run; expected a file name of at most 100 printable characters"),
     (["a\nb"], "name of the run; expected a file name of at most 100 printable characters"),
     (["taken"], "name of the run; expected a new one; got that of a run which is not started"),
-    (["first", "no.such=1"], "no.such; expected a setting that there is; got none of this name"),
+    (["first", "no.such=1"], "no.such; got an unknown setting"),
     (["first", "method=none"], "method; expected one of aug_pe, aug_pe_plus, census"),
     (["first", "+privacy.epsilom=1"], "privacy.epsilom; expected one of"),
     (["first", "federation.timeout=null"], "federation.timeout; expected a number, or inf; got null"),
@@ -364,7 +364,7 @@ EARLY = [
     (["first", "purpose=2026"], "purpose; expected text; got 2026"),
     (["first", "evaluation.metrics=privacy"], "evaluation.metrics; expected a list, such as [a,b]; got 'privacy'"),
     (["first", "llm.models=3"], "llm.models; expected a mapping, such as {a: b}; got 3"),
-    (["first", "llm.max_cost=much"], "llm.max_cost; expected a number, or inf; got 'much'"),
+    (["first", "llm.max_cost=much"], "llm.max_cost; expected a number, inf or null; got 'much'"),
     (["first", "task=csv", "task.public_text=absent.txt"], "task.public_text; expected a file that can be read"),
 ]
 

@@ -10,9 +10,9 @@ from common.ledger.ledger import Ledger
 from server import run as loop
 from server.app import build_parts
 from server.command import main
-from server.configuration import composed, load, store
 from server.deploy import steer
 from server.operators import census_file
+from server.settings.compose import composed, load, store
 from tests.support.runs import lines, read, settings, tiny
 
 RUN = ("method=census", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")
@@ -102,7 +102,7 @@ def test_single_settings_of_groups_that_the_finished_run_chose_can_change(finish
     changes = ["task.public_text=more.csv", "llm.models.smollm2.top_p=0.5", "method.words=null"]
     config = steer.settled(run, [*changes, "task.labels={flu: influenza, cold: a cold}"], new)
     assert config.task.public_text == str(tmp_path / "more.csv")
-    assert config.llm.models.smollm2.top_p == 0.5
+    assert config.llm.models["smollm2"].settings["top_p"] == 0.5
     assert (config.method.words, config.task.labels) == (None, {"flu": "influenza", "cold": "a cold"})
     with pytest.raises(ConfigError, match=r"task\.public_txet; expected a setting of the run"):
         steer.settled(run, ["task.public_txet=more.csv"], new)

@@ -6,8 +6,8 @@ import pytest
 from client.records import embed
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
-from server.configuration import composed
 from server.evaluation.remote_encoder import RemoteEncoder
+from server.settings.compose import composed
 from tests.support.embedding_endpoint import remote_encoder
 
 

@@ -7,6 +7,7 @@ from common.domain import Record
 from common.errors import ConfigError, DataError
 from server.domain import Candidate
 from server.evaluation.small_model import Evaluation, fid_or_none, metrics, score
+from server.settings.evaluation import Training
 from tests.support.federations import ENCODER
 from tests.support.tiny_models import tiny_bert
 
@@ -141,8 +142,11 @@ def test_a_fine_tuned_transformer_is_scored_like_the_others(bert):
 def test_a_checkpoint_is_looked_at_before_anything_else(bert, tmp_path):
     with pytest.raises(ConfigError, match=r"evaluation.checkpoint; expected a model to fine-tune"):
         Evaluation(model="finetuned")
-    for settings in ({"model": "finetuned", "checkpoint": str(tmp_path)}, {"language_model": {"start": str(tmp_path)}}):
+    for settings in (
+        {"model": "finetuned", "checkpoint": str(tmp_path)},
+        {"language_model": Training(start=str(tmp_path))},
+    ):
         with pytest.raises(ConfigError, match="expected a folder"):
             Evaluation(**settings)
     with pytest.raises(ConfigError, match=r"a masked or causal head; got BertModel"):
-        Evaluation(language_model={"start": str(bert)})
+        Evaluation(language_model=Training(start=str(bert)))

@@ -21,7 +21,8 @@ from server.domain import Membership, PrivacyTarget, Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.methods.wasp import VOTES, Wasp
-from server.planning.plan import Secagg, make_plan
+from server.planning.plan import make_plan
+from server.settings.schema import Secagg
 from tests.support.federations import lenient
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
@@ -71,9 +72,8 @@ class World:
             encoder="e",
             target=PrivacyTarget(epsilon=epsilon),
             membership=Membership(parties=parties, max_dropouts=max_dropouts),
-            secagg=Secagg(
-                mode=mode, corrupt=0.3 if malicious else 0.0, roster=self.roster.digest.hex() if malicious else ""
-            ),
+            secagg=Secagg(mode=mode, corrupt=0.3 if malicious else 0.0),
+            roster=self.roster.digest.hex() if malicious else "",
         )
         self.records = [[Record(f"r{party}{i}", "ab"[i % 2]) for i in range(6)] for party in range(parties)]
         services = {

@@ -9,11 +9,12 @@ from common.errors import CheckpointError, ConfigError
 from common.ledger.ledger import Ledger
 from common.queries import closed_set
 from server.command import main
-from server.configuration import load, store
 from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
 from server.methods.census import CLASS_SUMS, CensusMethod
 from server.operators import census_file
+from server.settings.compose import load, store
+from server.settings.sections import changed
 from simulations.run import simulate
 from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
@@ -328,9 +329,7 @@ def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished,
     other = json.loads((finished / "census.json").read_text("utf-8"))
     other |= {"run": "another"} if change == "run" else {"privacy": other["privacy"] | {"epsilon": 0.5}}
     (tmp_path / "other.json").write_text(json.dumps(other))
-    config = load(folder)
-    config.method.census = str(tmp_path / "other.json")
-    store(config, folder)
+    store(changed(load(folder), {"method.census": str(tmp_path / "other.json")}), folder)
     with pytest.raises(CheckpointError, match="earlier run"):
         resume(folder)
 

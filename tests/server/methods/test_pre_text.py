@@ -7,7 +7,7 @@ from common.errors import ConfigError
 from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.methods.pre_text import VOTES, PreText
-from server.operators.variation import Variation
+from server.settings.voting import Variation
 from tests.support.method_contract import World, plan_of, run, steps
 
 SMALL = {"samples": 30, "seeds": 12, "rounds": 3, "look_ahead": 2, "shots": 2}

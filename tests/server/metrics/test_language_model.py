@@ -3,13 +3,14 @@ import pytest
 
 from common.errors import ConfigError, DataError
 from server.metrics.language_model import LanguageModel
+from server.settings.evaluation import Training
 
 TEXTS = ["the card was lost abroad", "the patient has a cough and a fever", "a lost card", "fever, with a dry cough"]
 
 
 @pytest.fixture(scope="module")
 def model():
-    return LanguageModel.train(TEXTS * 8, width=16, layers=1, vocabulary=300, learning_rate=1e-2)
+    return LanguageModel.train(TEXTS * 8, Training(width=16, layers=1, vocabulary=300, learning_rate=1e-2))
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def checkpoints(tmp_path_factory):
     from transformers import BertConfig, BertForMaskedLM, BertTokenizer, GPT2Config, GPT2LMHeadModel
 
     folder = tmp_path_factory.mktemp("checkpoints")
-    trained = LanguageModel.train(TEXTS, epochs=1, width=16, layers=1, vocabulary=300)
+    trained = LanguageModel.train(TEXTS, Training(epochs=1, width=16, layers=1, vocabulary=300))
     trained._model.save_pretrained(folder / "gpt2")
     trained._tokenizer.save_pretrained(folder / "gpt2")
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(" ".join(TEXTS).replace(",", " ,").split()))]
@@ -68,9 +69,9 @@ def test_it_learns_its_texts_and_not_others(model):
 def test_same_arguments_same_model_and_the_global_generator_is_left_alone():
     import torch
 
-    def figures(**changed):
-        settings = {"epochs": 1, "width": 16, "layers": 1, "vocabulary": 300, "batch": 2} | changed
-        return LanguageModel.train(TEXTS, **settings).nll(TEXTS).tolist()
+    def figures(**seed):
+        training = Training(epochs=1, width=16, layers=1, vocabulary=300, batch=2)
+        return LanguageModel.train(TEXTS, training, **seed).nll(TEXTS).tolist()
 
     torch.manual_seed(1)
     before = torch.get_rng_state()
@@ -82,15 +83,15 @@ def test_same_arguments_same_model_and_the_global_generator_is_left_alone():
 
 
 def test_long_texts_are_cut():
-    model = LanguageModel.train(TEXTS, epochs=1, width=16, layers=1, vocabulary=300, length=6)
+    model = LanguageModel.train(TEXTS, Training(epochs=1, width=16, layers=1, vocabulary=300, length=6))
     assert model.nll(["abcdefgh"]) == model.nll(["abcdefghij"])
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_a_checkpoint_is_gone_on_from(checkpoints, kind):
-    model = LanguageModel.train(TEXTS * 16, start=checkpoints / kind, learning_rate=2e-2, epochs=15)
+    model = LanguageModel.train(TEXTS * 16, Training(start=checkpoints / kind, learning_rate=2e-2, epochs=15))
     assert model.perplexity(TEXTS) < 4
-    again = LanguageModel.train(TEXTS * 16, start=str(checkpoints / kind), learning_rate=2e-2, epochs=15)
+    again = LanguageModel.train(TEXTS * 16, Training(start=str(checkpoints / kind), learning_rate=2e-2, epochs=15))
     assert again.nll(TEXTS).tolist() == model.nll(TEXTS).tolist()  # BERT's dropout is seeded
     assert len(model.nll(["cough " * 500])) == 1  # cut to the positions that there are
 
@@ -98,7 +99,7 @@ def test_a_checkpoint_is_gone_on_from(checkpoints, kind):
 def test_a_berts_token_does_not_see_what_comes_after_it(checkpoints):
     import torch
 
-    model = LanguageModel.train(TEXTS, start=checkpoints / "bert", epochs=1)
+    model = LanguageModel.train(TEXTS, Training(start=checkpoints / "bert", epochs=1))
     ids = torch.tensor([[2, 6, 7, 8], [2, 6, 9, 10]])
     with torch.no_grad():
         one, other = model._model(ids).logits
@@ -109,13 +110,13 @@ def test_a_berts_token_does_not_see_what_comes_after_it(checkpoints):
 @pytest.mark.parametrize("start", ["empty", "nowhere", "bare"])
 def test_what_is_no_model_with_a_tokenizer_is_refused(checkpoints, start):
     with pytest.raises(ConfigError, match=r"language model to start from|a tokenizer beside the weights"):
-        LanguageModel.train(TEXTS, start=checkpoints / start)
+        LanguageModel.train(TEXTS, Training(start=checkpoints / start))
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"width": 24}, {"length": 1}, {"vocabulary": 2}, {"batch": 0}])
 def test_numbers_out_of_range_are_refused(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        LanguageModel.train(TEXTS, **wrong)
+        Training(**wrong)
 
 
 def test_no_texts_are_refused(model):

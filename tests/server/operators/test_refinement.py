@@ -7,6 +7,7 @@ from common.errors import ConfigError
 from server.domain import Candidate
 from server.operators import refinement
 from server.operators.refinement import Refinement, redacted
+from server.settings.evaluation import Training
 
 
 def candidates(*texts, label="a"):
@@ -16,11 +17,11 @@ def candidates(*texts, label="a"):
 class Counting:
     """A surrogate that finds a text the more unlikely, the more letters it has."""
 
-    trained: tuple[list[str], dict[str, object]] | None = None
+    trained: tuple[list[str], Training] | None = None
 
     @classmethod
-    def train(cls, texts, **settings):
-        cls.trained = (texts, settings)
+    def train(cls, texts, training, **_):
+        cls.trained = (texts, training)
         return cls()
 
     def nll(self, texts):
@@ -49,9 +50,9 @@ def test_first_the_least_like_their_variants_then_the_least_likely(surrogate):
     variants = candidates("one", "two")
     # The longest is most like its variant, and the cosine filter has left it out before likelihoods are asked for.
     assert kept(refine, texts, [0.9, 0.1, 0.2, 0.3, 0.4, 0.8], variants=variants) == [2, 4, 5]
-    learnt, settings = surrogate.trained
+    learnt, training = surrogate.trained
     assert learnt == ["one", "two"]
-    assert (settings["epochs"], settings["weight_decay"], settings["learning_rate"]) == (2, 0.1, 3e-4)
+    assert (training.epochs, training.weight_decay, training.learning_rate) == (2, 0.1, 3e-4)
 
 
 def test_a_share_of_one_switches_a_filter_off(surrogate):

@@ -4,7 +4,8 @@ import pytest
 from common.errors import ConfigError
 from server.domain import Candidate
 from server.methods.aug_pe import AugPe
-from server.operators.variation import SHORTEST, Variation, children, look_ahead, vectors
+from server.operators.variation import SHORTEST, children, look_ahead, vary, vectors
+from server.settings.voting import Variation
 from tests.support.method_contract import World, embed
 
 LONG = "one two three four five six seven eight nine ten"
@@ -21,7 +22,7 @@ def world():
 
 def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
     parents = [(candidate("from k", model="k"), 1), (candidate("from m"), 2), (candidate("none"), 0)]
-    written = Variation().write(parents, world, "x")
+    written = vary(Variation(), parents, world, "x")
     assert [len(texts) for texts in written.texts] == [1, 2, 0]
     assert written.texts[0][0].startswith("k wrote")
     assert all(text.startswith("m wrote") for text in written.texts[1])
@@ -31,7 +32,7 @@ def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
 
 
 def test_a_prompt_asks_for_several_variations_of_one_parent_only(world):
-    Variation().write([(candidate("x y"), 7), (candidate("z"), 2)], world, "x", texts_per_request=3)
+    vary(Variation(), [(candidate("x y"), 7), (candidate("z"), 2)], world, "x", texts_per_request=3)
     assert [(request.source, request.n) for request in world.requests] == [
         (("x y",), 3), (("x y",), 3), (("x y",), 1), (("z",), 2)
     ]  # fmt: skip
@@ -39,33 +40,33 @@ def test_a_prompt_asks_for_several_variations_of_one_parent_only(world):
 
 def test_a_fill_in_masks_a_share_of_the_words_and_a_paraphrase_none(world):
     for kind, mask, blanks in (("fill_in", 0.3, 0.3), ("paraphrase", 0.3, 0.0)):
-        Variation(kind=kind, mask=mask).write([(candidate("x y"), 1)], world, kind)
+        vary(Variation(kind=kind, mask=mask), [(candidate("x y"), 1)], world, kind)
         assert world.requests[-1].blanks == blanks
 
 
 def test_prompts_name_the_label_or_not(world):
     for named in (True, False):
-        Variation().write([(candidate("x", label="b"), 1)], world, "x", with_label=named)
+        vary(Variation(), [(candidate("x", label="b"), 1)], world, "x", with_label=named)
         assert world.requests[-1].label == ("b" if named else None)
 
 
 def test_lengths_are_drawn_around_the_parents_and_never_too_short(world):
-    Variation(length_spread=0.2).write([(candidate(LONG), 400)], world, "x")
+    vary(Variation(length_spread=0.2), [(candidate(LONG), 400)], world, "x")
     words = np.array([request.words for request in world.requests])
     # Mean 10, standard deviation 2: of 400 draws the mean has 0.1. The seed is fixed, so is the outcome.
     assert abs(words.mean() - 10) < 0.5
     assert 1.7 < words.std() < 2.3
-    Variation(length_spread=1.0).write([(candidate("one two"), 50)], world, "y")
+    vary(Variation(length_spread=1.0), [(candidate("one two"), 50)], world, "y")
     assert min(request.words for request in world.requests[400:]) == SHORTEST
-    Variation(length_spread=0.0).write([(candidate(LONG), 2)], world, "z")
+    vary(Variation(length_spread=0.0), [(candidate(LONG), 2)], world, "z")
     assert [request.words for request in world.requests[450:]] == [10, 10]
-    Variation(length_spread=None).write([(candidate(LONG), 1)], world, "z")
+    vary(Variation(length_spread=None), [(candidate(LONG), 1)], world, "z")
     assert world.requests[-1].words is None
 
 
 def test_the_same_purpose_draws_the_same_and_another_another(world):
     parents = [(candidate(LONG), 2)]
-    first, again, other = (Variation().write(parents, world, "x", number).texts for number in (1, 1, 2))
+    first, again, other = (vary(Variation(), parents, world, "x", number).texts for number in (1, 1, 2))
     assert first == again
     assert first != other
 

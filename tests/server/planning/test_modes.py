@@ -4,8 +4,6 @@ import pytest
 
 from common.errors import ConfigError
 from server.app import build_parts
-from server.configuration import asked, composed
-from server.draft import build
 from server.llm.base import MODES
 from server.llm.builtin.model import BuiltinModel
 from server.methods.aug_pe import AugPe
@@ -17,8 +15,10 @@ from server.methods.pre_text import PreText
 from server.methods.rpsg import Rpsg
 from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
-from server.operators.variation import Variation
 from server.planning.modes import refuse_declined, simplified
+from server.settings.build import build
+from server.settings.compose import composed
+from server.settings.voting import Variation
 
 ALL = {"able": SimpleNamespace(declines=frozenset()), "small": SimpleNamespace(declines=frozenset(MODES))}
 FILL_IN = Variation(kind="fill_in")
@@ -36,9 +36,9 @@ USED = [
     (Dpga(), {"subtopics", "rewriting", "blanks", "crossing"}),
     (Dpga(keywords=0, rewritten=0, filled=0, crossed=0), set()),
     (Dpga(rounds=1), {"subtopics"}),
-    (DpKps(), {"keyphrases"}),
-    (DpKps(ablation="no_llm"), set()),
-    (DpKps(ablation="only_llm"), set()),
+    (DpKps(vocabulary="terms.txt"), {"keyphrases"}),
+    (DpKps(vocabulary="terms.txt", ablation="no_llm"), set()),
+    (DpKps(vocabulary="terms.txt", ablation="only_llm"), set()),
     (Rpsg(), {"abstracts", "rewriting"}),
     (FuseGen(), set()),
     (DpSgd(), set()),
@@ -90,10 +90,10 @@ def test_the_error_names_the_settings_that_avoid_it(method, advice):
     ids=" ".join,
 )
 def test_a_setting_that_is_advised_does_avoid_its_mode(chosen):
-    modes = build(asked(chosen).method).modes
+    modes = build(composed(chosen).method).modes
     assert modes
     for mode, setting in modes.items():
-        assert mode not in build(asked([*chosen, setting]).method).modes
+        assert mode not in build(composed([*chosen, setting]).method).modes
 
 
 def test_only_what_a_run_would_ask_for_is_refused():

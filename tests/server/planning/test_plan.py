@@ -15,7 +15,8 @@ from server.llm.spending import Price
 from server.methods.wasp import Wasp
 from server.planning.forecast import forecast
 from server.planning.guarantee_facts import describe
-from server.planning.plan import Secagg, make_plan
+from server.planning.plan import make_plan
+from server.settings.schema import Secagg
 
 TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})
 
@@ -62,7 +63,7 @@ def test_more_parties_than_the_full_graph_serves_get_a_sparse_one():
 
 
 def test_a_coordinator_that_is_trusted_with_nothing_is_in_the_plan():
-    facts = describe(planned(parties=4, secagg=Secagg(mode="malicious", roster=32 * "ab")))
+    facts = describe(planned(parties=4, secagg=Secagg(mode="malicious"), roster=32 * "ab"))
     assert facts["aggregation"] == "secure, malicious coordinator"
     assert not any(gap.startswith("A malicious coordinator") for gap in facts["not_covered"])
 

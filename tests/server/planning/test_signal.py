@@ -20,8 +20,9 @@ from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
 from server.methods.wasp import VOTES, Wasp
 from server.planning.expected import expected
-from server.planning.plan import Secagg, make_plan
+from server.planning.plan import make_plan
 from server.planning.signal import advice, hopeless, records_for, signals, weakest
+from server.settings.schema import Secagg
 
 TEN = Task(name="t", kind="note", labels={f"label {number}": "" for number in range(10)})
 

@@ -23,8 +23,8 @@ import simulations
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError
 from server.command import main as coordinator
-from server.configuration import asked
 from server.llm.builtin.model import BuiltinModel
+from server.settings.compose import composed
 from simulations import Result, plan, resume, simulate
 from simulations.api import api
 from simulations.api.result import Report, with_infinities
@@ -283,7 +283,7 @@ PYTHON = [(page, block) for page in PAGES for block in FENCE.findall((ROOT / pag
 def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = ["method.samples=40", *SMALL[1:], "federation.parties=2"]
-    monkeypatch.setattr(api, "asked", lambda overrides: asked([*overrides, *few]))
+    monkeypatch.setattr(api, "composed", lambda overrides: composed([*overrides, *few]))
     names = {}
     for name, table in (("notes", TRAIN), ("held_out", pd.DataFrame(TEST))):
         names[name] = table.replace({"label": {"a": "flu", "b": "cold"}})

@@ -4,7 +4,7 @@ from common.domain import Record
 from common.errors import ConfigError
 from server.app import build_parts
 from server.command import main
-from server.configuration import composed
+from server.settings.compose import composed
 from simulations.baselines import only_private
 from tests.support.runs import lines, read, tiny
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from common.errors import ConfigError
-from server.configuration import composed
+from server.settings.compose import composed
 from simulations.federation import inputs, parties
 from tests.support.runs import labelled, tiny
 

@@ -1,7 +1,7 @@
 import pytest
 
 from common.errors import ConfigError
-from server.configuration import composed
+from server.settings.compose import composed
 from simulations.federation.parties import deal, with_labels
 from simulations.private_evaluation.canaries import canaries
 
@@ -23,7 +23,7 @@ def test_at_user_level_a_user_stays_at_one_party(tmp_path):
 
 def test_labels_from_private_records_are_marked(tmp_path):
     assert with_labels(_config(tmp_path)).labels_from_records
-    assert "labels_from_records" not in with_labels(_config(tmp_path, "task.labels={a: null, b: null}"))
+    assert not with_labels(_config(tmp_path, "task.labels={a: null, b: null}")).labels_from_records
 
 
 def test_canaries_that_are_in_are_added_in_turn_and_the_same_each_time(tmp_path):

@@ -3,10 +3,11 @@ import pytest
 
 from common.errors import DataError
 from server.metrics.personal_information import personal_information
+from server.settings.evaluation import Training
 from server.tasks.demo_notes import private_notes
 from simulations.private_evaluation.attacks import attacks, exposure, nearest, scored
 
-FAST = {"width": 32, "layers": 1, "length": 32, "vocabulary": 400, "epochs": 16, "learning_rate": 1e-2}
+FAST = Training(width=32, layers=1, length=32, vocabulary=400, epochs=16, learning_rate=1e-2)
 
 
 class Known:
@@ -67,7 +68,7 @@ def test_a_canary_that_was_learned_stands_out():
 
     form = "the code of ward nine is {:04}".format
     texts = notes(0, 40)
-    learned = LanguageModel.train([*texts, *[form(4711)] * 5], **FAST)
+    learned = LanguageModel.train([*texts, *[form(4711)] * 5], FAST)
     others = [form(number) for number in range(1000, 1255)]
     assert exposure(learned, form(4711), others) == 8
     assert exposure(learned, form(1255), others) < 8

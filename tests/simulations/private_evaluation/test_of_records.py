@@ -1,16 +1,17 @@
 import json
 import math
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
-from server.configuration import composed
 from server.domain import Candidate
 from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation
 from server.run_folder import for_json
+from server.settings.compose import composed
 from simulations.baselines import only_private
 from simulations.federation.measured import promised
 from simulations.private_evaluation.canaries import canaries
@@ -51,7 +52,7 @@ def test_nothing_that_was_not_chosen_is_measured():
 
 def test_canaries_that_came_out_are_found_and_others_are_not():
     known = [canary for canary in canaries(40, ["a", "b"], 0) if canary.inside]
-    settings = {"metrics": ["canaries"], "language_model": FAST | {"epochs": 12, "length": 32}}
+    settings = {"metrics": ["canaries"], "language_model": replace(FAST, epochs=12, length=32)}
     parrots = [Candidate(text=known[i % 2].record.text, label="a", model="m", round=0) for i in range(40)]
     for texts, extracted in ((parrots, 1.0), (candidates(), 0.0)):
         group = of_records(measured(candidates=texts, canaries=known[:2], settings=settings))["canaries"]

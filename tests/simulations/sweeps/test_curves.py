@@ -1,16 +1,15 @@
 import json
 
 import pytest
-from omegaconf import OmegaConf
 
 from common.errors import CheckpointError
-from server.configuration import store
+from server.settings.compose import write
 from simulations.sweeps.curves import curves, main
 
 
 def run(sweep, number, row, **figures):
     folder = sweep / str(number)
-    store(OmegaConf.create({"row": row}), folder)
+    write({"row": row}, folder / "config.yaml")
     rounds = [dict(zip(figures, values, strict=True)) for values in zip(*figures.values(), strict=True)]
     (folder / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rounds))
 

@@ -8,7 +8,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.configuration import composed
+from server.settings.compose import composed
 from simulations import launch
 from simulations.sweeps.combinations import AfterSweep, again, failed, in_row
 from simulations.sweeps.render import as_markdown, as_text, write_table
@@ -69,7 +69,7 @@ def test_failed_runs_are_shown_not_left_out(tmp_path):
     run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT)
     run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")
     path = run(tmp_path, 2, "theirs", experiment=EXPERIMENT, status="partial")
-    failed(OmegaConf.create({}), path, "no model answered")
+    failed({}, [], path, "no model answered")
     made = read_table(tmp_path)
     assert made.failures == {"1": "it did not reach its end", "2": "no model answered"}
     text = as_markdown(made)
@@ -79,12 +79,12 @@ def test_failed_runs_are_shown_not_left_out(tmp_path):
 
 
 def test_a_run_that_was_resumed_to_its_end_counts_whatever_it_said_before(tmp_path):
-    failed(OmegaConf.create({}), run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
+    failed({}, [], run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
     assert not read_table(tmp_path).failures
 
 
 def test_a_run_that_fails_at_once_leaves_its_configuration(tmp_path):
-    failed(OmegaConf.create({"row": ["a=1"]}), tmp_path / "0", "wrong")
+    failed({}, ["a=1", "experiment_seed=1"], tmp_path / "0", "wrong")
     assert read_table(tmp_path).failures == {"0": "wrong"}
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from common.errors import ConfigError
 from server.command import main as coordinator
-from server.configuration import asked, overridden
+from server.settings.compose import composed, overridden
 
-NONE = "expected a setting that there is; got none of this name"
+NONE = "got an unknown setting"
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,13 @@ NONE = "expected a setting that there is; got none of this name"
         ("method=waps", "rupta, wasp; got 'waps'. Did you mean wasp?"),
         ("+experiment=wasp_tabel4", "got 'wasp_tabel4'. Did you mean wasp_table4?"),
         ("experiment=wasp_table4", "experiment; expected +experiment=CHOICE"),
-        ("+method.samples=3", "method.samples; expected no + before a setting that there is; got +method.samples"),
+        ("+method.samples=3", "method.samples; expected no + before a setting that exists; got +method.samples"),
         ("+privacy.epsilo=3", "privacy.epsilo; expected one of calibration,"),
         ("method.samples=[", "override; expected NAME=VALUE; got 'method.samples=['"),
-        ("privacy.epsilon=1,2", "privacy.epsilon; expected one value, or a list such as [a,b]; got 1,2"),
+        (
+            "privacy.epsilon=1,2",
+            "got 1,2. Quote a text that has a comma: privacy.epsilon='\"1,2\"'; caucus-simulate --multirun runs each",
+        ),
         (
             "privacy.epsilon=${no.such}",
             "privacy.epsilon; expected settings that can be composed; got Interpol",
@@ -33,7 +36,7 @@ NONE = "expected a setting that there is; got none of this name"
 )
 def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
     with pytest.raises(ConfigError) as caught:
-        asked([override])
+        composed([override])
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "append" not in str(caught.value)
@@ -43,11 +46,11 @@ def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
 
 def test_one_wrong_choice_does_not_hide_what_another_setting_might_mean():
     with pytest.raises(ConfigError, match=r"Did you mean method.directions\?"):
-        asked(["method=census", "method.direction=3"])
+        composed(["method=census", "method.direction=3"])
 
 
 def test_a_stored_run_s_settings_are_looked_up_too():
     with pytest.raises(ConfigError, match=r"method.sampels; expected a setting of.*Did you mean method.samples"):
-        overridden(asked([], "server"), ["method.sampels=3"], [])
+        overridden(composed([], "server"), ["method.sampels=3"])
     with pytest.raises(ConfigError, match="expected NAME=VALUE"):
-        overridden(asked([], "server"), ["method.samples=["], [])
+        overridden(composed([], "server"), ["method.samples=["])

@@ -3,8 +3,10 @@
 import pytest
 
 from common.errors import ConfigError
-from server.configuration import asked, composed, reloaded, store, with_absolute_paths
-from server.setting_checks import check_files
+from server.settings.compose import composed, reloaded, write
+from server.settings.files import check_files
+from server.settings.reading import mapping_of
+from server.settings.sections import changed
 
 
 @pytest.mark.parametrize(
@@ -18,18 +20,18 @@ from server.setting_checks import check_files
         ("method.contrast=yes please", "method.contrast; expected true or false; got 'yes please'"),
         ("evaluation.metrics=privacy", "evaluation.metrics; expected a list"),
         ("llm.models=builtin", "llm.models; expected a mapping"),
-        ("llm.max_tokens=x", "llm.max_tokens; expected a number, or inf"),
+        ("llm.max_tokens=x", "llm.max_tokens; expected a number, inf or null"),
         ("++llm.max_price=3", "llm.max_price; expected one of"),
     ],
 )
 def test_a_value_of_another_kind_names_its_setting(override, said):
     with pytest.raises(ConfigError) as caught:
-        asked([override], "server")
+        composed([override], "server")
     assert said in str(caught.value)
 
 
 def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_where_it_may_be():
-    config = asked(
+    config = composed(
         [
             *("method=aug_pe", "method.rounds=3", "privacy.epsilon=.inf", "privacy.delta=1e-6", "secagg=none"),
             *("llm.models=null", "llm.use=[broad]", "llm.max_cost=null", "purpose='2026'", "evaluation.metrics=[]"),
@@ -37,8 +39,8 @@ def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_wher
         ],
         "server",
     )
-    assert (config.method.rounds, config.more, config.purpose) == (3, 1, "2026")
-    assert asked(["method=dpga", "method.tau=null"], "server").method.tau is None
+    assert (config.method.rounds, config.others["more"], config.purpose) == (3, 1, "2026")
+    assert composed(["method=dpga", "method.tau=null"], "server").method.tau is None
 
 
 def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypatch):
@@ -46,24 +48,23 @@ def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypat
     (tmp_path / "own-model").mkdir()
     given = ["embedding=pretrained", "task=csv", "task.train=a.csv", "evaluation.target=/b.txt"]
     config = composed([*given, "embedding.name_or_path=own-model", "evaluation.checkpoint=bert-base-uncased"])
-    config = with_absolute_paths(config)
     assert config.task.train == str(tmp_path / "a.csv")
     assert config.evaluation.target == "/b.txt"
-    assert config.embedding.name_or_path == str(tmp_path / "own-model")
+    assert config.embedding.settings["name_or_path"] == str(tmp_path / "own-model")
     assert config.evaluation.checkpoint == "bert-base-uncased"
     (tmp_path / "minilm").mkdir()
     for given, kept in ("minilm", "minilm"), ("./minilm", str(tmp_path / "minilm")):
-        named = with_absolute_paths(composed(["embedding=pretrained", f"embedding.name_or_path={given}"]))
-        assert named.embedding.name_or_path == kept
-    assert with_absolute_paths(composed(["embedding_cache=run"])).embedding_cache == "run"
-    assert with_absolute_paths(composed(["reply_cache=own.db"])).reply_cache == str(tmp_path / "own.db")
+        named = composed(["embedding=pretrained", f"embedding.name_or_path={given}"])
+        assert named.embedding.settings["name_or_path"] == kept
+    assert composed(["embedding_cache=run"]).embedding_cache == "run"
+    assert composed(["reply_cache=own.db"]).reply_cache == str(tmp_path / "own.db")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "public.txt").write_text("x")
     config = composed(["task=csv", f"task.public_text={tmp_path}/public.txt", f"task.train={tmp_path}/private.csv"])
     check_files(config)  # of private records a coordinator needs none
-    config.task.test = str(tmp_path)
+    config = changed(config, {"task.test": str(tmp_path)})
     with pytest.raises(ConfigError, match=f"task.test; expected a file that can be read; got a folder; at {tmp_path}"):
         check_files(config)
 
@@ -82,9 +83,9 @@ def test_a_setting_without_a_default_is_named(choice, line):
 
 def test_a_setting_newer_than_a_stored_run_has_its_default_and_its_choices_stay(tmp_path):
     config = composed(["method=fusegen", "federation.parties=5", "evaluation.metrics=[privacy]"])
-    del config.federation.style_site
-    del config.reply_cache
-    store(config, tmp_path)
+    older = mapping_of(config)
+    del older["federation"]["style_site"], older["reply_cache"]
+    write(older, tmp_path / "config.yaml")
     again = reloaded(tmp_path, [])
     assert (again.federation.style_site, again.reply_cache) == (None, None)
     assert (again.method, again.federation.parties) == (config.method, 5)

@@ -41,10 +41,11 @@ def explained(error: Exception, known: Collection[str]) -> ConfigError:
     if unknown := _UNKNOWN.search(said):
         return _unknown(unknown[1], known)
     if there := re.search(r"An item is already at '([^']+)'", said):
-        return ConfigError(there[1], expected="no + before a setting that there is", got=f"+{there[1]}")
+        return ConfigError(there[1], expected="no + before a setting that exists", got=f"+{there[1]}")
     if ambiguous := re.search(r"Ambiguous value for argument '([^=]+)=(.*?)' 1\.", said):
-        runs = "caucus-simulate --multirun runs each of them"
-        return ConfigError(ambiguous[1], expected="one value, or a list such as [a,b]", got=ambiguous[2], do=runs)
+        quotes = f"Quote a text that has a comma: {ambiguous[1]}='\"{ambiguous[2]}\"'"
+        do = f"{quotes}; caucus-simulate --multirun runs each of several values"
+        return ConfigError(ambiguous[1], expected="one value, or a list such as [a,b]", got=ambiguous[2], do=do)
     name = getattr(error, "full_key", None) or "settings"
     return ConfigError(str(name), expected="settings that can be composed", got=said.split(" full_key:")[0])
 
@@ -66,4 +67,4 @@ def names(config: DictConfig, above: str = "") -> Iterator[str]:
 def _unknown(name: str, known: Collection[str]) -> ConfigError:
     if is_group(name):
         return ConfigError(name, expected=f"+{name}=CHOICE, as no {name} is chosen by default", got=f"{name} without +")
-    return ConfigError(name, expected="a setting that there is", got="none of this name", do=meant(name, known))
+    return ConfigError(name, got="an unknown setting", do=meant(name, known))

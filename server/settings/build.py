@@ -1,0 +1,144 @@
+"""Objects of typed settings: a part, the method, the privacy plan."""
+
+import inspect
+import typing
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import get_object, instantiate
+from omegaconf import OmegaConf
+
+from common.domain import MOST_RECORDS
+from common.errors import CaucusError, ConfigError, InputError
+from common.plan.plan import Plan
+from common.secagg.identity import Roster
+from server.domain import Membership, PrivacyTarget, Task
+from server.method import Method
+from server.planning.plan import colluders, make_plan
+from server.settings.reading import of_kind, within
+from server.settings.schema import Settings
+from server.settings.sections import TARGET, Part
+
+
+def build(section: object, *, partial: bool = False) -> Any:  # noqa: ANN401 what a section makes can be anything
+    """The object that a section of settings makes, with all parts inside it.
+
+    Args:
+        section: Settings of one of our classes, or a part.
+        partial: Whether a part's constructor is returned, with its settings already bound.
+
+    Raises:
+        CaucusError: Of what was called; an InputError names the setting in full.
+        InstantiationException: Any other error of what was called.
+    """
+    if isinstance(section, Part):
+        return _built(section, partial=partial)
+    made: Any = section
+    return get_object(made.made_by)(**{field.name: _inside(getattr(made, field.name)) for field in fields(made)})
+
+
+def _inside(value: Any) -> Any:  # noqa: ANN401 as `build`
+    if isinstance(value, Part) or hasattr(value, "made_by"):
+        return build(value)
+    if isinstance(value, Mapping):
+        return {name: _inside(inner) for name, inner in value.items()}
+    return value
+
+
+def _built(part: Part, *, partial: bool) -> Any:  # noqa: ANN401 as `build`
+    root = OmegaConf.create()
+    OmegaConf.update(root, part.place, dict(part.settings), force_add=True)  # so that errors name the whole place
+    try:
+        _check_kinds(part)
+        bound = {"_partial_": True} if partial else {}
+        return instantiate(OmegaConf.select(root, part.place), _convert_="all", **bound)
+    except InstantiationException as error:
+        cause = error.__cause__
+        if isinstance(cause, InputError):
+            raise within(part.place, cause, part.settings) from error
+        if isinstance(cause, CaucusError):
+            raise cause from error
+        raise
+
+
+def _check_kinds(part: Part) -> None:
+    """Compare a part's settings with the annotations of what makes it, as far as they are of YAML's kinds.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    try:
+        parameters = inspect.signature(get_object(part.settings[TARGET])).parameters
+    except Exception:  # noqa: BLE001 `instantiate` says what is wrong, if it cannot be imported
+        return
+    for name, value in part.settings.items():
+        hint = parameters[name].annotation if name in parameters else None
+        kinds = set(typing.get_args(hint) if isinstance(hint, UnionType) else (hint,))
+        if kinds <= {bool, int, float, str, NoneType} and len(kinds - {NoneType}) == 1:
+            of_kind(f"{part.place}.{name}", value, hint)
+
+
+def method_of(settings: Settings) -> Method[Any]:
+    """The method.
+
+    Raises:
+        ConfigError: It is one of a simulation alone.
+    """
+    method = settings.method
+    if not (TARGET in method.settings if isinstance(method, Part) else method.made_by):
+        raise ConfigError(
+            f"method {method.name}",
+            expected="a method that asks parties",
+            got="one for a simulation alone: it trains on the private records themselves, without any privacy",
+            do="Run it with caucus-simulate",
+        )
+    built: Method[Any] = build(method)
+    return built
+
+
+def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str, roster: Roster | None) -> Plan:
+    """The calibrated plan. The encoder's digest and the roster change none of its figures."""
+    privacy, federation, secagg = settings.privacy, settings.federation, settings.secagg
+    assumed = colluders(secagg, federation.parties) if federation.colluders is None else federation.colluders
+    # Without a roster yet, any digest gives the same figures of the plan.
+    digest = roster.digest.hex() if roster else "0" * 64
+    try:
+        return make_plan(
+            method,
+            task=task,
+            encoder=encoder,
+            target=PrivacyTarget(**{field.name: getattr(privacy, field.name) for field in fields(PrivacyTarget)}),
+            membership=Membership(
+                parties=federation.parties,
+                max_dropouts=federation.max_dropouts,
+                colluders=assumed,
+                max_attempts=federation.max_attempts,
+            ),
+            secagg=secagg,
+            roster=digest if secagg.mode == "malicious" else "",
+            evaluation_share=settings.evaluation.federated,
+            max_records_per_party=federation.max_records or MOST_RECORDS,
+            purpose=settings.purpose,
+            recipient=settings.recipient,
+        )
+    except InputError as error:
+        for name, section in (("privacy", privacy), ("federation", federation)):
+            if any(error.what == field.name for field in fields(section)):
+                raise within(name, error, {error.what: None}) from error
+        raise
+
+
+def roster_of(settings: Settings) -> Roster | None:
+    """The parties' identities, if the settings name them."""
+    path = settings.secagg.roster
+    return Roster.from_json(Path(path).read_bytes()) if path else None
+
+
+def drafted(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
+    """The plan of settings without `auto`, for no encoder yet, and what its queries compare (`Method.compared`)."""
+    method = method_of(settings)
+    return plan_of(settings, method, task, encoder="none yet", roster=None), method.compared(task)

@@ -1,0 +1,208 @@
+"""The settings of a run: composed by Hydra from YAML and overrides, and kept in the run's folder.
+
+This module imports Hydra and nothing heavy, so that a misspelt setting is named in less than a second.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_module
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from common.errors import CheckpointError, ConfigError, InternalError
+from common.system.files import write_atomic
+from common.validate import meant
+from server.settings.files import PATHS, with_absolute_paths
+from server.settings.methods import METHODS
+from server.settings.misprints import CONFIGS, NOT_COMPOSED, explained, is_group, names
+from server.settings.reading import defaults, mapping_of, number, settings_of
+from server.settings.schema import Llm, Privacy, Secagg, Settings, SimulationSettings
+from server.settings.sections import changed
+from server.settings.tasks import TASKS
+
+FILE = "config.yaml"
+"""In a run folder: the settings of the run."""
+SEARCH_PATH = "hydra.searchpath"
+"""Setting that lists folders of configurations beside ours; choices may come from them."""
+
+RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
+"""Settings that may change when a run is resumed: numbers, or null."""
+
+CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
+"""Sections of which a file is chosen, and so has their defaults."""
+NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experiment")
+"""What the settings of a run say besides what is typed."""
+
+
+def register() -> None:
+    """Give Hydra the defaults of the schema, as the group `schema` that the files of `configs/` begin with."""
+    store = ConfigStore.instance().store
+    for section in (*METHODS, *TASKS, Llm, Privacy, Secagg):
+        store(group="schema", name=section.__name__.removesuffix("Settings"), node=defaults(section))
+    coordinator, simulation = (
+        {name: value for name, value in defaults(schema).items() if name not in (*CHOSEN, *NOT_TYPED)} | {"run": None}
+        for schema in (Settings, SimulationSettings)
+    )
+    added = {name: value for name, value in simulation.items() if coordinator.get(name) != value}
+    store(group="schema", name="Coordinator", node=coordinator)
+    store(group="schema", name="Simulation", node=added | {"row": None})
+
+
+register()
+
+
+def composed(overrides: Sequence[str], config_name: str = "simulation") -> Settings:
+    """Compose settings with overrides: checked, with absolute paths and an identity of the run.
+
+    Raises:
+        ConfigError: A setting is misspelt or missing, or its value is of another kind or out of bounds.
+    """
+    return typed(_compose(overrides, config_name))
+
+
+def typed(config: object) -> Settings:
+    """The same of what Hydra has composed."""
+    try:
+        resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        key, expected, value = str(error.full_key), "a value", "VALUE"
+        if key in PATHS:
+            expected, value = "a file", "PATH"
+        raise ConfigError(key, expected=expected, got="none", do=f"Add {key}={value}") from error
+    except OmegaConfBaseException as error:
+        raise explained(error, ()) from error
+    return with_absolute_paths(settings_of(resolved))
+
+
+def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
+    """A coordinator's stored settings with what an operator typed; checked as by `composed`.
+
+    Args:
+        settings: As the run stored them.
+        overrides: Choices of a group replace the whole group, other ones a single value.
+
+    Raises:
+        ConfigError: A setting is deleted, or misspelt, or its value is of another kind or out of bounds.
+    """
+    config = OmegaConf.create(mapping_of(settings))
+    parsed = _parsed(overrides)
+    choices = [each for each in parsed if is_group(each.key_or_group)]
+    for each in parsed:
+        if each.is_delete() or each.is_sweep_override():
+            raise ConfigError(each.key_or_group, expected="one value", got=each.input_line)
+    chosen = _compose([str(each.input_line) for each in choices], "server")
+    for each in choices:
+        OmegaConf.update(config, each.key_or_group, OmegaConf.select(chosen, each.key_or_group), merge=False)
+    for each in parsed:
+        if each in choices:
+            continue
+        name = each.key_or_group
+        if not (_has(config, name) or each.is_add()):
+            do = meant(name, tuple(names(config)))
+            raise ConfigError(name, expected="a setting of the run", got="an unknown one", do=do)
+        OmegaConf.update(config, name, each.value(), merge=False, force_add=True)
+    return typed(config)
+
+
+def misprint(error: Exception, overrides: Sequence[str], config_name: str = "simulation") -> ConfigError:
+    """The line for an error of Hydra's when these overrides were composed (`misprints.py`)."""
+    for name, _, value in (text.partition("=") for text in overrides):
+        if is_group(name) and value == "null":  # Hydra's error does not name it
+            return ConfigError(name, expected="one of its choices, listed in configs/README.md", got="null")
+    names_of = [text.lstrip("+").partition("=")[0] for text in overrides]
+    chosen = [text for text, name in zip(overrides, names_of, strict=True) if is_group(name) or name == SEARCH_PATH]
+    for choices in (chosen, []):  # a choice may be what is wrong
+        with contextlib.suppress(*NOT_COMPOSED):
+            return explained(error, list(names(_composed(choices, config_name))))
+    raise InternalError("our own settings cannot be composed") from error
+
+
+def simulated(settings: Settings) -> SimulationSettings:
+    """The same, known to be those of a simulation.
+
+    Raises:
+        ConfigError: They are those of a coordinator.
+    """
+    if not isinstance(settings, SimulationSettings):
+        raise ConfigError("settings", expected="those of a simulation", got="those of a coordinator")
+    return settings
+
+
+def store(settings: Settings, folder: Path) -> None:
+    """Write `config.yaml`."""
+    write(mapping_of(settings), folder / FILE)
+
+
+def load(folder: Path) -> Settings:
+    """Read `config.yaml`. A setting that is newer than the run has its default."""
+    return settings_of(values(folder / FILE))
+
+
+def write(config: object, path: Path) -> None:
+    """Write a mapping, or what Hydra composed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, OmegaConf.to_yaml(OmegaConf.create(config)).encode())  # type: ignore[call-overload]
+
+
+def values(path: Path) -> dict[str, Any]:
+    """A file of settings, unchecked: for tables of many runs, some of which failed, and for files of Hydra's own."""
+    return plain(OmegaConf.load(path))
+
+
+def plain(config: object) -> dict[str, Any]:
+    """What Hydra composed, as it stands."""
+    container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
+    return container
+
+
+def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
+    """Read `config.yaml` of a simulation to resume, with new caps on spending.
+
+    Raises:
+        CheckpointError: There is no such file, or an override names another setting than a cap.
+    """
+    if not (folder / FILE).is_file():
+        raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
+    settings = load(folder)
+    for override in overrides:
+        name, sign, value = override.partition("=")
+        if name not in RAISED_LATER or not sign:
+            caps = f"no overrides but {' and '.join(RAISED_LATER)}"
+            raise CheckpointError("--resume", expected=caps, got=override)
+        settings = changed(settings, {name: None if value == "null" else number(name, value)})
+    return settings
+
+
+def _parsed(overrides: Sequence[str]) -> list[Override]:
+    try:
+        return OverridesParser.create().parse_overrides(list(overrides))
+    except OverrideParseException as error:
+        raise explained(error, ()) from error
+
+
+def _has(config: DictConfig, name: str) -> bool:
+    parent, _, key = name.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    return isinstance(node, DictConfig) and key in node
+
+
+def _compose(overrides: Sequence[str], config_name: str) -> DictConfig:
+    try:
+        return _composed(overrides, config_name)
+    except NOT_COMPOSED as error:
+        raise misprint(error, overrides, config_name) from error
+
+
+def _composed(overrides: Sequence[str], config_name: str) -> DictConfig:
+    if GlobalHydra.instance().is_initialized():
+        return compose(config_name, list(overrides))
+    with initialize_config_module(CONFIGS, version_base="1.3"):
+        return compose(config_name, list(overrides))

@@ -1,0 +1,123 @@
+"""Settings of the evaluation: the small model, and what is measured besides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from common import validate
+from common.errors import ConfigError
+from server.settings.sections import Part
+
+MODELS = ("tfidf", "encoder", "network", "finetuned")
+METRICS = (
+    "utility",
+    "utility_encoder",
+    "language",
+    "fidelity",
+    "diversity",
+    "privacy",
+    "fidelity_private",
+    "membership",
+    "canaries",
+    "sites",
+)
+HEAD = 16
+"""Width of a head of attention in a model with random weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Training of a language model for the metrics `language` and `membership`.
+
+    Attributes:
+        start: Causal language model to start from: a folder, or a name in the local cache; None: random weights.
+        epochs: Passes over the texts.
+        learning_rate: Of AdamW; None: 4e-4 from a checkpoint, as in the papers, and 4e-3 from random weights.
+        weight_decay: Of AdamW.
+        batch: Texts of a batch.
+        length: Largest number of tokens read of a text, at least 2.
+        device: As torch names it.
+        width: Width of a model with random weights; layers and vocabulary likewise.
+        layers: Its layers.
+        vocabulary: Its tokens.
+    """
+
+    start: str | None = None
+    epochs: int = 5
+    learning_rate: float | None = None
+    weight_decay: float = 0.01
+    batch: int = 16
+    length: int = 128
+    device: str = "cpu"
+    width: int = 64
+    layers: int = 2
+    vocabulary: int = 1000
+
+    def __post_init__(self) -> None:
+        validate.integers(1, epochs=self.epochs, batch=self.batch, layers=self.layers)
+        validate.integers(2, length=self.length)
+        validate.integers(257, vocabulary=self.vocabulary)
+        validate.at_least(0, weight_decay=self.weight_decay)
+        if self.learning_rate is not None:
+            validate.positive(learning_rate=self.learning_rate)
+        if self.width < 1 or self.width % HEAD:
+            raise ConfigError("width", expected=f"a multiple of {HEAD}", got=self.width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationSettings:
+    """The small model, whose accuracy on held-out texts is measured, and the groups of other figures.
+
+    Attributes:
+        model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
+            layers over them; "finetuned": a transformer, all of whose weights are trained.
+        checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
+        device: Device of the training, as torch names it.
+        domain_adaptation: "none"; or "deep_coral", which adapts the network to `target`
+            (`server.metrics.adaptation`).
+        target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
+        weight: λ, at least 0: the weight of the adaptation loss.
+        epochs: Epochs of the network (None: 50), or the most of fine-tuning (None: 10); at least 1.
+        vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
+            keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
+        metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
+        federated: Share of epsilon, up to 0.5, spent on the noised count of the parties' records on which a classifier
+            of the synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
+        language_model: For the groups "language" and "membership".
+        texts: Maximum number of texts that one language model is trained or evaluated on.
+        shadows: Number of shadow models of the attack LIRA.
+        seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.
+        embedding: Encoder for the small model alone; None uses the run's. May be an endpoint
+            (`server.evaluation.remote_encoder`).
+        own: Metrics of the user's own, by name; each sees the synthetic texts alone.
+    """
+
+    made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"
+
+    model: str = "tfidf"
+    checkpoint: str | None = None
+    device: str = "cpu"
+    domain_adaptation: str = "none"
+    target: str | None = None
+    weight: float = 1.0
+    epochs: int | None = None
+    vocabulary: str | None = None
+    metrics: tuple[str, ...] = ("utility", "fidelity", "diversity", "privacy")
+    federated: float = 0.0
+    language_model: Training = field(default_factory=Training)
+    texts: int = 1000
+    shadows: int = 2
+    seeds: int = 1
+    embedding: Part | None = None
+    own: Mapping[str, Part] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.metrics:
+            validate.one_of("evaluation.metrics", name, among=METRICS)
+        validate.in_range(0, 0.5, section="evaluation", federated=self.federated)
+        validate.integers(1, section="evaluation", texts=self.texts, shadows=self.shadows, seeds=self.seeds)
+        validate.one_of("evaluation.model", self.model, among=MODELS)
+        validate.one_of("evaluation.domain_adaptation", self.domain_adaptation, among=("none", "deep_coral"))
+        validate.at_least(0, section="evaluation", weight=self.weight)
+        if self.epochs is not None:
+            validate.integers(1, section="evaluation", epochs=self.epochs)

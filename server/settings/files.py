@@ -1,0 +1,65 @@
+"""Settings that name files: absolute paths, and files that cannot be read, before anything is built."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from common.errors import ConfigError
+from common.models import catalogue
+from server.settings.schema import Settings
+from server.settings.sections import changed, setting
+
+FILES = (
+    "task.test",
+    "task.public_text",
+    "method.vocabulary",
+    "method.few_shot",
+    "method.census",
+    "evaluation.target",
+    "evaluation.vocabulary",
+    "secagg.roster",
+)
+"""Settings that name a file which a run reads."""
+PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
+"""Settings that name a file; that of private records is a simulation's alone."""
+PATHS_OR_NAMES = (
+    "embedding.name_or_path",
+    "evaluation.checkpoint",
+    "evaluation.language_model.start",
+    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
+)
+"""Settings that name a model of the catalogue, or else a file or a folder if there is one, or something else."""
+
+
+def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The settings among these that are set, and their values."""
+    for name in names:
+        if value := setting(settings, name):
+            yield name, str(value)
+
+
+def with_absolute_paths(settings: Settings) -> Settings:
+    """Make relative paths absolute: a run works, and is resumed, in another folder than this one."""
+    for name, value in [*given_paths(settings, PATHS), *given_paths(settings, PATHS_OR_NAMES)]:
+        in_the_run_folder = (name, value) == ("embedding_cache", "run")
+        listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()
+        if not listed and (Path(value).exists() or (name in PATHS and not in_the_run_folder)):
+            settings = changed(settings, {name: str(Path(value).resolve())})
+    return settings
+
+
+def check_files(settings: Settings) -> None:
+    """Refuse a setting that names a file which cannot be read.
+
+    Raises:
+        ConfigError: Naming the setting and the file.
+    """
+    for name, path in given_paths(settings, FILES):
+        check_file(name, path)
+
+
+def check_file(name: str, path: str) -> None:
+    """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
+    if not (Path(path).is_file() and os.access(path, os.R_OK)):
+        got = "a folder" if Path(path).is_dir() else "none"
+        raise ConfigError(name, expected="a file that can be read", got=got, where=path)

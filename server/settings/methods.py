@@ -1,0 +1,219 @@
+"""Settings of the other methods and of the baselines, and the list of all (`voting.py`, `seeded.py`)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from common import validate
+from common.errors import ConfigError
+from server.settings.sections import MethodSettings
+from server.settings.seeded import DpKpsSettings, RpsgSettings
+from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuseGenSettings(MethodSettings):
+    """FuseGen, which asks no party, with the paper's symbols; N, T and S are those of its use as WASP's baseline.
+
+    Attributes:
+        samples: N, synthetic texts in all; the paper has 6,000.
+        rounds: T, generation rounds; the first is zero-shot.
+        shots: S, exemplars in a prompt.
+        pool: R, exemplars to draw from, of each label, half easy and half ambiguous; at least 2.
+        epochs: Epochs of each small model's training.
+        boosts: How often weights of texts are adjusted; 0 leaves them equal, for the ablation.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Temperature of the language models.
+        words: Length of a text to ask for; None leaves it open.
+    """
+
+    made_by: ClassVar[str] = "server.methods.fusegen.FuseGen"
+
+    name: str = "fusegen"
+    samples: int = 2000
+    rounds: int = 5
+    shots: int = 8
+    pool: int = 20
+    epochs: int = 6
+    boosts: int = 3
+    texts_per_request: int = 5
+    temperature: float = 1.0
+    words: int | None = None
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
+        validate.at_least(0, section="method", boosts=self.boosts)
+        validate.at_least(2, section="method", pool=self.pool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusSettings(MethodSettings):
+    """Census: one noised question about where the records lie steers all rounds.
+
+    Attributes:
+        samples: N, synthetic texts in all.
+        rounds: T, generation rounds; the one private query comes after the first.
+        directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
+            the expected number of records (`server/settings/automatic.py`); the default is for where that is unknown.
+        count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
+        description: Weight of a label's public description in its centre, beside its texts of the first round.
+        shots: S, exemplars in a prompt, of 2 S of each label.
+        shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
+        model_weighting: Weigh models by the estimates; off for the ablation.
+        steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
+        need: Labels get texts by need; off for the ablation: all as many.
+        labels: Labels of released texts: "census", their most probable ones; "requested", for models that write what
+            they are asked for; or "gate": as requested, and texts to which another one is more probable are left out.
+        share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Temperature of the language models.
+        words: Length of a text to ask for; None leaves it open.
+        census: `census.json` of a finished run, to be used instead of asking.
+    """
+
+    made_by: ClassVar[str] = "server.methods.census.CensusMethod"
+    auto_by_default: ClassVar[tuple[str, ...]] = ("directions",)
+
+    name: str = "census"
+    samples: int = 2000
+    rounds: int = 2
+    directions: int = 32
+    count: float = 0.25
+    description: float = 0.5
+    shots: int = 4
+    shrinkage: bool = True
+    model_weighting: bool = True
+    steering: bool = True
+    need: bool = True
+    labels: str = "census"
+    share_weights: bool = True
+    texts_per_request: int = 5
+    temperature: float = 1.0
+    words: int | None = None
+    census: str | None = None
+
+    def __post_init__(self) -> None:
+        validate.integers(1, section="method", samples=self.samples, rounds=self.rounds, directions=self.directions)
+        validate.integers(1, section="method", shots=self.shots, texts_per_request=self.texts_per_request)
+        validate.in_range(0, 1, section="method", description=self.description)
+        validate.one_of("method.labels", self.labels, among=("census", "requested", "gate"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartyTextsSettings(MethodSettings):
+    """A method of one query whose answers are the texts themselves.
+
+    Attributes:
+        samples: N, texts that are released.
+        longest: Largest number of bytes of a text.
+        rounds: 1: there is one answer.
+        texts_per_request: Has no effect, since the language models of the coordinator write nothing.
+    """
+
+    samples: int = 2000
+    longest: int = 2048
+    rounds: int = 1
+    texts_per_request: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples)
+        if self.rounds != 1:
+            raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpSgdSettings(PartyTextsSettings):
+    """DP-SGD at each party: see `common.queries.texts.FineTunedSpec`, which checks the bounds.
+
+    Attributes:
+        steps: T, of training; T times `rate` are the epochs.
+        rate: q, the probability with which a record takes part in a step, a public number in [0, 1].
+        batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
+        clip: C, norm at which a record's gradient is clipped.
+        resolution: B, whole numbers in C; B² must be 14 times the weights that are trained.
+        learning_rate: Learning rate of Adam; a pretrained checkpoint wants less.
+        lora: Rank of adapters that are trained in place of the weights; 0 trains all weights.
+        max_tokens: Tokens of a record that count, and of a text, including those of its label.
+        temperature: Temperature of sampling.
+        top_p: Total probability of the likeliest tokens that sampling draws from; 1: all tokens.
+    """
+
+    made_by: ClassVar[str] = "server.methods.dp_sgd.DpSgd"
+
+    name: str = "dp_sgd"
+    steps: int = 500
+    rate: float = 0.05
+    batch: int = 64
+    clip: float = 1.0
+    resolution: int = 4096
+    learning_rate: float = 2e-3
+    lora: int = 0
+    max_tokens: int = 128
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.in_range(0, 1, rate=self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuptaSettings(PartyTextsSettings):
+    """RUPTA, whose `samples` can be no more than there are records.
+
+    Attributes:
+        rewritings: Rounds of rewriting a record, at most.
+    """
+
+    made_by: ClassVar[str] = "server.methods.rupta.Rupta"
+
+    name: str = "rupta"
+    rewritings: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlyPrivateSettings(MethodSettings):
+    """The small model trained on the private records alone; a baseline that no coordinator can run."""
+
+    name: str = "only_private"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateExemplarsSettings(MethodSettings):
+    """Texts from prompts that show private records themselves; a baseline that no coordinator can run.
+
+    Attributes:
+        samples: N, synthetic texts in all, at least 1.
+        texts: Whether texts are written; otherwise the exemplars alone are the training data.
+        exemplars: Of each label, at least 1, drawn at random from all private records; a prompt shows half of them.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Temperature of the language models.
+        words: Length of a text to ask for; None leaves it open.
+    """
+
+    name: str = "private_exemplars"
+    samples: int = 2000
+    texts: bool = True
+    exemplars: int = 8
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, section="method", samples=self.samples, exemplars=self.exemplars)
+
+
+METHODS: tuple[type[MethodSettings], ...] = (
+    WaspSettings,
+    FuseGenSettings,
+    AugPeSettings,
+    AugPePlusSettings,  # made by the same class, whose settings are read as the former's
+    PreTextSettings,
+    DpgaSettings,
+    CensusSettings,
+    DpKpsSettings,
+    RpsgSettings,
+    DpSgdSettings,
+    RuptaSettings,
+    OnlyPrivateSettings,
+    PrivateExemplarsSettings,
+)

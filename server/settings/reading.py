@@ -1,0 +1,208 @@
+"""Typed settings of a mapping, as Hydra composes it or YAML stores it, and the mapping of typed settings.
+
+One check of names and kinds for all sections; bounds are checked by the classes themselves. An error names the setting
+in full, what was expected and what came instead.
+"""
+
+import contextlib
+import math
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from common.errors import ConfigError, InputError
+from common.validate import meant
+from server.settings.methods import METHODS
+from server.settings.schema import Settings, SimulationSettings
+from server.settings.sections import TARGET, MethodSettings, Part, TaskSettings, as_mapping
+from server.settings.tasks import TASKS
+
+AUTO = "auto"
+AUTOMATIC = ("directions", "rounds")
+"""Settings of a method that are whole numbers, or `auto`: then `automatic.settled` chooses the number."""
+FEWEST_ROUNDS = 2
+"""Rounds until their number is chosen."""
+
+S = TypeVar("S")
+
+_KINDS = {bool: "true or false", int: "a whole number", str: "text"}
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Typed settings of a mapping; those of a simulation have an engine.
+
+    A run without an identity gets one. What is missing has its default.
+
+    Raises:
+        ConfigError: A setting is misspelt, or its value is of another kind or out of bounds.
+    """
+    schema = SimulationSettings if "engine" in values else Settings
+    own = _hints(schema).keys() - {"automatic", "others"}
+    method = values.get("method")
+    automatic = tuple(name for name in AUTOMATIC if isinstance(method, Mapping) and method.get(name) == AUTO)
+    if isinstance(method, Mapping):
+        method = {name: value for name, value in method.items() if name not in automatic}
+        method |= {"rounds": FEWEST_ROUNDS} if "rounds" in automatic else {}
+    given = {name: value for name, value in values.items() if name in own}
+    given |= {"method": method, "run": values.get("run") or uuid.uuid4().hex}
+    given |= {"automatic": automatic, "others": {name: value for name, value in values.items() if name not in own}}
+    return read(schema, given)
+
+
+def mapping_of(settings: Settings) -> dict[str, Any]:
+    """The inverse of `settings_of`: what `config.yaml` has."""
+    values: dict[str, Any] = as_mapping(settings)
+    automatic, others = values.pop("automatic"), values.pop("others")
+    values["method"] |= dict.fromkeys(automatic, AUTO)
+    values |= others
+    return values
+
+
+def defaults(schema: type[Any]) -> dict[str, Any]:
+    """The defaults of a section, as `configs/` would state them; ??? where there is none."""
+    values = {TARGET: schema.made_by} if getattr(schema, "made_by", "") else {}
+    for field in fields(schema):
+        made = field.default_factory() if field.default_factory is not MISSING else field.default
+        values[field.name] = "???" if made is MISSING else as_mapping(made)
+    return values | dict.fromkeys(getattr(schema, "auto_by_default", ()), AUTO)
+
+
+def read(schema: type[S], values: object, section: str = "") -> S:
+    """A section of settings.
+
+    Args:
+        schema: Its class.
+        values: Its values by name; `_target_` may stand among them.
+        section: Its full name; empty at the top.
+
+    Raises:
+        ConfigError: As `settings_of`.
+    """
+    hints = _hints(schema)
+    if not isinstance(values, Mapping):
+        raise ConfigError(section, expected="a mapping, such as {a: b}", got=shown(values))
+    if (target := values.get(TARGET)) and not target.startswith("server."):
+        expected = "none: its class cannot be replaced, only its settings"
+        raise ConfigError(full(section, TARGET), expected=expected, got=shown(target))
+    for name in values.keys() - hints.keys() - {TARGET}:
+        expected, do = f"one of {', '.join(sorted(hints))}", meant(name, list(hints))
+        raise ConfigError(full(section, name), expected=expected, got="an unknown setting", do=do)
+    given = {name: of_kind(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET}
+    for field in fields(schema):  # type: ignore[arg-type]
+        if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
+            raise ConfigError(full(section, field.name), expected="a value", got="none")
+    try:
+        return schema(**given)
+    except InputError as error:
+        raise within(section, error, hints) from error
+
+
+def within(section: str, error: InputError, names: Mapping[str, object]) -> InputError:
+    """The error of a part that knows its settings by short names, with the full one."""
+    if not section or error.what not in names:
+        return error
+    return type(error)(f"{section}.{error.problem}", do=error.do)
+
+
+def of_kind(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 whatever stands behind a field
+    """A value of the kind that a field's annotation says.
+
+    Raises:
+        ConfigError: It is of another kind.
+    """
+    options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if value is None and NoneType in options:
+        return None
+    hint = next(option for option in options if option is not NoneType)
+    kind = get_origin(hint) or hint
+    if kind in _READERS:
+        return _READERS[kind](name, value, hint)
+    if is_dataclass(hint):
+        # No rules at all are no rules, whatever their defaults are.
+        return None if value == {} and NoneType in options else read(kind, value, name)
+    null = NoneType in options
+    if kind is float:
+        return number(name, value, null=null)
+    if kind in _KINDS and type(value) is not kind:
+        others = ", or auto" * (name in {f"method.{automatic}" for automatic in AUTOMATIC}) + ", or null" * null
+        raise ConfigError(name, expected=_KINDS[kind] + others, got=shown(value))
+    return value
+
+
+def number(name: str, value: object, *, null: bool = False) -> float:
+    """A number, or inf in any spelling; not nan, which no limit holds.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    with contextlib.suppress(ValueError):
+        converted = float(str(value).replace(".inf", "inf"))
+        if not math.isnan(converted):
+            return converted
+    raise ConfigError(name, expected="a number, inf or null" if null else "a number, or inf", got=shown(value))
+
+
+def full(section: str, name: str) -> str:
+    """Full name of a setting."""
+    return f"{section}.{name}" if section else name
+
+
+def shown(value: object) -> str:
+    """A value in a message."""
+    return "null" if value is None else repr(value)
+
+
+def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:  # noqa: ANN401 a method or a task
+    """A section that one of our classes makes; or a part of the user's own."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(name, expected="a mapping, such as {a: b}", got=shown(value))
+    schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
+    for schema in schemas:
+        if schema.made_by and value.get(TARGET) == schema.made_by:
+            return read(schema, value, name)
+        if not schema.made_by and TARGET not in value and value.get("name") == defaults(schema)["name"]:
+            # An experiment has settings for the methods of all its rows, some of which a baseline has not.
+            return read(schema, {key: inner for key, inner in value.items() if key in _hints(schema)}, name)
+    return Part(place=name, settings=value)
+
+
+def _part(name: str, value: object, hint: object) -> Part:
+    del hint
+    if not isinstance(value, Mapping) or TARGET not in value:
+        expected = "a part, such as {_target_: module.Class}; a function also has _partial_: true"
+        raise ConfigError(name, expected=expected, got=shown(value))
+    return Part(place=name, settings=value)
+
+
+def _list(name: str, value: object, hint: object) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(name, expected="a list, such as [a,b]", got=shown(value))
+    return tuple(of_kind(name, each, get_args(hint)[0]) for each in value)
+
+
+def _mapping(name: str, value: object, hint: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(name, expected="a mapping, such as {a: b}", got=shown(value))
+    return {key: of_kind(f"{name}.{key}", each, get_args(hint)[1]) for key, each in value.items()}
+
+
+_READERS: dict[Any, Callable[[str, object, Any], Any]] = {
+    MethodSettings: _one_of_ours,
+    TaskSettings: _one_of_ours,
+    Part: _part,
+    tuple: _list,
+    Mapping: _mapping,
+}
+"""What reads a value of a kind that is no plain value."""
+
+
+def _hints(schema: type[Any]) -> dict[str, Any]:
+    """The annotations of the fields of a section, by name."""
+    hints = get_type_hints(schema)
+    return {field.name: hints[field.name] for field in fields(schema)}

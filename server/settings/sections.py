@@ -1,0 +1,101 @@
+"""A section of settings, typed or a mapping: one setting of it by name, a copy with another value, its YAML form."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+TARGET = "_target_"
+"""Hydra's key for what makes a part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part that its `_target_` makes: an encoder, a language model, or one of the user's own.
+
+    The signature of what makes it is its schema (`build.py`).
+
+    Attributes:
+        place: Full name of the section, such as "llm.models.small".
+        settings: `_target_`, and the arguments.
+    """
+
+    place: str
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name, if it has one."""
+        return str(self.settings.get("name", ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSettings:
+    """Settings of one of our methods.
+
+    Attributes:
+        name: Name in the plan and the run folder.
+    """
+
+    made_by: ClassVar[str] = ""
+    auto_by_default: ClassVar[tuple[str, ...]] = ()
+    """Settings that are `auto` unless a number is given: their default is taken where nothing else is known."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """Settings of one of our tasks."""
+
+    made_by: ClassVar[str]
+
+
+S = TypeVar("S")
+
+
+def has(section: object, name: str) -> bool:
+    """Whether a section has a setting, by its name there."""
+    if isinstance(section, Part):
+        return name in section.settings
+    if isinstance(section, Mapping):
+        return name in section
+    return is_dataclass(section) and any(field.name == name for field in fields(section))
+
+
+def setting(section: object, name: str) -> Any:  # noqa: ANN401 a setting can be anything
+    """The value of a setting, such as "task.labels" of all settings; None if there is no such one."""
+    first, _, rest = name.partition(".")
+    if not has(section, first):
+        return None
+    if isinstance(section, Part):
+        section = section.settings
+    value = section[first] if isinstance(section, Mapping) else getattr(section, first)
+    return setting(value, rest) if rest else value
+
+
+def changed(section: S, values: Mapping[str, Any]) -> S:
+    """A copy of a section with other values of the settings that are named, such as {"privacy.epsilon": 4.0}."""
+    for name, value in values.items():
+        first, _, rest = name.partition(".")
+        inner = changed(setting(section, first), {rest: value}) if rest else value
+        if isinstance(section, Part):
+            section = replace(section, settings={**section.settings, first: inner})
+        elif isinstance(section, Mapping):
+            section = {**section, first: inner}  # type: ignore[assignment]
+        else:
+            section = replace(section, **{first: inner})  # type: ignore[type-var]
+    return section
+
+
+def as_mapping(value: Any) -> Any:  # noqa: ANN401 as `setting`
+    """The same in lists and mappings, as YAML and Hydra have it."""
+    if isinstance(value, Part):
+        return as_mapping(value.settings)
+    if isinstance(value, Mapping):
+        return {name: as_mapping(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_mapping(inner) for inner in value]
+    if is_dataclass(value):
+        target = {TARGET: made_by} if (made_by := getattr(value, "made_by", "")) else {}
+        return target | {field.name: as_mapping(getattr(value, field.name)) for field in fields(value)}
+    return value

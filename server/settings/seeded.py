@@ -1,0 +1,191 @@
+"""Settings of the methods that start from what records choose: keyphrases (DP-KPS) or abstracts (RPSG)."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from common import validate
+from common.errors import ConfigError
+from server.settings.sections import MethodSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpKpsSettings(MethodSettings):
+    """DP-KPS, with the paper's symbols and defaults; numbers that the paper's text does not give are ours.
+
+    Attributes:
+        samples: N, synthetic texts in all, N/C of each label; the paper has 1,000 of each label.
+        vocabulary: A `.txt` of public terms, one a line.
+        first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
+        kept_terms: |V'|, terms with the highest noised counts.
+        vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally. The paper: 1 or 5 of
+            it, beside 5 or 10 for the densities.
+        mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features, far
+            less noise.
+        features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
+        grid: B of each sketch, its fixed point; None: as fine as the noise's table allows, at most 256.
+        bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
+            encoders in which unrelated terms are near each other; where their cosine is 0, that tells terms apart from
+            a background of exp(-2) hardly at all.
+        sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
+        ensemble: Ensemble of iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉.
+        length: K, phrases in a sequence, at most `kept_terms`.
+        few_shot: A file of texts from whoever is to receive the data; each prompt shows all of them, with their own
+            phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
+        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
+            phrases, and nothing is asked.
+        temperature: Temperature of the language models, in [0, 2].
+        words: Length of a text to ask for; None leaves it open.
+        rounds: 1: nothing is asked again.
+        texts_per_request: Of "only_llm"; a sequence has one prompt and one text.
+    """
+
+    made_by: ClassVar[str] = "server.methods.dp_kps.DpKps"
+
+    name: str = "dp_kps"
+    samples: int = 2000
+    vocabulary: str
+    first_terms: int = 10
+    kept_terms: int = 1000
+    vocabulary_share: float = 0.16666667  # 1/6; as every plan so far has it
+    mechanism: str = "laplace"
+    features: int = 1000
+    grid: int | None = None
+    bandwidth: float = 0.5
+    sequence: str = "independent"
+    ensemble: str = "logarithmic"
+    length: int = 10
+    few_shot: str | None = None
+    ablation: str = "none"
+    temperature: float = 1.0
+    words: int | None = None
+    rounds: int = 1
+    texts_per_request: int = 1
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples, first_terms=self.first_terms, kept_terms=self.kept_terms)
+        validate.integers(1, features=self.features, length=self.length, texts_per_request=self.texts_per_request)
+        validate.probability(vocabulary_share=self.vocabulary_share)
+        validate.positive(bandwidth=self.bandwidth)
+        validate.in_range(0, 2, temperature=self.temperature)
+        validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
+        validate.one_of("sequence", self.sequence, among=("independent", "iterative"))
+        validate.one_of("ensemble", self.ensemble, among=("linear", "logarithmic"))
+        validate.one_of("ablation", self.ablation, among=("none", "no_llm", "only_llm"))
+        if self.rounds != 1:
+            raise ConfigError("method.rounds", expected="1: nothing is asked again", got=self.rounds)
+        if self.length > self.kept_terms:
+            raise ConfigError(
+                "method.length",
+                expected=f"at most {self.kept_terms}, the private vocabulary (kept_terms)",
+                got=self.length,
+                do="Keep more terms, or draw shorter sequences",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementSettings:
+    """What RPSG keeps of its texts, as in Table 7 of the paper; its rows are those of experiment/rpsg_table1.yaml.
+
+    Attributes:
+        similarity: Share kept of the texts, those least like the variants they rephrase, in (0, 1]; 1: all.
+        nll: Share kept of these, those that the surrogate finds least likely, in (0, 1]; 1: all, and no surrogate.
+        start: Name or path of the checkpoint that the surrogate starts from, the paper's is BERT-small; None: a small
+            transformer from scratch.
+        epochs: Number of epochs of the surrogate's training, at least 1.
+        learning_rate: Learning rate of the surrogate; None: the paper's 4e-4 for a checkpoint, 4e-3 from scratch.
+        weight_decay: Weight decay of the surrogate's training, at least 0.
+        device: Device of the surrogate's training, as torch names it.
+    """
+
+    made_by: ClassVar[str] = "server.operators.refinement.Refinement"
+
+    similarity: float = 0.65
+    nll: float = 0.55
+    start: str | None = None
+    epochs: int = 5
+    learning_rate: float | None = None
+    weight_decay: float = 0.01
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        validate.positive(similarity=self.similarity, nll=self.nll)
+        validate.in_range(0, 1, similarity=self.similarity, nll=self.nll)
+        validate.integers(1, epochs=self.epochs)
+        validate.at_least(0, weight_decay=self.weight_decay)
+        if self.learning_rate is not None:
+            validate.positive(learning_rate=self.learning_rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpsgSettings(MethodSettings):
+    """RPSG: a synthetic text for each of some seeds that records choose among public abstracts.
+
+    At first ⌈⌈N / nll⌉ / similarity⌉ texts are written, so that about N are left after the refinement.
+
+    Attributes:
+        samples: N, texts that are released.
+        candidates: "pool": each record's own choice leaves its party, pure ε; "histogram": choices are summed over the
+            parties and noised, far more accurate; "seed_unproven": the paper's, NO guarantee (ε = ∞): texts made from
+            records leave their party.
+        pool: Abstracts that the models write, evenly over labels and models, at least 2.
+        abstract_words: Length of one to ask for; None leaves it open.
+        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
+            "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
+            the others at random, which is worse than fewer choices, each of which serves for several texts.
+        mechanism: Of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with "histogram":
+            "laplace", pure ε, or "gaussian"; None: the first.
+        nearest: With "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded
+            by cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
+        top: With "histogram": votes of a record, halved from one to the next.
+        threshold: With "histogram": noised votes that an abstract must exceed; about the noise's scale.
+        fine: With "histogram": grid units in a vote.
+        smoothing: With "histogram": votes are smoothed over the embeddings (`server/operators/smoothing.py`); lower
+            the threshold then.
+        abstracts: With "seed_unproven": K, abstracts of a record to choose from (Table 4; how they are made is the
+            party's to say, in client.yaml).
+        longest: Likewise: bytes of a released abstract.
+        refinement: What is kept of the texts.
+        texts_per_request: Abstracts of the pool that one prompt asks for; a seed has one prompt and one text.
+        temperature: Temperature of the language models, in [0, 2].
+        words: Length of a variant to ask for; None leaves it open.
+        rounds: 2: variants; rephrasings, refined.
+    """
+
+    made_by: ClassVar[str] = "server.methods.rpsg.Rpsg"
+
+    name: str = "rpsg"
+    samples: int = 2000
+    candidates: str = "pool"
+    pool: int = 1000
+    abstract_words: int | None = 40
+    choices: int | None = None
+    mechanism: str | None = None
+    nearest: int | None = None
+    top: int = 1
+    threshold: float = 0.5
+    fine: int = 128
+    smoothing: bool = False
+    abstracts: int = 5
+    longest: int = 2048
+    refinement: RefinementSettings = field(default_factory=RefinementSettings)
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+    rounds: int = 2
+
+    def __post_init__(self) -> None:
+        validate.integers(1, samples=self.samples, texts_per_request=self.texts_per_request)
+        validate.integers(2, pool=self.pool)
+        validate.at_least(0, threshold=self.threshold)
+        validate.in_range(0, 2, temperature=self.temperature)
+        for name in ("abstract_words", "words", "choices"):
+            if (value := getattr(self, name)) is not None:
+                validate.integers(1, **{name: value})
+        if self.smoothing and self.candidates != "histogram":
+            raise ConfigError(
+                "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates
+            )
+        if self.nearest is not None:
+            validate.integers_in(0, self.pool - 1, nearest=self.nearest)
+        if self.rounds != 2:
+            raise ConfigError("method.rounds", expected="2: variants, then rephrasings", got=self.rounds)

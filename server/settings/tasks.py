@@ -1,0 +1,60 @@
+"""Settings of the tasks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from server.settings.sections import TaskSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoNotesSettings(TaskSettings):
+    """Invented hospital notes: four confusable diagnoses, a house style for each hospital. No real patient.
+
+    Attributes:
+        records_per_party: Private notes of each hospital.
+        test_records: Held-out notes, from all hospitals' styles.
+        public_notes: Notes of other wards and guideline-like prose.
+        corpus_seed: Experiment seed of the corpus.
+    """
+
+    made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
+
+    records_per_party: int = 300
+    test_records: int = 400
+    public_notes: int = 3000
+    corpus_seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledFilesSettings(TaskSettings):
+    """CSV or JSON Lines files with the columns text,label.
+
+    Attributes:
+        name: Short name of the task, which may be part of a file name.
+        kind: Kind of text, as prompts call it, such as "discharge letter".
+        labels: Label to public description; None takes the labels from the training file, in a simulation only.
+        train: Private records, which a simulation deals out to the parties; a coordinator needs none.
+        test: Held-out texts, or None.
+        public_text: File with one text a line, from which models may learn or show examples; or a file with a `text`
+            column and, for the models that show examples, one of topics, `topic` or `label`.
+        attributes: Public properties of a text; a zero-shot prompt names one, drawn at random.
+        wording: How prompts describe the texts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
+            abbreviations", and `label`, what a label is, such as "diagnosis"; None leaves a line out.
+        structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
+    """
+
+    made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
+
+    name: str
+    kind: str
+    labels: Any = None
+    train: str | None = None
+    test: str | None = None
+    public_text: str | None = None
+    attributes: tuple[str, ...] = ()
+    wording: Any = None
+    structure: Mapping[str, Any] | None = None
+
+
+TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, LabelledFilesSettings)

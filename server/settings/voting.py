@@ -1,0 +1,290 @@
+"""Settings of the methods whose parties vote on texts, and of how these methods vary texts."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from common import validate
+from common.errors import ConfigError
+from server.settings.sections import MethodSettings
+
+WAYS = ("rank", "sample")
+KINDS = ("paraphrase", "fill_in")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variation:
+    """How texts are varied.
+
+    Attributes:
+        kind: "paraphrase" or "fill_in".
+        mask: Share of the words that a fill-in replaces, in (0, 1].
+        length_spread: Standard deviation of a variation's wanted length, as a share of its parent's length in words, in
+            [0, 1]; None asks for no length.
+    """
+
+    kind: str = "paraphrase"
+    mask: float = 0.5
+    length_spread: float | None = 0.2
+
+    def __post_init__(self) -> None:
+        validate.one_of("kind", self.kind, among=KINDS)
+        validate.positive(mask=self.mask)
+        validate.in_range(0, 1, mask=self.mask)
+        validate.in_range(0, 1, length_spread=self.length_spread or 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaspSettings(MethodSettings):
+    """WASP, with the paper's symbols and defaults.
+
+    Attributes:
+        samples: N, synthetic texts in all, at least one a round; the paper has 6,000.
+        rounds: T, generation rounds, at least 2; T - 1 private queries.
+        top: Q, votes of one record in each direction.
+        shots: S, exemplars in a prompt, and size of each pool, at least 2.
+        contrast: Bad exemplars beside the good ones, and furthest votes to find them; off for the ablation.
+        weighting: Weigh models by votes; off for the ablation.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Temperature of the language models.
+        words: Length of a text to ask for; None leaves it open.
+        look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
+        smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
+            (`server/operators/smoothing.py`).
+    """
+
+    made_by: ClassVar[str] = "server.methods.wasp.Wasp"
+
+    name: str = "wasp"
+    samples: int = 2000
+    rounds: int = 5
+    top: int = 8
+    shots: int = 8
+    contrast: bool = True
+    weighting: bool = True
+    texts_per_request: int = 5
+    temperature: float = 1.0
+    words: int | None = None
+    look_ahead: int = 0
+    smoothing: bool = False
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, top=self.top, texts_per_request=self.texts_per_request)
+        validate.at_least(2, shots=self.shots)
+        validate.at_least(0, look_ahead=self.look_ahead)
+        if self.rounds < 2:
+            raise ConfigError(
+                "method.rounds",
+                expected="at least 2: the private votes of a round guide the next",
+                got=self.rounds,
+                do="Use 2 or more",
+            )
+        if self.samples < self.rounds:
+            raise ConfigError("method.samples", expected=f"at least one a round ({self.rounds})", got=self.samples)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugPeSettings(MethodSettings):
+    """Aug-PE and, with a vocabulary, Aug-PE+; with the papers' terms and defaults.
+
+    Attributes:
+        samples: N, synthetic texts in all, and the population.
+        rounds: T, each with a private query.
+        select: How survivors are chosen: "rank", the most voted; "sample", draws in proportion to votes above the
+            threshold.
+        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
+        expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
+        look_ahead: k, variations by whose mean embedding a text is voted on; 0: by its own.
+        variation: Kind and length of the variations.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Temperature of the language models, in [0, 2].
+        words: Length of a first text to ask for; None leaves it open.
+        fine: Grid units in a vote: lower it where sums grow too large, raise it for many parties, whose shares of noise
+            must be whole numbers' worth.
+        smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
+            (`server/operators/smoothing.py`).
+        vocabulary: Aug-PE+: a `.txt` of public terms, one a line.
+        first_terms: k, terms of a record that count in the vocabulary.
+        kept_terms: |V'|, terms with the highest noised counts that first texts are made of, at least `terms`.
+        terms: Random words of them in a first prompt.
+        vocabulary_share: Share of epsilon spent on the vocabulary, between 0 and 1; the votes have the rest.
+    """
+
+    made_by: ClassVar[str] = "server.methods.aug_pe.AugPe"
+
+    name: str = "aug_pe"
+    samples: int = 2000
+    rounds: int = 10
+    select: str = "rank"
+    threshold: float = 0.0
+    expansion: int = 2
+    look_ahead: int = 0
+    variation: Variation = field(default_factory=Variation)
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+    fine: int = 128
+    smoothing: bool = False
+    vocabulary: str | None = None
+    first_terms: int = 10
+    kept_terms: int = 1000
+    terms: int = 10
+    vocabulary_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, rounds=self.rounds, terms=self.terms)
+        validate.at_least(2, expansion=self.expansion)
+        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
+        validate.at_least(self.terms, kept_terms=self.kept_terms)
+        validate.probability(vocabulary_share=self.vocabulary_share)
+        validate.one_of("select", self.select, among=WAYS)
+        validate.at_least(1, texts_per_request=self.texts_per_request)
+        validate.in_range(0, 2, temperature=self.temperature)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugPePlusSettings(AugPeSettings):
+    """Aug-PE+, which needs a vocabulary.
+
+    Attributes:
+        vocabulary: As above.
+    """
+
+    name: str = "aug_pe_plus"
+    vocabulary: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreTextSettings(MethodSettings):
+    """PrE-Text.
+
+    Attributes:
+        samples: N, synthetic texts in all, written in the last phase.
+        seeds: Size of the population that evolves; None: a fifth of N, at most 400, but `shots` for each label. A seed
+            costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
+        rounds: T, each with a private query.
+        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
+        look_ahead: k, variations by whose mean embedding a candidate is voted on; 0: by its own.
+        shots: Seeds in a prompt of the last phase.
+        variation: Kind and length of the variations.
+        texts_per_request: Texts that one prompt asks for.
+        temperature: Temperature of the language models, in [0, 2].
+        words: Length of a first or last text to ask for; None leaves it open.
+        fine: As Aug-PE's.
+        smoothing: As Aug-PE's.
+    """
+
+    made_by: ClassVar[str] = "server.methods.pre_text.PreText"
+
+    name: str = "pre_text"
+    samples: int = 2000
+    seeds: int | None = None
+    rounds: int = 10
+    threshold: float = 0.0
+    look_ahead: int = 4
+    shots: int = 4
+    variation: Variation = field(default_factory=lambda: Variation(kind="fill_in"))
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+    fine: int = 128
+    smoothing: bool = False
+
+    def __post_init__(self) -> None:
+        validate.at_least(
+            1, samples=self.samples, seeds=1 if self.seeds is None else self.seeds, rounds=self.rounds, shots=self.shots
+        )
+        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
+        validate.at_least(1, texts_per_request=self.texts_per_request)
+        validate.in_range(0, 2, temperature=self.temperature)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpgaSettings(MethodSettings):
+    """DPGA-TextSyn, with the paper's defaults but `tau`.
+
+    A population holds `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in all. The shares are
+    of epsilon; the votes for texts have what is left: 0.5, less with `tau` None, more where an ablation leaves out a
+    query. The paper's delta is 1/(M ln M), where M, the number of private records, is private itself: set privacy.delta
+    to it only where M is published anyway.
+
+    Attributes:
+        samples: N, elites of a generation, and the synthetic texts in the end.
+        rounds: T, generations, each with a private query.
+        initial: Texts of the first population, for each of the N, at least 1.
+        rewritten: Elites rewritten in each generation, for each of the N; so the next four.
+        filled: Elites with a share of their words filled in afresh.
+        crossed: Texts out of two elites of one label.
+        fresh: New texts from the metadata.
+        mask: Share of the words that are filled in afresh, in (0, 1].
+        subsample: q, probability with which a record takes part in the votes, in (0, 1]; 1: all do.
+        redraw: A subsample for each generation, at the price that belongs to it; otherwise one for all.
+        length: Whether to ask for lengths; off for the ablation.
+        longest: Words up to which the sparse vector searches: public; the nearer to the truth, the better.
+        bins: Number of bins of the length histogram.
+        keywords: Keywords of each label, listed by the models and voted on; 0 for the ablation.
+        keyword_temperature: Temperature of the language models when they list keywords, in [0, 2].
+        softmax: Votes more that make a keyword e times as likely.
+        suppression: Whether texts too similar to one with more votes are dropped; off for the ablation.
+        tau: Threshold of that to start from, in [-1, 1]. The default drops near copies alone. None is the paper's: it
+            asks for the mean similarity of private records, which drops most texts that records voted for.
+        tau_step: What it grows by until there are N elites; 0: it does not, and there may be fewer.
+        buckets: Of the query for that similarity: a public guess of the number of one party's records.
+        label_share: For the label histogram.
+        length_range_share: For the length range.
+        length_share: For the length histogram.
+        keyword_share: For the votes on keywords.
+        similarity_share: For the mean similarity; the paper does not charge it.
+        temperature: Temperature of the language models, in [0, 2].
+        fine: As Aug-PE's.
+        smoothing: As Aug-PE's.
+    """
+
+    made_by: ClassVar[str] = "server.methods.dpga.Dpga"
+
+    name: str = "dpga"
+    samples: int = 2000
+    rounds: int = 10
+    initial: float = 5.0
+    rewritten: float = 1.0
+    filled: float = 1.0
+    crossed: float = 1.0
+    fresh: float = 1.0
+    mask: float = 0.5
+    subsample: float = 0.8
+    redraw: bool = False
+    length: bool = True
+    longest: int = 500
+    bins: int = 100
+    keywords: int = 50
+    keyword_temperature: float = 1.4
+    softmax: float = 1.0
+    suppression: bool = True
+    tau: float | None = 0.8
+    tau_step: float = 0.01
+    buckets: int = 300
+    label_share: float = 0.1
+    length_range_share: float = 0.2
+    length_share: float = 0.1
+    keyword_share: float = 0.1
+    similarity_share: float = 0.05
+    temperature: float = 1.2
+    fine: int = 128
+    smoothing: bool = False
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins, longest=self.longest)
+        validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
+        validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
+        if self.initial < 1:
+            raise ConfigError(
+                "method.initial",
+                expected="at least 1: a population holds its elites",
+                got=self.initial,
+                do="The paper has 5",
+            )
+        validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
+        validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
+        validate.in_range(-1, 1, tau=self.tau or 0.0)
+        if self.tau_step:
+            validate.at_least(0.001, tau_step=self.tau_step)
+        validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)

@@ -1,0 +1,129 @@
+"""Numbers in place of `auto`, chosen before anything is asked and kept in the run's configuration."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from common.errors import ConfigError
+from server.planning.signal import signals, weakest
+from server.settings import automatic
+from server.settings.automatic import expected_records, settled
+from server.settings.build import build, drafted
+from server.settings.compose import composed, load
+from simulations import run as simulation
+from tests.support.runs import labelled, settings
+
+SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5"]
+TASK = build(composed(SMALL).task).task()
+
+
+def chosen(name, *overrides):
+    return getattr(settled(composed([*SMALL, f"method.{name}=auto", *overrides]), TASK).method, name)
+
+
+def ratio(*overrides):
+    config = composed([*SMALL, *overrides])
+    return weakest(signals(*drafted(config, TASK), expected_records(config))).ratio
+
+
+def test_a_configuration_without_auto_stays_as_it_is():
+    config = composed(SMALL)
+    assert settled(config) is config
+
+
+def test_of_one_whose_numbers_are_chosen_nothing_else_changes_and_the_given_one_stays():
+    config = composed([*SMALL, "method.rounds=auto", "federation.records=100"])
+    run = settled(config)
+    assert config.automatic == ("rounds",)
+    assert run == composed([*SMALL, "method.rounds=2", "federation.records=100", f"run={config.run}"])
+
+
+def test_votes_are_asked_as_often_as_they_have_a_signal():
+    many = ["federation.expected_records=8000", "method.samples=2000"]
+    rounds = chosen("rounds", *many)
+    assert rounds == 4
+    assert ratio(*many, "method.rounds=4") >= 0.5 > ratio(*many, "method.rounds=5")
+    assert chosen("rounds", "federation.expected_records=30") == 2
+    assert chosen("rounds", "federation.expected_records=1000000") == 5
+    # Five rounds would take a text more for each label.
+    few = ["federation.expected_records=1000000", f"method.samples={4 * len(TASK.labels)}"]
+    assert chosen("rounds", *few) == 4
+    one_label = replace(TASK, labels={"flu": "influenza"})
+    config = composed([*SMALL, "method.rounds=auto", "method.samples=3", "federation.expected_records=1000000"])
+    assert settled(config, one_label).method.rounds == 3
+
+
+def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
+    some = ["federation.expected_records=8000", "evaluation.federated=2.5e-4"]
+    assert chosen("rounds", "method.samples=2000", *some) == 4
+    assert ratio("method.samples=2000", *some, "method.rounds=2") < 0.5  # that of the evaluation
+    assert chosen("directions", "method=census", *some) == 128
+
+
+def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is_given():
+    assert expected_records(composed(["federation.records=70"])) == 70
+    assert expected_records(composed(["federation.records=70", "federation.expected_records=50"])) == 50
+    assert expected_records(composed([])) is None
+
+
+def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
+    with pytest.raises(ConfigError, match=r"method\.rounds; expected a number, or auto beside .*Add federation\.expec"):
+        settled(composed(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
+    assert chosen("rounds") == 2  # of the demo a simulation knows the number
+    assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
+    with pytest.raises(ConfigError, match="one text for each of"):
+        chosen("rounds", "method.samples=8", "federation.expected_records=30")
+
+
+@pytest.mark.parametrize(
+    ("records", "epsilon", "number"),
+    [(100, 1, 16), (100, 4, 32), (300, 1, 32), (300, 4, 128), (1000, 1, 128), ("null", 4, 32)],
+)
+def test_directions_of_a_census_follow_from_labels_records_and_epsilon(records, epsilon, number):
+    labels = "task.labels={" + ",".join(f"l{i}: x" for i in range(10)) + "}"
+    files = ["task=csv", labels, "task.public_text=absent.txt"]
+    settings = [*files, "method=census", f"privacy.epsilon={epsilon}", f"federation.expected_records={records}"]
+    config = composed(["federation.parties=3", "method.directions=auto", "method.count=0.1", *settings])
+    task = type(TASK)(name="t", kind="note", labels={f"l{i}": "x" for i in range(10)})
+    assert settled(config, task).method.directions == number
+    both = composed(["federation.parties=3", "method.directions=auto", "method.rounds=auto", *settings])
+    assert settled(both, task).method.rounds == 5
+
+
+def test_a_simulation_keeps_the_numbers_that_were_chosen(tmp_path, monkeypatch):
+    for step in ("_in_process", "_compare"):
+        monkeypatch.setattr(simulation, step, lambda *_: None)
+    simulation.simulate(settings("method.rounds=auto", "federation.records=12", "privacy.epsilon=0.5"), tmp_path)
+    assert load(tmp_path).method.rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("ratio", "number"), [(0.0, 16), (1.04, 16), (2.2, 16), (2.3, 32), (3.6, 32), (9.6, 128), (math.inf, 128)]
+)
+def test_more_signal_bears_more_directions(ratio, number):
+    assert automatic.directions(ratio) == number
+
+
+@pytest.mark.parametrize(
+    ("ratios", "number"),
+    [
+        ({2: 9.0, 3: 4.0, 4: 2.0, 5: 0.6}, 5),
+        ({2: 1.0, 3: 0.6, 4: 0.4, 5: 0.3}, 3),
+        ({2: 0.4, 3: 0.3, 4: 0.2, 5: 0.1}, 2),
+        ({2: 1.0, 3: 0.9, 4: 0.8, 5: -math.inf}, 4),
+    ],
+)
+def test_as_many_rounds_as_have_a_signal(ratios, number):
+    assert automatic.rounds(ratios.__getitem__) == number
+
+
+def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_count(tmp_path, monkeypatch):
+    for step in ("_in_process", "_compare"):
+        monkeypatch.setattr(simulation, step, lambda *_: None)
+    census = ["method=census", "task.public_notes=60"]
+    simulation.simulate(composed(census), tmp_path / "demo")
+    assert load(tmp_path / "demo").method.directions == settled(composed(census)).method.directions == 128
+    simulation.simulate(composed([*labelled(tmp_path / "data"), "method=census"]), tmp_path / "files")
+    said = settled(composed([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"]))
+    assert load(tmp_path / "files").method.directions == said.method.directions
