@@ -31,7 +31,6 @@ from server.llm.spending import Spending
 from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
 from server.parts import Options, Parts, RunParts
-from server.planning.guarantee_facts import describe
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
 from server.run import run
@@ -194,12 +193,3 @@ def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
             got=", ".join(query.name for query in plan.queries),
             do="Set evaluation.federated=0, and evaluate on public texts",
         )
-    try:
-        describe(plan, earlier=earlier)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(
-            "method.census",
-            expected=f"the guarantee of run {earlier.run} under `privacy`, as its privacy.json states it",
-            got="another one, that cannot be stated",
-            do="Name the census.json of that run",
-        ) from error

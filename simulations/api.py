@@ -34,10 +34,11 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
 from server.configuration import asked, reloaded
 from server.deploy.plan import forwards
+from server.documents.codec import strict, with_infinities
+from server.documents.run import RunSummary
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
-from server.run_folder import for_json
 from simulations import run
-from simulations.result import Result, with_infinities
+from simulations.result import Result
 from simulations.tables import LABELLED, PUBLIC, Table, Texts, as_file, is_path
 
 __all__ = ["Result", "plan", "resume", "simulate"]
@@ -170,7 +171,7 @@ def plan(
         config = _config(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(config)))))
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(forwards(config)))))
         return facts
 
 
@@ -231,7 +232,7 @@ def _run(config: DictConfig, folder: Path) -> Result:
         try:
             run.simulate(config, folder)
         except (KeyboardInterrupt, *EXPECTED) as stopped:
-            if (folder / "run.json").exists():
+            if (folder / RunSummary.FILE).exists():
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
                 cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
             raise

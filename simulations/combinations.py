@@ -7,7 +7,6 @@ Each combination has its own folder. A sweep goes on after the failure of a run,
 (`simulations/sweep.py`). One that was stopped goes on with the run that was at work, and with those that had not begun.
 """
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from common.errors import ConfigError
 from common.validate import meant
 from server.configuration import composed, load, reloaded, store
+from server.documents.run import RunSummary
 from server.failure import FAILURE
 
 PLANNED = "multirun.yaml"
@@ -90,7 +90,7 @@ def in_row(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
 
 def continued(config: DictConfig, overrides: Sequence[str], folder: Path) -> DictConfig:
     """The stored configuration of the same run of the same sweep, if it was stopped before its end; else this one."""
-    if (folder / "run.json").exists() and load(folder).get("overrides") == list(overrides):
+    if (folder / RunSummary.FILE).exists() and load(folder).get("overrides") == list(overrides):
         return reloaded(folder, [])
     OmegaConf.update(config, "overrides", list(overrides), force_add=True)
     return config
@@ -98,9 +98,9 @@ def continued(config: DictConfig, overrides: Sequence[str], folder: Path) -> Dic
 
 def complete(folder: Path) -> bool:
     """Whether the run of this folder reached its end."""
-    if not (folder / "run.json").exists() or (folder / FAILURE).exists():
+    if not (folder / RunSummary.FILE).exists() or (folder / FAILURE).exists():
         return False
-    return bool(json.loads((folder / "run.json").read_text(encoding="utf-8"))["status"] == "complete")
+    return RunSummary.load(folder).complete
 
 
 def failed(config: DictConfig, folder: Path, error: str) -> None:

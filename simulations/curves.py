@@ -6,7 +6,6 @@ Means over the runs of a row that reached the round.
 """
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,8 @@ from pathlib import Path
 
 from common.errors import CheckpointError
 from server.configuration import load
+from server.documents.files import split
+from server.documents.rounds import RoundReport
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,11 +34,12 @@ def curves(sweep: Path, of: str) -> dict[str, list[float]]:
     """
     values_by_row: dict[str, dict[int, list[float]]] = {}
     # Hydra numbers the runs: 10 comes after 9.
-    for path in sorted(sweep.glob("*/rounds.jsonl"), key=lambda path: (len(path.parent.name), path.parent.name)):
+    for path in sorted(sweep.glob(f"*/{RoundReport.FILE}"), key=lambda path: (len(path.parent.name), path.parent.name)):
         row = load(path.parent).get("row")
         name = row if isinstance(row, str) else ", ".join(row or ()) or "all runs"
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-            value = json.loads(line).get(of)
+        for number, line in enumerate(split(path.read_text(encoding="utf-8"))):
+            report = RoundReport.parse(line)
+            value = report.fid if of == "fid" else report.figures.get(of)
             if value is not None:
                 values_by_row.setdefault(name, {}).setdefault(number, []).append(value)
     if not values_by_row:

@@ -1,12 +1,12 @@
 """The input of a simulation's figures: the released texts, and all records as its configuration deals them out."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from omegaconf import DictConfig
 
+from server.documents.privacy import Privacy
 from server.domain import Candidate
 from server.draft import build
 from server.tasks.sources import Source
@@ -42,5 +42,5 @@ def with_records(config: DictConfig, candidates: Sequence[Candidate]) -> Measure
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
     """The same, with the guarantee of a run folder: 0 without private answers, infinite without a proof."""
-    privacy = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
-    return replace(measured, epsilon=float(privacy["planned_epsilon"]), delta=float(privacy["delta"]))
+    privacy = Privacy.load(folder)
+    return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

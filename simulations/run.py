@@ -10,7 +10,6 @@
 `simulations/launch.py` is the command line around it.
 """
 
-import json
 import logging
 import os
 import subprocess
@@ -26,8 +25,9 @@ from common import validate
 from common.errors import CaucusError, CheckpointError
 from server.app import app as server_app
 from server.configuration import identified, store, with_absolute_paths
+from server.documents.run import RunSummary, Traffic
 from server.draft import without_auto
-from server.run_folder import read_candidates, write_json
+from server.run_folder import read_candidates
 from simulations import inputs, only_private, parties, private_exemplars
 from simulations.local_grid import LocalGrid
 from simulations.measured import promised, with_records
@@ -48,8 +48,7 @@ def simulate(config: DictConfig, folder: Path) -> None:
     validate.one_of("engine", config.engine, among=ENGINES)
     config = parties.with_identities(identified(parties.with_labels(with_absolute_paths(config))), folder)
     config = without_auto(config)
-    summary_path = folder / "run.json"
-    if summary_path.exists() and json.loads(summary_path.read_text(encoding="utf-8"))["run"] != config.run:
+    if (folder / RunSummary.FILE).exists() and RunSummary.load(folder).run != config.run:
         raise CheckpointError(
             "run folder",
             expected="a new one",
@@ -74,10 +73,12 @@ def _in_process(config: DictConfig, folder: Path) -> None:
     resumed = (folder / "state" / "state.json").exists()
     server_app(grid, _context(folder))
     if resumed:
-        (folder / "traffic.json.part").unlink(missing_ok=True)  # the run may have been killed while it wrote this
+        (folder / f"{Traffic.FILE}.part").unlink(missing_ok=True)  # the run may have been killed while it wrote this
     else:
-        traffic = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
-        write_json(folder / "traffic.json", {"parties": len(services), **traffic})
+        traffic = Traffic(
+            parties=len(services), bytes_to_parties=grid.bytes_sent, bytes_from_parties=grid.bytes_received
+        )
+        traffic.save(folder)
 
 
 def _on_ray(config: DictConfig, folder: Path) -> None:

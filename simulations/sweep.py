@@ -28,13 +28,17 @@ from omegaconf import OmegaConf
 
 from common.errors import CheckpointError
 from server.configuration import load
+from server.documents.codec import strict
+from server.documents.files import read_lines
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary, Traffic
 from server.failure import FAILURE
+from server.guarantee.case import effective_epsilon, unprotected
 from server.metrics.intervals import over_seeds
-from server.report import metric_groups, read_weaknesses
-from server.report.guarantee import effective_epsilon, unprotected
-from server.report.reading import read_lines
+from server.report import read_weaknesses
 from server.report.sweep import Run, Table, TableRow, paired, write_comparison
-from server.run_folder import for_json
 
 
 def write_table(folder: Path) -> Table:
@@ -45,7 +49,7 @@ def write_table(folder: Path) -> Table:
     """
     table = read_table(folder)
     (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
-    plain = json.dumps(for_json(table.to_dict()), ensure_ascii=False, indent=2)
+    plain = json.dumps(strict(table.to_dict()), ensure_ascii=False, indent=2)
     (folder / "table.json").write_text(plain, encoding="utf-8")
     write_comparison(folder, table)
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
@@ -150,40 +154,40 @@ def _names(rows: Sequence[Any]) -> list[str]:
 
 def read_run(folder: Path, row: str, seed: int | None = None) -> Run:
     """Read one run folder; a run without a result has an error."""
-    ended = _read(folder / "run.json")
-    if ended.get("status") != "complete":
+    ended = RunSummary.load(folder) if (folder / RunSummary.FILE).exists() else None
+    if ended is None or not ended.complete:
         error = folder / FAILURE
         why = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
         return Run(folder=folder.name, row=row, error=why)
-    privacy, metrics, bytes_ = (_read(folder / f"{name}.json") for name in ("privacy", "metrics", "traffic"))
-    scores = metrics.get("synthetic") or metrics.get("real_private")
-    queries = privacy["spent"]["queries_asked"]
-    answers = queries * bytes_["parties"] if bytes_ else 0
-    rounds = read_lines(folder / "rounds.jsonl", dict, [])
+    privacy, metrics = Privacy.load(folder), Metrics.load(folder)
+    scores = metrics.synthetic or metrics.real_private
+    rounds = read_lines(folder / RoundReport.FILE, RoundReport.from_json, [])
     return Run(
         folder=folder.name,
         row=row,
         seed=seed,
-        method=ended.get("method", ""),
-        parties=ended.get("parties"),
-        accuracy=scores["accuracy"] if scores else None,
+        method=ended.method,
+        parties=ended.parties,
+        accuracy=scores.accuracy.value if scores else None,
         epsilon=effective_epsilon(privacy),
         unprotected=unprotected(privacy),
-        traffic=(bytes_["bytes_to_parties"] / answers, bytes_["bytes_from_parties"] / answers) if answers else None,
-        fid=tuple(entry.get("fid") for entry in rounds),
-        tokens=sum(entry["tokens"][kind] for entry in rounds for kind in ("input", "output")),
-        seconds=ended.get("seconds"),
-        figures=metric_groups.by_name(metrics) | ({"seconds": ended["seconds"]} if "seconds" in ended else {}),
-        figures_of_records=metric_groups.private_names(metrics),
+        traffic=_traffic(folder, privacy.spent.queries_asked),
+        fid=tuple(report.fid for report in rounds),
+        tokens=sum(report.tokens.input + report.tokens.output for report in rounds),
+        seconds=ended.seconds,
+        figures=metrics.finite | {"seconds": ended.seconds},
+        figures_of_records=frozenset(name for name, figure in metrics.named.items() if figure.private),
         weaknesses=tuple(map(str, read_weaknesses(folder))),
     )
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+def _traffic(folder: Path, queries: int) -> tuple[float, float] | None:
+    """Mean bytes to and from a party for each answer; None where they were not counted."""
+    traffic = Traffic.load(folder) if (folder / Traffic.FILE).exists() else None
+    if traffic is None or not queries * traffic.parties:
+        return None
+    answers = queries * traffic.parties
+    return traffic.bytes_to_parties / answers, traffic.bytes_from_parties / answers
 
 
 def _row(name: str, runs: Sequence[Run], planned: Mapping[str, Any], data: Sequence[str], difference: str) -> TableRow:

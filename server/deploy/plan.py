@@ -47,10 +47,10 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     target = None if chosen.signal is None else _target(chosen)
     config = runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else asked(overrides)
 
-    from server.run_folder import for_json  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.documents.codec import strict  # noqa: PLC0415 takes seconds: a wrong setting is named first
 
     facts = forwards(config) if target is None else _backwards(config, target, for_epsilon=chosen.epsilon is None)
-    yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)
+    yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
 
 
 def _target(chosen: argparse.Namespace) -> float:
@@ -83,11 +83,7 @@ def forwards(config: Any) -> dict[str, Any]:  # noqa: ANN401 Hydra's
     parts = build_parts(settled)
     task = parts.source.task()
     estimates = signals(parts.plan, parts.method.compared(task), expected_records(config))
-    facts = describe(parts.plan, earlier=parts.earlier)
-    del facts["spent"]
-    # Queries of an earlier run, whose answers are used again, are none of this plan.
-    for query, estimate in zip(facts["queries"], estimates, strict=False):
-        query["signal"] = estimate.to_dict()
+    facts = describe(parts.plan, earlier=parts.earlier).before_asking([each.to_dict() for each in estimates])
     price = collusion.collusion(parts.plan, settled.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
         "expected_records": expected_records(config),

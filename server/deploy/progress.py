@@ -22,6 +22,8 @@ from common.system.files import text_of, write_atomic
 from server.deploy.flower import flwr
 from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
 from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
 from server.report import read_weaknesses
 from server.report.ending import ending
@@ -84,7 +86,7 @@ class Progress:
 def progress(folder: Path) -> Progress:
     """Read the state of a run from its folder."""
     working = at_work(folder)  # asked first: a process that ends after this question leaves its last words first
-    found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / "rounds.jsonl").count("\n"))
+    found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
         return replace(found, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
     if when := text_of(folder / CANCELLED):
@@ -236,5 +238,5 @@ def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
 
 
 def _complete(folder: Path) -> bool:
-    text = text_of(folder / "run.json")
-    return bool(text) and json.loads(text)["status"] == "complete" and (folder / "report.html").exists()
+    text = text_of(folder / RunSummary.FILE)
+    return bool(text) and RunSummary.parse(text).complete and (folder / "report.html").exists()

@@ -5,17 +5,18 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
 from server.configuration import load
+from server.documents.metrics import Metrics
+from server.documents.run import RunSummary
 from server.draft import build
 from server.evaluation import figures, of_texts, small_model
 from server.evaluation.small_model import METRICS, Evaluation
 from server.report import write_report
-from server.run_folder import for_json, read_candidates, write_json
+from server.run_folder import read_candidates
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -59,12 +60,12 @@ def _report(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     metrics = _measured(_run_folder(chosen), chosen.test, chosen.metrics)
-    yield json.dumps(for_json(metrics), indent=2, ensure_ascii=False)
+    yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
 
 
-def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, Any]:
+def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     """Add the figures on these test texts to the run's `metrics.json`; earlier figures are kept."""
-    config, path = load(run), run / "metrics.json"
+    config = load(run)
     evaluation: Evaluation = build(config.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=chosen)
@@ -87,11 +88,12 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     groups = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    metrics = before | small | {"test": test.name} | groups | of_texts.without_records(evaluation.metrics, before)
-    status = json.loads((run / "run.json").read_text(encoding="utf-8"))["status"]
-    if status != "complete":
-        metrics["note"] = f"the run is {status}: these are the texts that it had so far"
-    write_json(path, metrics)
+    before = Metrics.load(run) if (run / Metrics.FILE).exists() else Metrics()
+    missing = of_texts.without_records(evaluation.metrics, before.content)
+    metrics = before.adding(small | {"test": test.name} | groups | missing)
+    summary = RunSummary.load(run)
+    if not summary.complete:
+        metrics = metrics.adding({"note": f"the run is {summary.status}: these are the texts that it had so far"})
+    metrics.save(run)
     write_report(run)
     return metrics

@@ -17,10 +17,9 @@ from common.messages import Parcel
 from common.system.commands import add_command
 from common.system.files import new_folder
 from server.configuration import load, overridden, store
+from server.documents.census import Released
 from server.failure import logging_to
 
-CENSUS = "census.json"
-"""`server.operators.census_file.FILE`, whose import takes as long as a wrong setting must not."""
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
 """Groups and settings of the question that was asked: they cannot change any more."""
@@ -78,7 +77,7 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: 
     Raises:
         ConfigError: The finished run has no census, or an override would change the question.
     """
-    for needed in ("config.yaml", CENSUS):
+    for needed in ("config.yaml", Released.FILE):
         if not (run / needed).is_file():
             do = "Name the folder of a run of method=census that got past its first round"
             raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
@@ -93,7 +92,7 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: 
     if not any(override.startswith("experiment_seed=") for override in overrides):
         # With the same seed and models the first texts would be those of the finished run.
         config.experiment_seed = secrets.randbelow(2**31)
-    config.method.census = str((run / CENSUS).resolve())
+    config.method.census = str((run / Released.FILE).resolve())
     config.evaluation.federated = 0.0
     config.secagg.mode, config.secagg.roster = "none", None
     return config

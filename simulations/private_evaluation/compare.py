@@ -16,10 +16,11 @@ from typing import Any
 from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
+from server.documents.files import write_json
+from server.documents.metrics import Metrics
 from server.evaluation import projection, small_model
 from server.evaluation.small_model import Evaluation
 from server.report import read_weaknesses, write_report
-from server.run_folder import write_json
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 
 log = logging.getLogger("caucus.simulation")
@@ -31,15 +32,11 @@ MOST_MAPPED = 2000
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
     log.info("comparing with the private records, for this simulation alone")
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    metrics["real_private"] = (
-        None
-        if measured.evaluation.uses_endpoint
-        else real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
-    )
-    metrics["label_shares"] = _label_shares(measured.private)
-    metrics |= of_records(measured)
-    write_json(folder / "metrics.json", metrics)
+    scores = None
+    if not measured.evaluation.uses_endpoint:
+        scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
+    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)}
+    Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured.private, measured.encoder)
     write_report(folder)
     for weakness in read_weaknesses(folder):

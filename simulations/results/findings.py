@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from server.documents.codec import strict
 from server.metrics.intervals import Interval, over_seeds
-from server.run_folder import for_json
 from simulations.results import computed
 from simulations.results.cells import Preset
 from simulations.results.claims import (
@@ -96,7 +96,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; an infinite epsilon is "inf"."""
-        values: dict[str, Any] = for_json(asdict(self))
+        values: dict[str, Any] = strict(asdict(self))
         return values
 
 

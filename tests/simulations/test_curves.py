@@ -6,12 +6,16 @@ from omegaconf import OmegaConf
 from common.errors import CheckpointError
 from server.configuration import store
 from simulations.curves import as_markdown, curves, main
+from tests.support.documents import round_json
 
 
 def run(sweep, number, row, **figures):
     folder = sweep / str(number)
     store(OmegaConf.create({"row": row}), folder)
-    rounds = [dict(zip(figures, values, strict=True)) for values in zip(*figures.values(), strict=True)]
+    rounds = [
+        round_json(at, **dict(zip(figures, values, strict=True)))
+        for at, values in enumerate(zip(*figures.values(), strict=True), 1)
+    ]
     (folder / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rounds))
 
 

@@ -12,6 +12,7 @@ from server.configuration import composed
 from simulations import launch
 from simulations.combinations import AfterSweep, again, failed, in_row
 from simulations.sweep import as_markdown, as_text, read_table, write_table
+from tests.support.documents import privacy_json, round_json, summary_json
 from tests.support.runs import command, read
 
 EXPERIMENT = {
@@ -36,8 +37,8 @@ def run(
     )
     (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
     files = {
-        "run": {"status": status},
-        "privacy": {"epsilon": epsilon, "planned_epsilon": epsilon, "queries": [{}], "spent": {"queries_asked": 4}},
+        "run": summary_json(status=status),
+        "privacy": privacy_json(epsilon=epsilon, planned_epsilon=epsilon),
         "metrics": {"synthetic": {"accuracy": accuracy}, "real_private": {"accuracy": 0.99}} if accuracy else {},
         **({"traffic": traffic} if traffic else {}),
     }
@@ -78,7 +79,7 @@ def test_any_figure_can_be_a_column(tmp_path):
 def test_the_wall_time_can_be_a_column(tmp_path):
     for number, seconds in enumerate([40.0, 60.0]):
         path = run(tmp_path, number, "ours", 0.7, experiment=EXPERIMENT | {"columns": ["seconds"]})
-        (path / "run.json").write_text(json.dumps({"status": "complete", "seconds": seconds}))
+        (path / "run.json").write_text(json.dumps(summary_json(seconds=seconds)))
     text = as_markdown(read_table(tmp_path))
     assert "| accuracy | ε | seconds |" in text
     assert "| ours | 2 | 70.0 ± 0.0 | 4 | 50 ± 14 |" in text
@@ -192,11 +193,12 @@ def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printe
     for number in range(8):
         row = [f"method={'wasp' if number < 4 else 'aug_pe'}", f"privacy.epsilon={1 + number % 2 * 7}"]
         path = run(tmp_path, number, [*row, f"federation.parties={number // 2 % 2 + 2}"], 0.1 * number + 0.1)
-        facts = {"status": "complete", "method": row[0][7:], "parties": number // 2 % 2 + 2, "seconds": 2.0}
+        facts = summary_json(method=row[0][7:], parties=number // 2 % 2 + 2, seconds=2.0)
         (path / "run.json").write_text(json.dumps(facts))
         privacy = json.loads((path / "privacy.json").read_text()) | {"epsilon": 1 + number % 2 * 7}
         (path / "privacy.json").write_text(json.dumps(privacy))
-        lines = [{"fid": value, "tokens": {"input": 5, "output": 5}} for value in (3.0, None, 1.0 + number)]
+        tokens = {"input": 5, "output": 5}
+        lines = [round_json(at, fid=value, tokens=tokens) for at, value in enumerate((3.0, None, 1.0 + number), 1)]
         (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "0" / "report.html").write_text("its own page")
     poor = {"what": "accuracy below <guessing>", "do": "write more texts", "simulation_only": False}
@@ -284,6 +286,6 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
 
 @pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
 def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, monkeypatch, tmp_path):
-    (tmp_path / "privacy.json").write_text(json.dumps({"queries": queries}))
+    (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(queries=queries)))
     AfterSweep().on_multirun_start(hydra_of(tmp_path, monkeypatch))
     assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]

@@ -19,10 +19,11 @@ from server.deploy import create, enrolment, progress, runs
 from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
 from tests.common.system.test_enrolment import GOOD, openssh
+from tests.support.documents import summary_json
 
 OTHER = {"name": "St. Luke", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
 SMALL = ("secagg=none", "method=fusegen")
-DONE = {"run.json": '{"status": "complete"}', "report.html": "page", "run.log": "round 1 of 1\n"}
+DONE = {"run.json": json.dumps(summary_json()), "report.html": "page", "run.log": "round 1 of 1\n"}
 SERVE = {"children": {"superlink": {"process": 5}, "executor": {"process": 6}, "front_door": {"process": 7}}}
 
 

@@ -1,41 +1,37 @@
 """What a run's guarantee does not cover, in plain words."""
 
-import math
-from collections.abc import Mapping
-from typing import Any
-
-from server.planning.statement import show_epsilon
+from server.documents.privacy import Privacy
+from server.guarantee.figures import show_epsilon
 
 
-def not_covered(privacy: Mapping[str, Any]) -> list[str]:
+def not_covered(privacy: Privacy) -> list[str]:
     """List what the guarantee does not cover; each item reads "Heading: explanation."."""
-    noisy = math.isfinite(float(privacy["epsilon"]))
-    asked = bool(privacy["queries"])
-    masked = privacy["aggregation"] != "none"
+    asked = bool(privacy.queries)
     items: list[str] = []
-    if privacy.get("unproven"):
+    if privacy.unproven:
         items.append(
-            f"The private records: texts from {', '.join(privacy['unproven'])} are written from them. Names and "
+            f"The private records: texts from {', '.join(privacy.unproven)} are written from them. Names and "
             "numbers are masked by patterns, which miss some; any other content of a record can appear in its text."
         )
-    elif asked and not noisy:
+    elif asked and not privacy.noisy:
         items.append(
             "The private records: without noise, nothing about them is protected"
-            + (" except what secure aggregation hides: which party contributed which part of a sum." if masked else ".")
+            + " except what secure aggregation hides: which party contributed which part of a sum" * privacy.masked
+            + "."
         )
-    if asked and masked:
-        items += _aggregation_gaps(privacy, noisy=noisy)
+    if asked and privacy.masked:
+        items += _aggregation_gaps(privacy)
     if asked:
-        items += _party_gaps(masked=masked, noisy=noisy)
-    if asked and noisy:
+        items += _party_gaps(privacy)
+    if asked and privacy.noisy:
         items += _unit_gaps(privacy)
-    if noisy and any(query.get("noise_multiplier") for query in privacy["queries"]):
+    if privacy.noisy and any(query.noise_multiplier for query in privacy.queries):
         items.append(
             "Training in floating point: sums of gradients and their noise are exact integers, but a single record's "
             "gradient is not. If a party computes several gradients at once (micro_batch above 1 in its own file), "
             "records change each other's gradients by rounding errors, for which no noise was planned."
         )
-    if privacy.get("labels_from_records"):
+    if privacy.labels_from_records:
         items.append(
             "Labels: they were taken from the private training file; which labels occur there is not protected."
         )
@@ -48,7 +44,7 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
         "included. So does any choice made by looking at the records, such as labels, settings or the best of "
         "several runs."
     )
-    if privacy["simulation"]:
+    if privacy.simulation:
         items.append(
             "Figures computed in the simulation: accuracy and FID were computed from the test records without noise, "
             "and those marked as simulation only from the private records without noise. None of these figures is "
@@ -61,16 +57,16 @@ def not_covered(privacy: Mapping[str, Any]) -> list[str]:
     return items
 
 
-def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
-    colluders, more_than = privacy["assumed_colluders"], privacy["largest_coalition"] + 1
+def _aggregation_gaps(privacy: Privacy) -> list[str]:
+    noisy, colluders = privacy.noisy, privacy.assumed_colluders
     exposed = "with only that party's own share of the noise" if noisy else "without noise"
-    against = {row["colluders"]: show_epsilon(row["epsilon"]) for row in privacy["against_colluders"]}
-    if privacy["aggregation"] == "secure, malicious coordinator":
+    against = {row.colluders: show_epsilon(row.epsilon) for row in privacy.against_colluders}
+    if privacy.malicious:
         items = [
             (
                 "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
                 "cannot see a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
-                f"that it uses. This holds while at most {privacy['corrupt']} parties are corrupt and each party "
+                f"that it uses. This holds while at most {privacy.corrupt} parties are corrupt and each party "
                 "received the others' identity keys over a channel of its own."
             )
         ]
@@ -90,13 +86,13 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
     return [
         *items,
         (
-            f"More colluding parties than planned: the plan allows for {colluders}.{more} If {more_than} or more "
-            f"parties collude with the coordinator, they may open the masks of the others and see each answer "
-            f"{exposed}."
+            f"More colluding parties than planned: the plan allows for {colluders}.{more} If "
+            f"{privacy.largest_coalition + 1} or more parties collude with the coordinator, they may open the masks "
+            f"of the others and see each answer {exposed}."
         ),
         _differences(privacy),
         (
-            f"More dropouts than planned: if fewer than {privacy['assumed_survivors']} parties stay, the round is "
+            f"More dropouts than planned: if fewer than {privacy.assumed_survivors} parties stay, the round is "
             "refused. This preserves the noise but not the run."
         ),
         (
@@ -107,19 +103,21 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
     ]
 
 
-def _differences(privacy: Mapping[str, Any]) -> str:
+def _differences(privacy: Privacy) -> str:
     dropouts = "drops out between two questions that are nearly the same, as those of consecutive rounds can be, or "
     return (
         "Sums over different parties: each question of a run is summed over one set of parties only. But where a party "
-        f"{dropouts if privacy['max_dropouts'] else ''}takes part in one of two runs that ask nearly the same, the "
+        f"{dropouts if privacy.max_dropouts else ''}takes part in one of two runs that ask nearly the same, the "
         "difference of the sums shows that party's own answer, under the noise of both. ε holds for its records; that "
         "its answer is hidden among the others' does not."
     )
 
 
-def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
-    unseen = ", and nobody can detect this behind the masks" if masked else ""
-    shirking = " One that leaves out its share of the noise counts as a colluder." if masked and noisy else ""
+def _party_gaps(privacy: Privacy) -> list[str]:
+    unseen = ", and nobody can detect this behind the masks" if privacy.masked else ""
+    shirking = ""
+    if privacy.masked and privacy.noisy:
+        shirking = " One that leaves out its share of the noise counts as a colluder."
     return [
         (
             f"A malicious party: it can stuff the ballot with votes for records that it does not have{unseen}. That "
@@ -144,18 +142,16 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
     ]
 
 
-def _unit_gaps(privacy: Mapping[str, Any]) -> list[str]:
-    adjacency = privacy["adjacency"]
+def _unit_gaps(privacy: Privacy) -> list[str]:
     group = (
         "Facts about groups: what many records have in common, such as which words go with which diagnosis, is what "
         "the texts are meant to show. Such a fact can be learnt about a person whether or not their record was used."
     )
-    if adjacency["unit"] == "user":
-        most = adjacency["max_records"]
+    if privacy.by_user:
         several = (
             "Who a user is: the person named in the column `user` of a party's file; if the file names nobody, all its "
-            f"records belong to one user. At most {most} records of one user count. A person with records at several "
-            "parties, or under several names, is protected less."
+            f"records belong to one user. At most {privacy.adjacency.max_records} records of one user count. A "
+            "person with records at several parties, or under several names, is protected less."
         )
     else:
         several = (

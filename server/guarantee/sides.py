@@ -1,34 +1,21 @@
-"""Which guarantee a run's texts have, told apart here alone, and what it means for each of its two sides.
-
-    unknown    there is no readable `privacy.json`
-    none       private records were used without a bound: no noise, or no proof (ε = ∞)
-    not asked  no question was put to any party (ε = 0)
-    bounded    ε is finite
+"""What a run's guarantee means for its two sides: the card of the report.
 
 On one side is whoever reads the texts; on the other are the coordinator and the parties, who see the answers that the
-texts were made with. Everything said is of the fields of `privacy.json`, as in `server/planning/statement.py`.
+texts were made with.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
-from server.planning.statement import at_most_times, one_in, right_guesses, show_delta, show_epsilon
-from server.report.reading import JsonObject
-
-
-class Kind(StrEnum):
-    """The four cases."""
-
-    UNKNOWN = "unknown"
-    NONE = "none"
-    NOT_ASKED = "not asked"
-    BOUNDED = "bounded"
+from server.documents.files import Document
+from server.documents.privacy import Privacy
+from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
+from server.guarantee.figures import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guarantee:
+class Guarantee(Document):
     """What a run promises.
 
     Attributes:
@@ -48,39 +35,11 @@ class Guarantee:
     assumes: str = ""
 
 
-def unprotected(privacy: JsonObject) -> bool:
-    """Whether the texts have no guarantee although they need one; a run without queries needs none."""
-    return guarantee_kind(privacy) is Kind.NONE
-
-
-def guarantee_kind(privacy: JsonObject | None) -> Kind:
-    """The case of a `privacy.json`; None stands for a file that is missing or cannot be read."""
-    if privacy is None:
-        return Kind.UNKNOWN
-    # A baseline that trains on the records themselves asks no party, and plans ε = ∞.
-    if privacy.get("unproven") or math.isinf(float(privacy["planned_epsilon"])):
-        return Kind.NONE
-    if not privacy["queries"]:
-        return Kind.NOT_ASKED
-    return Kind.NONE if math.isinf(float(privacy["epsilon"])) else Kind.BOUNDED
-
-
-def effective_epsilon(privacy: JsonObject) -> float:
-    """ε of a `privacy.json` for one protected unit: what the noise costs, where a paper's formula says otherwise."""
-    match guarantee_kind(privacy):
-        case Kind.NONE:
-            return math.inf
-        case Kind.NOT_ASKED:
-            return 0.0
-        case _:
-            return float(privacy["planned_epsilon" if privacy.get("calibration") == "paper" else "epsilon"])
-
-
-def guarantee(privacy: JsonObject | None) -> Guarantee:
+def guarantee(privacy: Privacy | None) -> Guarantee:
     """The guarantee of a run, in words.
 
     Args:
-        privacy: The fields of `privacy.json`; None if it is missing or cannot be read.
+        privacy: None if `privacy.json` is missing or cannot be read.
     """
     kind = guarantee_kind(privacy)
     if privacy is None:
@@ -109,32 +68,26 @@ def guarantee(privacy: JsonObject | None) -> Guarantee:
             epsilon=epsilon,
             title="ε = 0: no query about private records",
             reader="Whoever reads the texts learns nothing about any record from them"
-            + (", but which labels occur" if privacy.get("labels_from_records") else "")
+            + (", but which labels occur" if privacy.labels_from_records else "")
             + ": no party was asked about its records.",
             insiders="The coordinator saw no answer of any party.",
             assumes=assumes,
         )
-    unit = f"one {_unit(privacy)}"
-    if _unit(privacy) == "user":
-        unit = f"all records of one user, at most {privacy['adjacency']['max_records']}"
+    unit = f"all records of one user, at most {privacy.adjacency.max_records}" if privacy.by_user else "one record"
     return Guarantee(
         kind=kind,
         epsilon=epsilon,
-        title=f"ε = {show_epsilon(epsilon)}, δ = {show_delta(float(privacy['delta']))} for {unit}",
+        title=f"ε = {show_epsilon(epsilon)}, δ = {show_delta(privacy.delta)} for {unit}",
         reader=_reader(privacy),
         insiders=_insiders(privacy, epsilon),
         assumes=assumes,
     )
 
 
-def _unit(privacy: JsonObject) -> str:
-    return "user" if privacy["adjacency"]["unit"] == "user" else "record"
-
-
-def _reader(privacy: JsonObject) -> str:
-    epsilon, delta = float(privacy["released_epsilon"]), float(privacy["delta"])
+def _reader(privacy: Privacy) -> str:
+    epsilon, delta = privacy.released_epsilon, privacy.delta
     known, used = "all records but one", "that one was"
-    if _unit(privacy) == "user":
+    if privacy.by_user:
         known, used = "all records but those of one user", "those were"
     apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
     return (
@@ -145,62 +98,52 @@ def _reader(privacy: JsonObject) -> str:
     )
 
 
-def _insiders(privacy: JsonObject, epsilon: float) -> str:
-    if privacy.get("earlier"):
+def _insiders(privacy: Privacy, epsilon: float) -> str:
+    if privacy.earlier:
         return (
-            f"No party was asked in this run. Its texts are made of what run {privacy['earlier']['run']} released "
+            f"No party was asked in this run. Its texts are made of what run {privacy.earlier.run} released "
             "under this guarantee, at no further cost."
         )
-    bound = f"ε = {show_epsilon(max(epsilon, float(privacy['party_epsilon'])))}"
-    if not _summed(privacy):
+    bound = f"ε = {show_epsilon(max(epsilon, privacy.party_epsilon))}"
+    if not privacy.summed:
         return (
             "The coordinator and the other parties may see each party's answers, with the whole noise already in them: "
             f"the same holds against them, with {bound}."
         )
-    helped = privacy["assumed_colluders"]
+    helped = privacy.assumed_colluders
     alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
-    own = _own(privacy)
+    own = privacy.unsummed
     return (
-        f"The coordinator sees only noised sums over at least {privacy['assumed_survivors']} of {privacy['parties']} "
+        f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
         + (f"parties, and of {own} each party's own answer with the whole noise in it" if own else "parties")
         + f": the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
-        f"learn more; {privacy['largest_coalition'] + 1} or more may see single answers."
+        f"learn more; {privacy.largest_coalition + 1} or more may see single answers."
     )
 
 
-def _summed(privacy: JsonObject) -> bool:
-    """Whether secure aggregation adds up any answers, and with them the parties' shares of the noise."""
-    return privacy["aggregation"] != "none" and any(query["summed"] for query in privacy["queries"])
-
-
-def _own(privacy: JsonObject) -> str:
-    """Names of the queries of which the coordinator sees each party's own answer, although others are summed."""
-    return ", ".join(query["name"] for query in privacy["queries"] if not query["summed"])
-
-
-def _without_bound(privacy: JsonObject) -> str:
-    if not privacy["queries"]:
+def _without_bound(privacy: Privacy) -> str:
+    if not privacy.queries:
         return "No party was asked: all records were in one place, open to whoever ran this."
-    if privacy.get("unproven"):
-        return f"The coordinator receives {', '.join(privacy['unproven'])}, written from each party's records."
-    if not _summed(privacy):
+    if privacy.unproven:
+        return f"The coordinator receives {', '.join(privacy.unproven)}, written from each party's records."
+    if not privacy.summed:
         return "The coordinator saw the exact answers of each party."
-    own = _own(privacy)
+    own = privacy.unsummed
     others = f", and of {own} each party's own exact answer" if own else ""
     return f"The coordinator saw only the parties' sums, by secure aggregation, but those are exact{others}."
 
 
-def _assumes(privacy: JsonObject, kind: Kind) -> Iterator[str]:
+def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
     if kind is Kind.BOUNDED:
         ciphers = "nobody breaks the cipher that makes the noise (computational differential privacy)"
-        if _summed(privacy):
+        if privacy.summed:
             ciphers = "nobody breaks the ciphers that make noise and masks (computational differential privacy)"
-            if privacy["aggregation"] == "secure, malicious coordinator":
-                ciphers += f", and that at most {privacy['corrupt']} parties are corrupt"
+            if privacy.malicious:
+                ciphers += f", and that at most {privacy.corrupt} parties are corrupt"
             else:
                 ciphers += ", and that the coordinator follows the protocol"
         yield f"It is assumed that {ciphers}."
-    if privacy.get("labels_from_records"):
+    if privacy.labels_from_records:
         yield "Not covered: which labels occur, as they were taken from the private file without noise."
-    if privacy["simulation"] and kind is not Kind.NONE:
+    if privacy.simulation and kind is not Kind.NONE:
         yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."

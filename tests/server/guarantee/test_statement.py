@@ -4,34 +4,10 @@ import math
 
 import pytest
 
-from server.planning.not_covered import not_covered
-from server.planning.statement import show_delta, show_epsilon, statement
-
-
-def privacy(**changes):
-    """Privacy fields of a federation of three parties; `changes` replaces some of them."""
-    return {
-        "epsilon": 4.0,
-        "delta": 1e-5,
-        "adjacency": {"relation": "add or remove", "unit": "sample", "max_records": 1},
-        "mechanism": "discrete Gaussian",
-        "planned_epsilon": 4.0,
-        "released_epsilon": 4.0,
-        "party_epsilon": 4.0,
-        "calibration": "tight",
-        "queries": [{"name": "votes", "summed": True}],
-        "parties": 3,
-        "max_dropouts": 0,
-        "assumed_survivors": 3,
-        "assumed_colluders": 0,
-        "noise_parties": 3,
-        "threshold": 2,
-        "largest_coalition": 1,
-        "aggregation": "secure, semi-honest coordinator",
-        "against_colluders": [{"colluders": 0, "epsilon": 4.0}, {"colluders": 1, "epsilon": 5.12341}],
-        "spent": {"epsilon": 4.0, "queries_asked": 4, "queries_planned": 4},
-        "simulation": False,
-    } | changes
+from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.not_covered import not_covered
+from server.guarantee.statement import statement
+from tests.support.documents import privacy
 
 
 def headings(fields):
@@ -197,7 +173,7 @@ def test_each_threat_of_the_default_plan_is_named():
 
 
 def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
-    drawn = {**privacy()["queries"][0], "subsampling": {"rate": 0.8, "redrawn": False}}
+    drawn = {"subsampling": {"rate": 0.8, "redrawn": False}}
     for aggregation in ("none", "secure, semi-honest coordinator"):
         said = statement(privacy(queries=[drawn], aggregation=aggregation))
         assert "takes part with probability 0.8, and only its party knows whether it does" in said
@@ -218,10 +194,10 @@ def test_attempts_that_were_paid_for_are_told_from_those_that_were_made():
 def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_released():
     spent = {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     earlier = {"run": "first-1234", "plan_digest": "ab", "encoder": "cd"}
-    for fields in (privacy(), privacy(max_attempts=2), privacy(epsilon="inf", planned_epsilon="inf")):
-        before = statement(fields).split("\n\n")
-        first, *others = statement(fields | {"earlier": earlier, "spent": spent}).split("\n\n")
+    for changes in ({}, {"max_attempts": 2}, {"epsilon": "inf", "planned_epsilon": "inf"}):
+        before, again = privacy(**changes), privacy(**changes | {"earlier": earlier, "spent": spent})
+        first, *others = statement(again).split("\n\n")
         assert first.startswith("No question was put to any party in this run.")
         assert "run first-1234 released" in first
-        assert others == [part for part in before if "attempts" not in part]
-        assert not_covered(fields | {"earlier": earlier}) == not_covered(fields)
+        assert others == [part for part in statement(before).split("\n\n") if "attempts" not in part]
+        assert not_covered(again) == not_covered(before)
