@@ -78,9 +78,15 @@ def coordinate(config: DictConfig, network: Network, folder: Path) -> None:
         retries=config.federation.retries,
         expected_records=setting_checks.expected_records(config),
         tracking=config.get("tracking"),
+        encoder=_encoder_name(config),
+        hospitals=tuple(hospital.name for hospital in config.federation.get("hospitals") or ()),
     )
     parts = build_parts(config, folder=folder / "state")
     run(RunParts(run=config.run, folder=folder, network=network, parts=parts, options=options))
+
+
+def _encoder_name(config: DictConfig) -> str:
+    return str(config.embedding.get("name_or_path") or config.embedding.get("model") or "hashed n-grams")
 
 
 def build_parts(config: DictConfig, *, folder: Path | None = None) -> Parts:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -238,5 +239,17 @@ def _write(
         seconds=round(seconds, 3),
         warnings=warnings,
         versions=versions(),
+        started=_started(setup.folder),
+        models=tuple(parts.providers),
+        encoder=options.encoder,
+        purpose=parts.plan.purpose,
+        recipient=parts.plan.recipient,
+        hospitals=options.hospitals or None,
     )
     write_run(setup.folder, state, privacy=privacy, summary=summary)
+
+
+def _started(folder: Path) -> str:
+    """The day on which the run began: the first one, if it was resumed."""
+    before = RunSummary.load(folder).started if (folder / RunSummary.FILE).exists() else None
+    return before or datetime.now().astimezone().date().isoformat()

@@ -16,6 +16,7 @@ from server.draft import build
 from server.evaluation import figures, of_texts, small_model
 from server.evaluation.small_model import METRICS, Evaluation
 from server.report import write_report
+from server.report.ending import ending
 from server.run_folder import read_candidates
 
 
@@ -27,10 +28,11 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _evaluate,
         summary="evaluate a run's texts on a test file; updates metrics.json and the report",
         description="Evaluate the texts of a run folder, complete or partial, on real texts that are no party's "
-        "records, and print metrics.json. Earlier figures are kept.",
+        "records. Earlier figures are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
     later.add_argument("--test", type=Path, required=True, help="CSV or JSON Lines with text,label; no party's records")
+    later.add_argument("--json", action="store_true", help="print metrics.json in place of the summary")
     later.add_argument(
         "--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; default: those of the run"
     )
@@ -59,8 +61,12 @@ def _report(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
-    metrics = _measured(_run_folder(chosen), chosen.test, chosen.metrics)
-    yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
+    run = _run_folder(chosen)
+    metrics = _measured(run, chosen.test, chosen.metrics)
+    if chosen.json:
+        yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
+    else:
+        yield from ending(run)
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:

@@ -18,7 +18,7 @@ from server.documents.files import Document
 
 GENERAL = "in general"
 """Title of the group for figures outside any group."""
-_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows"}
+_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "recall_by_label"}
 
 CLASSIFIERS = (
     *("synthetic", "majority_class", "real_private"),
@@ -89,6 +89,7 @@ class Classifier(Document):
         macro_f1: Its macro-F1.
         records: Number of texts that it was trained on.
         trained_on: The same, where it is one of several trainings.
+        recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, of a later evaluation.
         definition: What it is.
@@ -101,6 +102,7 @@ class Classifier(Document):
     macro_f1: Estimate = field(default_factory=Estimate)
     records: int | None = None
     trained_on: int | None = None
+    recall_by_label: Mapping[str, float] = field(default_factory=dict)
     rows: int | None = None
     test: str | None = None
     definition: str | None = None
@@ -227,6 +229,7 @@ class Metrics(Document):
             macro_f1=_estimate(group.get("macro_f1")),
             records=_whole(group.get("records")),
             trained_on=_whole(group.get("trained_on")),
+            recall_by_label=_by_label(group.get("recall_by_label")),
             rows=_whole(detailed.get("rows")),
             test=_text(group.get("test")),
             definition=_text(group.get("definition")),
@@ -260,6 +263,10 @@ def _estimate(figure: object) -> Estimate:
     ends = detailed.get("interval")
     low, high = map(finite, ends) if isinstance(ends, list | tuple) else (None, None)
     return Estimate(value, None if low is None or high is None else (low, high))
+
+
+def _by_label(shares: object) -> dict[str, float]:
+    return {label: share for label, share in shares.items() if is_number(share)} if isinstance(shares, Mapping) else {}
 
 
 def _whole(value: object) -> int | None:

@@ -34,6 +34,12 @@ class RunSummary(Document):
         warnings: By query that noise is expected to drown, what to change; a list in earlier versions.
         reason: Why it is partial, in earlier versions.
         versions: Versions of the program and its libraries.
+        started: Day on which it began, such as 2026-11-24; this and what follows is missing in earlier versions.
+        models: Names of the language models.
+        encoder: Name of the encoder.
+        purpose: What the coordinator says that the texts are for.
+        recipient: Whom it says that they are for.
+        hospitals: Names of the hospitals of a deployment.
     """
 
     FILE: ClassVar[str] = "run.json"
@@ -48,6 +54,12 @@ class RunSummary(Document):
     warnings: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
     reason: str | None = field(default=None, metadata=ABSENT)
     versions: Mapping[str, str] = field(default_factory=dict)
+    started: str | None = field(default=None, metadata=ABSENT)
+    models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+    encoder: str | None = field(default=None, metadata=ABSENT)
+    purpose: str | None = field(default=None, metadata=ABSENT)
+    recipient: str | None = field(default=None, metadata=ABSENT)
+    hospitals: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
 
     @classmethod
     def from_json(cls, value: object) -> Self:

@@ -27,6 +27,20 @@ from server.report.votes import Histogram, Votes, distributions, histogram_of
 from server.report.weaknesses import Weakness, weaknesses
 from server.run_folder import TEXTS, candidate_of, from_round_1
 
+_UNKNOWN: dict[str, Any] = {
+    "versions": {},
+    "reason": None,
+    "warnings": {},
+    "labels": {},
+    "started": None,
+    "models": [],
+    "encoder": None,
+    "purpose": None,
+    "recipient": None,
+    "hospitals": [],
+}
+"""What the `run.json` of a baseline or of an earlier version lacks."""
+
 Places = Mapping[str, Sequence[Sequence[float]]]
 """Points on the map, by label."""
 
@@ -87,7 +101,7 @@ class Facts:
         """`report.json`, which is what the templates of the page are given too."""
         texts, run, privacy = self.texts, self.run, self.privacy
         facts = {
-            "run": run and {"versions": {}, "reason": None, "warnings": {}, "labels": {}} | run.to_json(),
+            "run": run and _UNKNOWN | run.to_json(),
             "guarantee": self.guarantee,
             "partial": _why_partial(run, privacy),
             "problems": self.problems,

@@ -24,6 +24,7 @@ class LabelRow(Document):
         words: Median number of words of its texts; None without any.
         records: Number of its records; None unless they are counted.
         record_share: Its share of the records; None if it is not known.
+        recall: Share of its test texts that a classifier of the texts gives this label; None if it was not measured.
     """
 
     label: str
@@ -32,6 +33,7 @@ class LabelRow(Document):
     words: float | None
     records: int | None
     record_share: float | None
+    recall: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,7 @@ def by_label(
     weights, words = weights_of(texts), _words(texts)
     total = sum(weights.values())
     named = (run and run.labels) or {}
+    recalls = metrics.synthetic.recall_by_label if metrics.synthetic else {}
     rows = tuple(
         LabelRow(
             label=label,
@@ -71,6 +74,7 @@ def by_label(
             words=statistics.median(words[label]) if label in words else None,
             records=None if number is None else round(number * shares.get(label, 0.0)),
             record_share=shares.get(label, 0.0) if shares else None,
+            recall=recalls.get(label),
         )
         for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
     )

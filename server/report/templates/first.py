@@ -1,4 +1,4 @@
-"""The first screen of a run's page: the verdict, the accuracies behind it, and the guarantee for its two sides."""
+"""The first screen of a run's page: the verdict, what was run, the accuracies behind it, and the guarantee for its two sides."""
 
 FIRST = r"""
 {% from "pieces" import tag with context %}
@@ -6,6 +6,16 @@ FIRST = r"""
 <h2 id="verdict-title" class="unseen">Verdict</h2>
 <p class="big">{{ verdict.sentence }}{{ tag(verdict.simulation_only) }}</p>
 </section>
+{% if run %}
+<dl id="about" class="small">
+<dt>Method</dt><dd>{{ run.method }}{% if run.started %}, begun on {{ run.started }}{% endif %}</dd>
+{% if run.models %}<dt>Language models</dt><dd>{{ run.models | join(", ") }}</dd>{% endif %}
+{% if run.encoder %}<dt>Encoder</dt><dd>{{ run.encoder }}</dd>{% endif %}
+{% if run.hospitals %}<dt>Hospitals</dt><dd>{{ run.hospitals | join(", ") }}</dd>{% endif %}
+{% if run.purpose %}<dt>Purpose</dt><dd>{{ run.purpose }}</dd>{% endif %}
+{% if run.recipient %}<dt>Recipient</dt><dd>{{ run.recipient }}</dd>{% endif %}
+</dl>
+{% endif %}
 <div class="cards two">
 <section class="card">
 <h2>Accuracy</h2>

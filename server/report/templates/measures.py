@@ -19,15 +19,19 @@ MEASURES = r"""
 {% if labels.rows %}
 <h3>By label</h3>
 {% set counted = labels.records == "counted" %}
+{% set recalled = labels.rows | rejectattr("recall", "none") | list %}
 {% call table("Texts and records by label", ["label", "texts", "share of the texts", "median words"]
+  + (["recall ↑"] if recalled else [])
   + (["records"] if counted else []) + (["share of the records" if counted else "share of the records, noised"] if labels.records else []), ["records", "share of the records"]) %}
 {% for row in labels.rows %}
 <tr><th scope="row">{{ row.label }}</th><td>{{ row.texts | number }}</td><td>{{ row.share | percent }}</td><td>{{ row.words | number }}</td>
+{% if recalled %}<td>{{ row.recall | percent }}</td>{% endif %}
 {% if counted %}<td>{{ row.records | number }}</td>{% endif %}
 {% if labels.records %}<td>{{ row.record_share | percent }}</td>{% endif %}</tr>
 {% endfor %}
 {% endcall %}
 <p class="soft small">Shares of the texts are of their weights.
+{%- if recalled %} Recall: of the test texts with this label, those to which a classifier of the synthetic texts gives it.{% endif %}
 {%- if labels.records == "noised" %} Shares of the records are from answers with noise.
 {%- elif not labels.records %} How many records have each label is not known here.{% endif %}</p>
 {% endif %}

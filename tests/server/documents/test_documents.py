@@ -91,6 +91,7 @@ KEYS_OF_OTHERS = {
     "federation.py": "Flower's runs",
     "front_door.py": "a request",
     "method.py": "state.json",
+    "nodes.py": "a measurement of the laboratory",
     "of_texts.py": "a group that is being made",
     "page.py": "findings.json",
     "picture.py": "findings.json",

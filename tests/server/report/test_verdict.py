@@ -14,7 +14,7 @@ from server.report.utility import Accuracies, accuracies, utility
 from server.report.verdict import verdict
 from server.run_folder import candidate_of
 from tests.server.report.test_report import report
-from tests.support.documents import privacy, report_of, summary, write_run
+from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 
 EARLIER = {"run": "census-1", "plan_digest": "ab", "encoder": "cd"}
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
@@ -263,9 +263,42 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
     assert facts["guarantee"]["reader"] in page.text
     assert [row["label"] for row in facts["labels"]["rows"]] == ["pneumonia", "sepsis"]
     assert facts["labels"]["rows"][1]["records"] == 900
+    assert facts["labels"]["rows"][1]["recall"] is None
+    assert "recall ↑" not in page.text
     assert "Versions and settings" in page.text
     first, rest = page.text.index(facts["verdict"]["sentence"]), page.text.index("What was released")
     assert first < page.text.index("Whoever reads the texts") < rest
+
+
+def test_the_first_screen_says_what_was_run_for_whom(tmp_path):
+    run = write_run(tmp_path / "run")
+    assert "Recipient" not in report(run).text  # of an earlier version
+    about = {
+        "started": "2026-11-24",
+        "models": ["urban", "rural"],
+        "encoder": "minilm",
+        "purpose": "training <nurses>",
+        "recipient": "a school",
+        "hospitals": ["St. Mary", "St. Luke"],
+    }
+    (run / "run.json").write_text(json.dumps(summary_json(**about)))
+    page = report(run)
+    first = page.text[: page.text.index("What was released")]
+    for said in ("wasp, begun on 2026-11-24", "urban, rural", "minilm", "training <nurses>", "St. Mary, St. Luke"):
+        assert said in first
+
+
+def test_labels_have_the_recall_of_the_classifier_where_it_was_measured(tmp_path):
+    run = write_run(tmp_path / "run")
+    metrics = measured()
+    metrics["synthetic"]["recall_by_label"] = {"sepsis": 0.625, "flu": 1.0}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    page = report(run)
+    assert "recall ↑" in page.text
+    assert "62.5 %" in page.text
+    rows = json.loads((run / "report.json").read_text("utf-8"))["labels"]["rows"]
+    assert {row["label"]: row["recall"] for row in rows} == {"pneumonia": None, "sepsis": 0.625}
+    assert "recall by label" not in page.text  # among the other figures
 
 
 @pytest.mark.parametrize("changes", [NOTHING, NOTHING | {"queries": []}, {"unproven": ["seeds"], "epsilon": "inf"}])
