@@ -1,5 +1,6 @@
 """What a run's guarantee does not cover, in plain words."""
 
+from common.plan.words import differences
 from server.documents.privacy import Privacy
 from server.guarantee.figures import show_epsilon
 
@@ -90,7 +91,10 @@ def _aggregation_gaps(privacy: Privacy) -> list[str]:
             f"{privacy.largest_coalition + 1} or more parties collude with the coordinator, they may open the masks "
             f"of the others and see each answer {exposed}."
         ),
-        _differences(privacy),
+        (
+            f"Sums over different parties: {differences(privacy.max_dropouts)}. ε holds for its records; that its "
+            "answer is hidden among the others' does not."
+        ),
         (
             f"More dropouts than planned: if fewer than {privacy.assumed_survivors} parties stay, the round is "
             "refused. This preserves the noise but not the run."
@@ -101,16 +105,6 @@ def _aggregation_gaps(privacy: Privacy) -> list[str]:
             f"each party's answer {exposed}."
         ),
     ]
-
-
-def _differences(privacy: Privacy) -> str:
-    dropouts = "drops out between two questions that are nearly the same, as those of consecutive rounds can be, or "
-    return (
-        "Sums over different parties: each question of a run is summed over one set of parties only. But where a party "
-        f"{dropouts if privacy.max_dropouts else ''}takes part in one of two runs that ask nearly the same, the "
-        "difference of the sums shows that party's own answer, under the noise of both. ε holds for its records; that "
-        "its answer is hidden among the others' does not."
-    )
 
 
 def _party_gaps(privacy: Privacy) -> list[str]:
