@@ -131,7 +131,7 @@ def run(setup: RunParts) -> State[Any]:
         metrics = metrics.adding({"paid": paid})
     metrics.save(folder)
     track(options.tracking, folder, state.round + 1, metrics)
-    write_json(folder / projection.SYNTHETIC, projection.synthetic_map(measured.vectors))
+    projection.synthetic_map(measured.vectors).save(folder)
     save(status=COMPLETE)
     _report(folder, warnings)
     return state

@@ -4,6 +4,7 @@
     privacy.py   privacy.json: the guarantee
     rounds.py    rounds.jsonl: a line for each round
     metrics.py   metrics.json: the figures
+    maps.py      map.json, map_private.json: coordinates
     census.py    census.json: released numbers
     codec.py     dataclasses to JSON and back, by the types of their fields
     files.py     documents in files

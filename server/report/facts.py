@@ -1,7 +1,5 @@
 """All documents of a run folder, read once, and what follows from them: `report.json` and the page."""
 
-import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +9,12 @@ from typing import Any
 
 from server.documents.codec import strict
 from server.documents.files import read, read_lines
+from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
-from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
@@ -41,7 +39,7 @@ _UNKNOWN: dict[str, Any] = {
 }
 """What the `run.json` of a baseline or of an earlier version lacks."""
 
-Places = Mapping[str, Sequence[Sequence[float]]]
+Places = Mapping[str, Sequence[Point]]
 """Points on the map, by label."""
 
 
@@ -160,32 +158,21 @@ def gather(run: Path) -> Facts:
 
 def _map(
     run: Path, privacy: Privacy | None, texts: Sequence[Candidate], problems: list[str]
-) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+) -> tuple[dict[str, list[Point]], Places]:
     """Points by label, synthetic and private. Private points are read only in a simulation, even if the file exists."""
-    points = read(run / SYNTHETIC, lambda text: _pairs(json.loads(text)["points"]), problems, needed=False) or []
-    synthetic: dict[str, list[Any]] = {}
-    if points and len(points) != len(texts):
-        problems.append(f"{SYNTHETIC} does not belong to the texts in {TEXTS}")
-    elif points:
-        for text, point in zip(texts, points, strict=True):
+    drawn = read(run / TextMap.FILE, TextMap.parse, problems, needed=False) or TextMap()
+    synthetic: dict[str, list[Point]] = {}
+    if drawn.points and len(drawn.points) != len(texts):
+        problems.append(f"{TextMap.FILE} does not belong to the texts in {TEXTS}")
+    elif drawn.points:
+        for text, point in zip(texts, drawn.points, strict=True):
             synthetic.setdefault(text.label, []).append(point)
     if privacy is None or not privacy.simulation:
-        if (run / PRIVATE).exists():
-            problems.append(f"{PRIVATE} was not read: private records are drawn only in simulations")
+        if (run / PrivateMap.FILE).exists():
+            problems.append(f"{PrivateMap.FILE} was not read: private records are drawn only in simulations")
         return synthetic, {}
-    simulated = read(run / PRIVATE, lambda text: _by_label(json.loads(text)["points"]), problems, needed=False)
-    return synthetic, (simulated or {}) if synthetic else {}
-
-
-def _by_label(points: Mapping[str, Any]) -> dict[str, list[Any]]:
-    return {label: _pairs(places) for label, places in points.items()}
-
-
-def _pairs(points: Sequence[Any]) -> list[list[float]]:
-    pairs = [[float(x), float(y)] for x, y in points]
-    if not all(math.isfinite(value) for pair in pairs for value in pair):
-        raise ValueError("a point is not finite")
-    return pairs
+    private = read(run / PrivateMap.FILE, PrivateMap.parse, problems, needed=False)
+    return synthetic, private.points if private and synthetic else {}
 
 
 def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:

@@ -5,7 +5,6 @@ same small model trained on the private records, the shares of their labels and 
 `map_private.json` the coordinates of the records.
 """
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Any
 from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from server.documents.files import write_json
+from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.evaluation import projection, small_model
 from server.evaluation.small_model import Evaluation
@@ -75,12 +74,12 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 
 def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
     """Write the projection of the private records onto the axes of the synthetic texts, if there are axes."""
-    synthetic_map = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
-    if not synthetic_map["points"]:
+    plane = projection.Projection.of(TextMap.load(folder))
+    if plane is None:
         return
     sample = projection.evenly(private, MOST_MAPPED)
-    places = projection.Projection.from_dict(synthetic_map).place(encoder.encode([record.text for record in sample]))
-    points: dict[str, list[list[float]]] = {}
+    places = plane.place(encoder.encode([record.text for record in sample]))
+    points: dict[str, list[Point]] = {}
     for record, place in zip(sample, places, strict=True):
-        points.setdefault(record.label, []).append(place)
-    write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})
+        points.setdefault(record.label, []).append(tuple(place))
+    PrivateMap(points={label: tuple(own) for label, own in points.items()}).save(folder)

@@ -18,6 +18,7 @@ import server.documents
 from server.documents import codec
 from server.documents.codec import FieldError
 from server.documents.files import Document, read_lines
+from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
@@ -34,7 +35,11 @@ DOCUMENTS = [
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if is_dataclass(kind) and issubclass(kind, Document) and kind.__module__ == module.__name__
 ]
-SPECIAL = {Metrics: {"utility": {"accuracy": {"value": 0.5}}, "note": "a text"}}
+SPECIAL = {
+    Metrics: {"utility": {"accuracy": {"value": 0.5}}, "note": "a text"},
+    TextMap: {"explained": [0.5, 0.25], "mean": [0.0], "axes": [[1.0], [0.5]], "points": [[1.5, 2]]},
+    PrivateMap: {"simulation_only": True, "points": {"flu": [[1.5, 2]]}},
+}
 
 
 def example(hint, *, full):

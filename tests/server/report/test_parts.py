@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from server.documents.codec import strict
+from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
-from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import figure_tables, plots, write_report
 from server.report.facts import gather
 from server.report.run_plots import of_rounds
@@ -113,9 +113,9 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
         ("metrics.json", '["accuracy"]'),
         ("metrics.json", '{"utility": {"accuracy": {"value": "much"}}}'),
         ("metrics.json", '{"utility": {"accuracy": {"value": 1, "interval": 3}}}'),
-        (SYNTHETIC, '{"points": [[0, "x"]]}'),
-        (SYNTHETIC, '{"points": [[NaN, 1]]}'),
-        (PRIVATE, '{"points": {"sepsis": [1]}}'),
+        (TextMap.FILE, '{"points": [[0, "x"]]}'),
+        (TextMap.FILE, '{"points": [[NaN, 1]]}'),
+        (PrivateMap.FILE, '{"points": {"sepsis": [1]}}'),
     ],
 )
 def test_a_file_that_is_not_ours_is_named(run, name, content):
@@ -180,7 +180,7 @@ def test_a_set_without_texts_and_one_of_one_label(tmp_path):
     single = write_run(tmp_path / "single", texts=2)
     row = {"text": "", "label": "only", "model": "m", "round": 0}
     (single / "synthetic.jsonl").write_text(json.dumps(row) + "\n")
-    (single / SYNTHETIC).write_text('{"points": [[1, 2]]}')
+    (single / TextMap.FILE).write_text('{"points": [[1, 2]]}')
     page = report(single)
     assert "1 synthetic texts" in page.text
     assert {"plot-map", "plot-lengths"} <= {attrs.get("id") for attrs in page.tags("figure")}
@@ -189,8 +189,8 @@ def test_a_set_without_texts_and_one_of_one_label(tmp_path):
 def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
     for simulation in (True, False):
         run = write_run(tmp_path / str(simulation), simulation=simulation)
-        (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
-        (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
+        (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+        (run / PrivateMap.FILE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
         page = report(run)
         private = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
         assert len(private) == simulation
@@ -199,7 +199,7 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
 
 
 def test_a_map_of_other_texts_is_not_drawn(run):
-    (run / SYNTHETIC).write_text('{"points": [[1, 2]]}')
+    (run / TextMap.FILE).write_text('{"points": [[1, 2]]}')
     page = report(run)
     assert "map.json does not belong to the texts in synthetic.jsonl." in page.text
     assert "plot-map" not in {attrs.get("id") for attrs in page.tags("figure")}
@@ -291,7 +291,7 @@ def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(ru
     looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
     assert len(looks) == 18
     assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
-    (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+    (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
     page = report(run)
     marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
     # Choosing a label hides what has another one: the legend has none.
