@@ -5,7 +5,7 @@ import json
 from server.domain import Candidate
 from server.report.facts import gather
 from server.run_folder import first_round, from_round_1
-from simulations.result import Result
+from simulations.api.result import Result
 from tests.support.documents import report_of
 from tests.support.runs import lines, tiny
 

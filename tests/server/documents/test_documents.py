@@ -92,6 +92,7 @@ KEYS_OF_OTHERS = {
     "combinations.py": "an experiment in YAML",
     "configuration.py": "the configuration",
     "enrolment.py": "Flower's nodes",
+    "execution.py": "the columns of a run in a data frame",
     "failing.py": "faults.json",
     "federation.py": "Flower's runs",
     "front_door.py": "a request",
@@ -105,7 +106,7 @@ KEYS_OF_OTHERS = {
     "run.py": "state.json",
     "settings.py": "YAML",
     "spending.py": "the account of payments",
-    "sweep.py": "an experiment in YAML",
+    "table.py": "the columns of a data frame",
 }
 """Files in which mappings of other kinds have keys of these names, and what they are."""
 

@@ -12,9 +12,9 @@ import pytest
 
 from server.documents.maps import PrivateMap, TextMap
 from server.report import write_report
-from simulations.sweep import write_table
-from tests.simulations.test_sweep import run as write_row
+from simulations.sweeps.render import write_table
 from tests.support.documents import HOSTILE, write_run
+from tests.support.sweeps import run as write_row
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 

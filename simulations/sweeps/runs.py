@@ -1,0 +1,130 @@
+"""Run folders as data frames: a row for each run of a sweep, or for each round of each run.
+
+`read_run` and `read_rounds` alone know the files of a run folder. The runs of a sweep are in the order in which Hydra
+numbers them; each belongs to a row of the sweep's table: the experiment's, or else the overrides that vary.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from common.errors import CheckpointError
+from server.configuration import load
+from server.documents.files import read_lines
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary, Traffic
+from server.failure import FAILURE
+from server.guarantee.case import effective_epsilon, unprotected
+from server.report import read_weaknesses
+
+FACTS = {
+    "row": "object",
+    "seed": "Int64",
+    "error": "object",
+    "method": "object",
+    "parties": "Int64",
+    "accuracy": "float64",
+    "epsilon": "float64",
+    "unprotected": "bool",
+    "bytes_to_party": "float64",
+    "bytes_from_party": "float64",
+    "tokens": "float64",
+    "seconds": "float64",
+    "weaknesses": "object",
+    "figures": "object",
+    "figures_of_records": "object",
+}
+"""Columns of `runs_of`, with their types."""
+
+BY_ROUND = ("fid", "self_similarity", "tau")
+"""Figures of a round that a table can show."""
+
+
+def runs_of(sweep: Path) -> pd.DataFrame:
+    """The runs of a sweep by the names of their folders, with the columns `FACTS`; failed runs included.
+
+    `row` is the row of the table and `seed` the experiment seed, which pairs runs of different rows. The other columns
+    are those of `read_run`; of a run that failed they are missing.
+
+    Raises:
+        CheckpointError: The folder contains no run.
+    """
+    configs = {path.parent: load(path.parent) for path in sweep.glob("*/config.yaml")}
+    if not configs:
+        raise CheckpointError("sweep folder", expected="folders of runs, each with a config.yaml", where=sweep)
+    folders = sorted(configs, key=lambda path: (len(path.name), path.name))  # 10 comes after 9
+    names = _names([configs[path].get("row") for path in folders])
+    facts = [
+        {"row": name, "seed": configs[path].get("experiment_seed"), **read_run(path)}
+        for path, name in zip(folders, names, strict=True)
+    ]
+    return pd.DataFrame(facts, columns=list(FACTS), index=[path.name for path in folders]).astype(FACTS)
+
+
+def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
+    """Each round of these runs: the columns `row`, `round` (from 1) and `BY_ROUND`."""
+    rounds = [
+        {"row": row, "round": number, **line}
+        for name, row in runs["row"].items()
+        for number, line in enumerate(read_rounds(sweep / name), start=1)
+    ]
+    return pd.DataFrame(rounds, columns=["folder", "row", "round", *BY_ROUND]).astype(
+        dict.fromkeys(BY_ROUND, "float64")
+    )
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What one run folder says of its run; of a run without a result, the reason alone, as `error`.
+
+    Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model. `tokens`
+    were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its name in the
+    report, and `figures_of_records` the names of those that were computed from private records.
+    """
+    ended = RunSummary.load(folder) if (folder / RunSummary.FILE).exists() else None
+    if ended is None or not ended.complete:
+        error = folder / FAILURE
+        why = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
+        return {"error": why, "unprotected": False}
+    privacy, metrics = Privacy.load(folder), Metrics.load(folder)
+    traffic = Traffic.load(folder) if (folder / Traffic.FILE).exists() else None
+    scores = metrics.synthetic or metrics.real_private
+    facts: dict[str, Any] = {"method": ended.method, "parties": ended.parties, "seconds": ended.seconds}
+    if traffic and (answers := privacy.spent.queries_asked * traffic.parties):
+        facts["bytes_to_party"] = traffic.bytes_to_parties / answers
+        facts["bytes_from_party"] = traffic.bytes_from_parties / answers
+    tokens = [report.tokens for report in _reports(folder)]
+    return facts | {
+        "accuracy": scores.accuracy.value if scores else None,
+        "epsilon": effective_epsilon(privacy),
+        "unprotected": unprotected(privacy),
+        "tokens": sum(each.input + each.output for each in tokens),
+        "weaknesses": tuple(map(str, read_weaknesses(folder))),
+        "figures": metrics.finite | {"seconds": ended.seconds},
+        "figures_of_records": frozenset(name for name, figure in metrics.named.items() if figure.private),
+    }
+
+
+def read_rounds(folder: Path) -> Iterator[dict[str, float | None]]:
+    """The figures `BY_ROUND` of each round of a run, in order; None where one was not measured."""
+    lines = ({**report.figures, "fid": report.fid} for report in _reports(folder))
+    return ({name: line.get(name) for name in BY_ROUND} for line in lines)
+
+
+def _reports(folder: Path) -> list[RoundReport]:
+    return read_lines(folder / RoundReport.FILE, RoundReport.from_json, [])
+
+
+def _names(rows: Sequence[Any]) -> list[str]:
+    """Row of each run: the row of the experiment, or the overrides that are not common to all runs."""
+    lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
+    shared = set.intersection(*map(set, lists)) if lists else set()
+    return [
+        row
+        if isinstance(row, str)
+        else ", ".join(override for override in row or () if override not in shared) or "all runs"
+        for row in rows
+    ]
