@@ -33,7 +33,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import contribute, histograms, rough_products, seed_choices
+from client.contributions import contribute, histograms, seed_choices
 from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
@@ -52,7 +52,6 @@ from common.queries.length_range import LengthRange
 from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice
 from common.queries.texts import Texts
-from common.queries.votes import Votes
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
@@ -179,7 +178,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRecords) -> None:
-    """Refuse, before anything is charged, a query that is not the planned one, does not fit or cannot be answered."""
+    """Refuse, before anything is charged, a query that is not the planned one or does not fit."""
     if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
     try:
@@ -190,8 +189,6 @@ def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRec
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
     ):
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
-    if isinstance(query, Votes):
-        rough_products.check_precision()
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

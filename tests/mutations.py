@@ -161,8 +161,8 @@ MUTATIONS = (
     mutation(
         "votes doubled",
         "client/contributions/votes.py",
-        "ranked[:, q], minlength=columns) << (top - 1 - q)",
-        "ranked[:, q], minlength=columns) << (top - q)",
+        "np.bincount(column, minlength=count) << (top - 1 - q)",
+        "np.bincount(column, minlength=count) << (top - q)",
         PEERS + "test_votes_halve_from_rank_to_rank",
     ),
     mutation(
