@@ -16,7 +16,8 @@ import pytest
 from common.ledger.ledger import Ledger
 from server.deploy.flower import flwr
 from server.deploy.settings import CoordinatorSettings
-from tests.support.deployed import coordinator, party, running, text, wait
+from simulations.laboratory.nodes.folders import text, wait
+from tests.support.deployed import coordinator, party, running
 
 pytestmark = pytest.mark.deployment
 

@@ -14,7 +14,8 @@ import pytest
 
 from server.deploy.flower import TOKEN
 from server.deploy.settings import CoordinatorSettings
-from tests.support.deployed import coordinator, party, wait
+from simulations.laboratory.nodes.folders import wait
+from tests.support.deployed import coordinator, party
 from tests.support.faults import EXACT, finished
 
 pytestmark = pytest.mark.deployment
