@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from server.documents.metrics import finite
+from server.documents.figure_groups import finite
 
 _WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34

@@ -102,6 +102,7 @@ KEYS_OF_OTHERS = {
     "page.py": "findings.json",
     "picture.py": "findings.json",
     "progress.py": "Flower's runs",
+    "render.py": "the columns of a data frame",
     "replay.py": "a message",
     "run.py": "state.json",
     "settings.py": "YAML",
