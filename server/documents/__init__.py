@@ -3,7 +3,7 @@
     run.py       run.json: which run, how far, with what; traffic.json
     privacy.py   privacy.json: the guarantee
     rounds.py    rounds.jsonl: a line for each round
-    metrics.py   metrics.json: the figures
+    metrics.py   metrics.json: the figures, which figure_groups.py groups
     maps.py      map.json, map_private.json: coordinates
     census.py    census.json: released numbers
     codec.py     dataclasses to JSON and back, by the types of their fields

@@ -2,7 +2,7 @@
 
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, guarantee_kind
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.rounding import show_delta, show_epsilon
 
 
 def cost(privacy: Privacy | None) -> str:

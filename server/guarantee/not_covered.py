@@ -2,7 +2,7 @@
 
 from common.plan.words import differences
 from server.documents.privacy import Privacy
-from server.guarantee.figures import show_epsilon
+from server.guarantee.rounding import show_epsilon
 
 
 def not_covered(privacy: Privacy) -> list[str]:

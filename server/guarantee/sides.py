@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
-from server.guarantee.figures import at_most_times, one_in, right_guesses, show_delta, show_epsilon
+from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from server.documents.privacy import Privacy
 from server.guarantee.case import effective_epsilon, unprotected
-from server.guarantee.figures import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 from server.guarantee.not_covered import not_covered
+from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 
 
 def stated(privacy: Privacy) -> Privacy:

@@ -28,7 +28,7 @@ from server.documents.privacy import (
     Subsampling,
 )
 from server.domain import Earlier
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.rounding import show_delta, show_epsilon
 from server.guarantee.statement import stated
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from server.documents.metrics import CLASSIFIERS, GENERAL, FigureGroup
+from server.documents.figure_groups import GENERAL, FigureGroup
+from server.documents.metrics import CLASSIFIERS
 
 _OF_UTILITY = {name.replace("_", " ") for name in CLASSIFIERS}
 _IN_UTILITY = ("accuracy", "macro f1", "trained on", "records")

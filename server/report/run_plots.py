@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from server.documents.metrics import FigureGroup, finite
+from server.documents.figure_groups import FigureGroup, finite
 from server.documents.rounds import RoundReport
 from server.evaluation.projection import evenly
 from server.report import plots

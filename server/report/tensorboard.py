@@ -8,7 +8,8 @@ from pathlib import Path
 
 from common import validate
 from common.errors import ConfigError
-from server.documents.metrics import Metrics, shareable
+from server.documents.figure_groups import shareable
+from server.documents.metrics import Metrics
 from server.documents.rounds import RoundReport
 
 FOLDER = "tensorboard"

@@ -27,7 +27,7 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
-from server.guarantee.figures import show_epsilon
+from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import accuracies

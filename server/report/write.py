@@ -17,7 +17,7 @@ from markupsafe import Markup
 from common.errors import DataError
 from server.domain import Candidate
 from server.evaluation.projection import evenly
-from server.guarantee.figures import show_delta, show_epsilon
+from server.guarantee.rounding import show_delta, show_epsilon
 from server.report import run_plots
 from server.report.facts import gather
 from server.report.figure_tables import better, tables

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from server.guarantee.figures import show_delta, show_epsilon
 from server.guarantee.not_covered import not_covered
+from server.guarantee.rounding import show_delta, show_epsilon
 from server.guarantee.statement import statement
 from tests.support.documents import privacy
 

@@ -237,3 +237,12 @@ def test_a_line_has_a_gap_where_a_value_is_missing():
     assert high < low  # the y axis of a drawing points down
     assert plot_of([None]) is None
     assert len(plot_of([0.0]).series[0].points) == 1
+
+
+def test_intervals_are_drawn_through_the_points_and_reach_into_the_axis():
+    values, spans = {"a": [0.5, 0.75]}, {"a": [(0.25, 1.0), None]}
+    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals=spans)
+    (series,) = plot.series
+    assert (series.whiskers.count("M"), series.intervals) == (1, ((0.25, 1.0), None))
+    assert plot.y_ticks[-1][1] == "1"
+    assert lines("k", "T", note="", x_name="x", places=[1, 2], values=values).series[0].whiskers == ""

@@ -5,7 +5,8 @@ import importlib.util
 import pytest
 
 from common.errors import ConfigError
-from server.documents.metrics import Metrics, shareable
+from server.documents.figure_groups import shareable
+from server.documents.metrics import Metrics
 from server.report.tensorboard import FOLDER, check, track
 from tests.support.runs import tiny
 

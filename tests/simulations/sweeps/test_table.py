@@ -270,3 +270,13 @@ def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, mon
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(queries=queries)))
     AfterSweep().on_multirun_start(hydra_of(tmp_path, monkeypatch))
     assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]
+
+
+def test_a_curve_has_the_interval_over_its_seeds_within_0_and_1(tmp_path):
+    for number, accuracy in enumerate((0.5, 0.6, 0.7, 0.72)):
+        run(tmp_path, number, [f"privacy.epsilon={number // 2 + 1}"], accuracy, epsilon=number // 2 + 1)
+    write_table(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.count('<path class="stroke thin"') == 1
+    assert "0 to 1</span>" in page  # two seeds that differ by 0.1 say little
+    assert "0.5829 to 0.8371</span>" in page
