@@ -129,7 +129,7 @@ def as_page(folder: Path, table: Table) -> str:
     by_row = pd.DataFrame([row.figures for row in table.rows if row.runs], dtype="float64")
     runs = table.runs.astype("object").where(table.runs.notna(), None)
     return render(
-        "comparison",
+        "comparison.html",
         table=table,
         rows=[asdict(row) for row in table.rows],
         runs=[{"folder": name, **run} for name, run in runs.to_dict(orient="index").items()],

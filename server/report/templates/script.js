@@ -1,6 +1,3 @@
-"""Script of a page: search and filter the texts, choose a label on the map. It loads nothing."""
-
-SCRIPT = r"""
 "use strict";
 (() => {
   const element = (id) => document.getElementById(id);
@@ -77,4 +74,3 @@ SCRIPT = r"""
   element("controls").hidden = false;
   search();
 })();
-"""
