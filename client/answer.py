@@ -33,7 +33,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import contribute, histograms, seed_choices
+from client.contributions import contribute, counts, seed_choices
 from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
@@ -160,7 +160,7 @@ def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDAr
     key, scale = secure_bytes(32), planned.scale or _UNSEEN
     match query:
         case LengthRange():
-            lengths = histograms.lengths(units)
+            lengths = counts.lengths(units)
             return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
         case SeedChoice():
             replacement = planned.mechanism == "exponential"

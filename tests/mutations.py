@@ -238,7 +238,7 @@ MUTATIONS = (
     ),
     mutation(
         "self-similarity of records that follow each other",
-        "client/contributions/similarity.py",
+        "client/contributions/counts.py",
         "buckets = (records.digests(closed_set.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)",
         "buckets = np.arange(len(records.texts), dtype=np.int64) // 2 % spec.buckets",
         "tests/properties/test_displacement.py",

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.admission import Terms
-from client.contributions import histograms, seed_choices
+from client.contributions import counts, seed_choices
 from client.contributions.contribute import contribution
 from client.guard import Limits
 from client.records import EmbeddedRecords, PartyRecords
@@ -117,7 +117,7 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
         if isinstance(query, SeedChoice):
             seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
         elif isinstance(query, LengthRange):
-            mechanisms.length_range(histograms.lengths(private), query.spec.cap, 1.0, bytes(32))
+            mechanisms.length_range(counts.lengths(private), query.spec.cap, 1.0, bytes(32))
         else:
             contribution(query, private)
         due = seconds(m.Ask(query), records)
