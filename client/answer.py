@@ -184,7 +184,7 @@ def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRec
     try:
         query.check(len(plan.labels), records.vectors.shape[1])
     except ProtocolError as error:
-        raise RefusalError(Reason.UNPLANNED, str(error)) from error
+        raise RefusalError(Reason.UNPLANNED, error.what, expected=error.expected, got=error.got) from error
     if query.length > LARGEST_ANSWER or (
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
     ):

@@ -26,9 +26,10 @@ from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
-from common.domain import PartyId, named
+from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
+from common.phrases import Party
 from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
@@ -110,7 +111,7 @@ class PartyService:
         self._identity = identity
         self._roster = roster
         self._names = tuple(names)
-        self._name = named(f"party {party}", names)
+        self._name = Party(party).text(names)
         self._audit_log = audit_log
         self._noted_head = noted_head
         self._schedule = schedule
@@ -187,7 +188,7 @@ class PartyService:
         if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
-            raise ProtocolError("receiver", expected=f"party {self._party}", got=f"party {envelope.party}")
+            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
         following = self._run.session.after(envelope)
         reply: m.Reply
         match body:

@@ -54,7 +54,7 @@ class _Public:
         try:
             return cls.from_values(values)
         except ConfigError as error:
-            raise ConfigError(error.problem, where=path, do=error.do) from None
+            raise error.placed(path) from None
 
     @classmethod
     def from_values(cls, values: object) -> Self:

@@ -108,7 +108,8 @@ def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
     if found.status is not Status.STARTING or not flower or not ended(flower):
         return found
     why = " ".join(str(flower.get("status-details") or flower["status"]).split())
-    reason = f"the process of the run did not begin: {why}{_full_disk(folder)}"
+    disk = ", and a full disk" if _disk_is_full(folder) else ""  # the run could not even write its error
+    reason = f"the process of the run did not begin: {why}{disk}"
     return replace(found, status=Status.FAILED, reason=reason)
 
 
@@ -197,7 +198,8 @@ def listed(names: Sequence[str]) -> str:
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, found: Progress) -> Progress:
     """Leave the last words of a process that could not: it was killed, or never began."""
-    reason = f"{DIED}: {_cause(settings, folder)}" if found.reason == DIED else found.reason
+    began = bool(text_of(folder / LOCK))  # the process wrote its number there
+    reason = f"{DIED}: {_cause(settings, folder)}" if began else found.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone
         with (folder / "run.log").open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 ERROR caucus.run: {reason}\n")
@@ -206,8 +208,8 @@ def _with_last_words(settings: CoordinatorSettings, folder: Path, found: Progres
 
 
 def _cause(settings: CoordinatorSettings, folder: Path) -> str:
-    if full := _full_disk(folder):
-        return full.removeprefix(", and ")
+    if _disk_is_full(folder):
+        return "a full disk"
     before, now = json.loads(text_of(folder / FLOWER)).get("processes"), _processes(settings)
     if not now:
         return "caucus-coordinator serve was stopped"
@@ -216,9 +218,8 @@ def _cause(settings: CoordinatorSettings, folder: Path) -> str:
     return "it was killed, perhaps for lack of memory; if so, dmesg says it"
 
 
-def _full_disk(folder: Path) -> str:
-    """A cause to add: the run could not even write its error."""
-    return ", and a full disk" if shutil.disk_usage(folder).free < LEAST_ROOM else ""
+def _disk_is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < LEAST_ROOM
 
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:

@@ -19,6 +19,7 @@ from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.messages import Parcel
 from common.parcels import contents, parcel_of
+from common.phrases import Party, Phrase, listed
 
 log = logging.getLogger("caucus.network")
 
@@ -74,8 +75,8 @@ class FlowerNetwork:
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
                 logged = len(nodes)
-                missing = [f"party {p}" for node, p in self._enrolled.items() if node not in nodes and p < parties]
-                awaited = " and ".join(missing) or "the others"
+                missing = [p for node, p in self._enrolled.items() if node not in nodes and p < parties]
+                awaited = listed(missing, " and ") if missing else "the others"
                 log.info("%d of %d nodes connected; waiting up to %g s for %s", logged, parties, self._timeout, awaited)
             time.sleep(POLL_SECONDS)
         if not nodes:
@@ -88,7 +89,7 @@ class FlowerNetwork:
                 log.warning("node %d: unreadable reply: %s", node, error.what)
                 continue
             if party in joined:
-                raise ProtocolError("parties", expected="one node for each", got=f"two for party {party}")
+                raise ProtocolError("parties", expected="one node for each", got=Phrase("two for ", Party(party)))
             self._nodes[party], joined[party] = node, reply
         return joined
 
@@ -128,10 +129,10 @@ class FlowerNetwork:
             log.warning("%s: no reply within %g s", self._sender(node_of[message_id]), timeout)
         return replies
 
-    def _sender(self, node: int) -> str:
+    def _sender(self, node: int) -> object:
         """A node in a log line: the party, if it is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
-        return f"party {known[node]}" if node in known else f"node {node}"
+        return Party(known[node]) if node in known else f"node {node}"
 
 
 def ask_for_parts_sooner(network: FlowerNetwork) -> None:
