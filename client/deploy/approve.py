@@ -171,7 +171,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
 def _differences(plan: Plan) -> Iterator[tuple[str, str]]:
     """When sums over different hospitals can be subtracted."""
     if plan.secure:
-        dropping = "drops out between two questions that are nearly the same, or "
+        dropping = "drops out, or is left out by the coordinator, between two questions that are nearly the same, or "
         yield "differences", "each question of a run is summed over one set of hospitals alone; but where a hospital"
         yield "", f"{dropping if plan.max_dropouts else ''}takes part in one of two runs that ask nearly the same,"
         yield "", "the difference of the sums shows its own answer, under the noise of both"

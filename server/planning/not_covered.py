@@ -69,7 +69,7 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
         items = [
             (
                 "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
-                "cannot see a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
+                "cannot open a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
                 f"that it uses. This holds while at most {privacy['corrupt']} parties are corrupt and each party "
                 "received the others' identity keys over a channel of its own."
             )
@@ -108,7 +108,10 @@ def _aggregation_gaps(privacy: Mapping[str, Any], *, noisy: bool) -> list[str]:
 
 
 def _differences(privacy: Mapping[str, Any]) -> str:
-    dropouts = "drops out between two questions that are nearly the same, as those of consecutive rounds can be, or "
+    dropouts = (
+        "drops out, or is left out by the coordinator, between two questions that are nearly the same, as those of "
+        "consecutive rounds can be, or "
+    )
     return (
         "Sums over different parties: each question of a run is summed over one set of parties only. But where a party "
         f"{dropouts if privacy['max_dropouts'] else ''}takes part in one of two runs that ask nearly the same, the "
@@ -118,7 +121,7 @@ def _differences(privacy: Mapping[str, Any]) -> str:
 
 
 def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
-    unseen = ", and nobody can detect this behind the masks" if masked else ""
+    unseen = ", and behind the masks only a sum that no records add up to shows it" if masked else ""
     shirking = " One that leaves out its share of the noise counts as a colluder." if masked and noisy else ""
     return [
         (
