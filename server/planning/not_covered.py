@@ -132,7 +132,9 @@ def _party_gaps(*, masked: bool, noisy: bool) -> list[str]:
         (
             "Side channels at a party: its disks, memory, logs and staff are its own to protect. In a deployment its "
             "replies leave at times that depend on public numbers alone, as long as they are ready by then: a late one "
-            "leaves at twice, four times and so on of its time, which shows that the party's machine was slow or busy. "
+            "leaves at twice, four times and so on of its time, which shows that the party's machine was slow or busy, "
+            "and how long it took up to that doubling; a coordinator may try to make replies late. How long a party's "
+            "service takes to start tells roughly how many records it has. "
             "Who shares that machine can measure how long it really computes. Texts of a party's own model leave on "
             "the same doublings, so how long they took is known to a factor of two."
         ),
