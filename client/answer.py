@@ -114,6 +114,7 @@ def answer(
         plan_digest=plan.digest(),
         query_digest=digest(query),
         release=plan.answer_release(index, party.limits.unknown_shares(plan)),
+        attempts=plan.max_attempts,
         data_set=party.data_set,
         allow=party.limits.allow,
     )

@@ -132,7 +132,7 @@ class PartyService:
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
         """Answer one parcel. After any error the coordinator gets a coarse reason; the details stay in the log here."""
-        envelope = None
+        envelope, plan = None, None
         with self._lock:
             came = self._schedule.clock() if self._schedule else 0.0
             try:
@@ -141,6 +141,7 @@ class PartyService:
                 if self._noted_head:
                     self._noted_head.check(self._ledger)
                 envelope = wire.unpack(parcel)
+                plan = self._planned(envelope) if self._schedule else None
                 body = self._reply(envelope)
                 if self._noted_head:
                     self._noted_head.write(self._ledger)
@@ -165,8 +166,27 @@ class PartyService:
                 )
             )
             if self._schedule and envelope:  # under the lock: a message that comes meanwhile must not see it free
-                self._schedule.wait(came, envelope.body)
+                self._schedule.wait(came, envelope.body, plan, envelope.index)
         return reply
+
+    def stop(self) -> None:
+        """Let go of replies that wait for their time: nobody is there any more to get them."""
+        if self._schedule:
+            self._schedule.stop()
+
+    def _planned(self, envelope: m.Envelope) -> Plan | None:
+        """The plan that a message belongs to; None if public facts alone decide that it is refused."""
+        body = envelope.body
+        try:
+            if isinstance(body, m.Open):
+                plan = _read_plan(body.plan)
+                return plan if plan.digest() == envelope.plan_digest else None
+            if self._run is None or envelope.party != self._party:
+                return None
+            plan = self._run.session.after(envelope).plan
+            return None if isinstance(body, m.Ask) and body.query.spec != plan.query(envelope.index).spec else plan
+        except CaucusError:
+            return None
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
         if self._audit_log:

@@ -46,6 +46,20 @@ def mutation(name, file, old, new, *tests):
 
 MUTATIONS = (
     mutation(
+        "a plan over a part of the roster",
+        "client/admission.py",
+        "plan.parties != len(roster.keys)",
+        "plan.parties > len(roster.keys)",
+        "tests/client/test_survivor_sets.py::test_helpers_cannot_be_a_larger_share_of_the_plan_than_of_the_roster",
+    ),
+    mutation(
+        "attempts that ask different questions",
+        "client/answer.py",
+        "attempts=plan.max_attempts",
+        "attempts=1",
+        "tests/client/test_survivor_sets.py::test_attempts_at_an_answer_ask_one_question_to_the_last_bit",
+    ),
+    mutation(
         "a step of training without its noise where nobody was drawn",
         "client/writers/fine_tuning.py",
         "        if scale:\n",

@@ -9,7 +9,10 @@ def differences(max_dropouts: int, *, one: str = "party", many: str = "parties")
         one: What a party is called.
         many: The plural.
     """
-    dropouts = "drops out between two questions that are nearly the same, as those of consecutive rounds can be, or "
+    dropouts = (
+        "drops out, or is left out by the coordinator, between two questions that are nearly the same, as those of "
+        "consecutive rounds can be, or "
+    )
     return (
         f"each question of a run is summed over one set of {many} only. But where a {one} "
         f"{dropouts if max_dropouts else ''}takes part in one of two runs that ask nearly the same, the difference of "

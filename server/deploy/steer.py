@@ -101,8 +101,9 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Any:  # noqa: 
 class Nobody:
     """The network of a run that asks nobody (`server.federation.network.Network`)."""
 
-    def join(self, parcel: Parcel, parties: int) -> NoReturn:
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
         """Nothing is sent."""
+        del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:

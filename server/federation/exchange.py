@@ -10,6 +10,7 @@ Parties are numbers here; whoever shows a log line or an error puts hospitals' n
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from common import messages as m
@@ -97,7 +98,8 @@ class Parties:
             AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.
             DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
         """
-        replies = self._network.join(wire.pack(self._envelope(0, request, index=index)), self._plan.parties)
+        parcel = wire.pack(self._envelope(0, request, index=index))
+        replies = self._network.join(parcel, self._plan.parties, computing=self._computing(request, index))
         silent = set(range(self._plan.parties)) - replies.keys()
         return self._read(replies, silent, kind, needed=needed, index=index, where=type(request).__name__.lower())
 
@@ -106,12 +108,15 @@ class Parties:
     ) -> dict[PartyId, Body]:
         """Send each party its request; arguments, result and error are otherwise those of `join`."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
-        most = self._plan.max_records_per_party
-        computing = max((seconds(body, most) or 0.0 for body in requests.values()), default=0.0)
-        replies = self._network.exchange(parcels, computing=computing)
+        computing = [self._computing(body, index) for body in islice(requests.values(), 1)]  # the same for all
+        replies = self._network.exchange(parcels, computing=sum(computing))
         silent = requests.keys() - replies.keys()
         where = f"query {index}, {kind.__name__}"
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
+
+    def _computing(self, request: m.Request, index: int) -> float:
+        """Seconds that a hospital's reply takes by its schedule."""
+        return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
         return m.Envelope(

@@ -34,8 +34,14 @@ GRACE_SECONDS = 5.0
 class Network(Protocol):
     """Sends parcels to the parties and returns their replies."""
 
-    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
-        """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is."""
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is.
+
+        Args:
+            parcel: The same for all.
+            parties: Number of nodes to wait for.
+            computing: As for `exchange`.
+        """
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         """Send each party its parcel; return the replies that came in time.
@@ -69,8 +75,8 @@ class FlowerNetwork:
         """Seconds that a reply of this exchange may still take."""
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
-    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
-        """See Network."""
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        """See Network; in a simulation, replies are on no schedule."""
         deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
@@ -82,7 +88,7 @@ class FlowerNetwork:
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
         joined = {}
-        for node, reply in self._send(dict.fromkeys(nodes, parcel), self._timeout).items():
+        for node, reply in self._send(dict.fromkeys(nodes, parcel), self._patience(computing)).items():
             try:
                 party = self._enrolled[node] if node in self._enrolled else wire.sender(reply)
             except ProtocolError as error:
@@ -96,9 +102,12 @@ class FlowerNetwork:
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         """See Network; in a simulation, replies are on no schedule."""
         party_of = {self._nodes[party]: party for party in parcels}
-        timeout = self._timeout + computing if self._enrolled else self._timeout
-        replies = self._send({self._nodes[party]: parcel for party, parcel in parcels.items()}, timeout)
+        to = {self._nodes[party]: parcel for party, parcel in parcels.items()}
+        replies = self._send(to, self._patience(computing))
         return {party_of[node]: reply for node, reply in replies.items()}
+
+    def _patience(self, computing: float) -> float:
+        return self._timeout + computing if self._enrolled else self._timeout
 
     def _send(self, parcels: Mapping[int, Parcel], timeout: float) -> dict[int, Parcel]:
         messages = [

@@ -66,7 +66,7 @@ def _aggregation_gaps(privacy: Privacy) -> list[str]:
         items = [
             (
                 "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
-                "cannot see a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
+                "cannot open a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
                 f"that it uses. This holds while at most {privacy.corrupt} parties are corrupt and each party "
                 "received the others' identity keys over a channel of its own."
             )
@@ -108,7 +108,7 @@ def _aggregation_gaps(privacy: Privacy) -> list[str]:
 
 
 def _party_gaps(privacy: Privacy) -> list[str]:
-    unseen = ", and nobody can detect this behind the masks" if privacy.masked else ""
+    unseen = ", and behind the masks only a sum that no records add up to shows it" if privacy.masked else ""
     shirking = ""
     if privacy.masked and privacy.noisy:
         shirking = " One that leaves out its share of the noise counts as a colluder."
@@ -121,7 +121,9 @@ def _party_gaps(privacy: Privacy) -> list[str]:
         (
             "Side channels at a party: its disks, memory, logs and staff are its own to protect. In a deployment its "
             "replies leave at times that depend on public numbers alone, as long as they are ready by then: a late one "
-            "leaves at twice, four times and so on of its time, which shows that the party's machine was slow or busy. "
+            "leaves at twice, four times and so on of its time, which shows that the party's machine was slow or busy, "
+            "and how long it took up to that doubling; a coordinator may try to make replies late. How long a party's "
+            "service takes to start tells roughly how many records it has. "
             "Who shares that machine can measure how long it really computes. Texts of a party's own model leave on "
             "the same doublings, so how long they took is known to a factor of two."
         ),

@@ -112,10 +112,12 @@ def test_a_hospital_has_its_schedules_time_before_the_timeout_begins(enrolled, w
     asked = FlowerNetwork(Grid({70: reply(0)}), timeout=0.0, enrolled=enrolled)
     asked.join(PARCEL, 1)
     asked._grid.replies[70] = None
-    began = time.monotonic()
-    assert asked.exchange({0: PARCEL}, computing=0.2) == {}
-    assert waited <= time.monotonic() - began
-    assert f"party 0: no reply within {waited:g} s" in caplog.text
+    for send in (lambda: asked.exchange({0: PARCEL}, computing=0.2), lambda: asked.join(PARCEL, 1, computing=0.2)):
+        began = time.monotonic()
+        caplog.clear()
+        assert send() == {}
+        assert waited <= time.monotonic() - began
+        assert f"party 0: no reply within {waited:g} s" in caplog.text
 
 
 def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
