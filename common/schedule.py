@@ -2,8 +2,8 @@
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
-and of the plan the rounds that need keys and the scale of the noise. Each kind of question was measured with a
-thousand records, votes with the slowest ones there can be (`simulations/laboratory/audit/timing.py`): they took about a quarter
+and of the plan the rounds that need keys and the scale of the noise. Each kind of question was measured with a thousand
+records, votes with the slowest ones there can be (`simulations/laboratory/audit/timing.py`): they took about a quarter
 of the time or less. A table that noise is drawn from, and a vocabulary of the longest terms, take up to half of theirs.
 """
 
