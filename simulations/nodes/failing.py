@@ -29,7 +29,7 @@ from typing import NamedTuple
 from flwr.app import Context, Message
 
 from client.app import app
-from client.deploy import relay
+from client.flower import relay
 from simulations.nodes.cost import phases
 from simulations.nodes.dropouts import KINDS, QUERIES, Ending, Faults, ended
 from simulations.nodes.federation import Nodes, small_run, wait

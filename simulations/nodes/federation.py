@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,13 +33,14 @@ from simulations.nodes.forks import Forks
 from simulations.nodes.line import Line
 from simulations.nodes.usage import stat
 
-PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr.cli.app:app"
+PARTY, COORDINATOR = "client.command:main", "server.command:main"
+(FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 PATIENCE = 600.0
 GROUP = 10
 """Hospitals that are started at a time: their first connections are most of the work of a start."""
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
 """Where the front door listens; and, with the same port, the end of a line to it."""
-_MODULES = ("client.deploy.host", "client.deploy.supernode", "client.deploy.relay")
+_MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
 class Nodes:
