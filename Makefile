@@ -93,56 +93,56 @@ test-live: $(INSTALLED)
 
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.measure
-	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.replay
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.audit.timing
-	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.audit.liar --seeds 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.audit.measure
+	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.laboratory.audit.replay
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.audit.timing
+	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.laboratory.audit.liar --seeds 2
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations
 
 bench: $(INSTALLED)
-	$(BIN)/python -m simulations.benchmarks $(if $(ACCEPT),--accept)
+	$(BIN)/python -m simulations.laboratory.benchmarks $(if $(ACCEPT),--accept)
 
 bench-startup: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.startup
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.startup
 
 bench-votes: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.votes
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.votes
 
 bench-requests: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.requests
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.requests
 
 bench-parties: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.parties
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.parties
 
 bench-nodes: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.nodes
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.nodes
 
 bench-secagg: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.secagg
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.secagg
 
 bench-noise: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.noise
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.noise
 
 bench-scale: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.benchmarks.scale
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.scale
 
 bench-suppression: $(INSTALLED)
-	$(BIN)/python -m simulations.benchmarks.suppression
+	$(BIN)/python -m simulations.laboratory.benchmarks.suppression
 
 bench-keyphrases: $(INSTALLED)
-	$(BIN)/python -m simulations.benchmarks.keyphrases
+	$(BIN)/python -m simulations.laboratory.benchmarks.keyphrases
 
 bench-metrics: $(INSTALLED)
-	$(BIN)/python -m simulations.benchmarks.metrics
+	$(BIN)/python -m simulations.laboratory.benchmarks.metrics
 
 bench-models: $(INSTALLED)
-	$(BIN)/python -m simulations.benchmarks.models
+	$(BIN)/python -m simulations.laboratory.benchmarks.models
 
 PRESET ?= small
 results: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.results --preset $(PRESET) $(if $(OUT),--out $(OUT)) $(if $(CLAIM),--claim $(CLAIM))
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.results --preset $(PRESET) $(if $(OUT),--out $(OUT)) $(if $(CLAIM),--claim $(CLAIM))
 
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto

@@ -3,7 +3,7 @@
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, and the most records of a
 hospital. The time is four times what the slowest records of that number took where we tried
-(`simulations/audit/timing.py`).
+(`simulations/laboratory/audit/timing.py`).
 """
 
 from functools import singledispatch

@@ -2,7 +2,7 @@
 
     from simulations import plan, simulate
 
-`simulations/api.py` has these functions; they are imported when they are first used, since they need torch.
+`simulations/api/api.py` has these functions; they are imported when they are first used, since they need torch.
 """
 
 import runpy
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 runpy.run_path(str(Path(__file__).parents[1] / "common" / "system" / "packages.py"))["refuse_strangers"]()
 
 if TYPE_CHECKING:
-    from simulations.api import plan, resume, simulate
-    from simulations.result import Result
+    from simulations.api.api import plan, resume, simulate
+    from simulations.api.result import Result
 
 __all__ = ["Result", "plan", "resume", "simulate"]
 
@@ -21,6 +21,6 @@ __all__ = ["Result", "plan", "resume", "simulate"]
 def __getattr__(name: str) -> Any:  # noqa: ANN401 functions and a class
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from simulations import api  # noqa: PLC0415
+    from simulations.api import api  # noqa: PLC0415
 
     return getattr(api, name)

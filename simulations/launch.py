@@ -37,8 +37,8 @@ from server.configuration import checked, misprint, reloaded
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.misprints import CONFIGS
 from server.setting_checks import SEARCH_PATH
-from simulations import combinations
-from simulations.combinations import RESUME, near, resumption
+from simulations.sweeps import combinations
+from simulations.sweeps.combinations import RESUME, near, resumption
 
 log = logging.getLogger("caucus.simulation")
 

@@ -28,9 +28,10 @@ from server.app import app as server_app
 from server.configuration import identified, store, with_absolute_paths
 from server.draft import without_auto
 from server.run_folder import read_candidates, write_json
-from simulations import inputs, only_private, parties, private_exemplars
-from simulations.local_grid import LocalGrid
-from simulations.measured import promised, with_records
+from simulations.baselines import only_private, private_exemplars
+from simulations.federation import inputs, parties
+from simulations.federation.local_grid import LocalGrid
+from simulations.federation.measured import promised, with_records
 from simulations.private_evaluation.compare import compare
 
 log = logging.getLogger("caucus.simulation")
@@ -40,7 +41,7 @@ WITHOUT_PRIVACY = {
     only_private.NAME: only_private.only_private,
     private_exemplars.NAME: private_exemplars.private_exemplars,
 }
-"""Baselines that use the private records themselves and ask no party (`simulations/unprotected.py`)."""
+"""Baselines that use the private records themselves and ask no party (`simulations/baselines/unprotected.py`)."""
 
 
 def simulate(config: DictConfig, folder: Path) -> None:
@@ -89,7 +90,9 @@ def _on_ray(config: DictConfig, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
         host = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "simulations.host", str(folder), str(socket)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "simulations.federation.host", str(folder), str(socket)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         try:
             if not host.stdout or host.stdout.readline() != "ready\n":

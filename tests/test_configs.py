@@ -21,8 +21,8 @@ from server.configuration import composed
 from server.draft import without_auto
 from server.methods.wasp import Wasp
 from server.setting_checks import SETTINGS
-from simulations.combinations import in_row
-from simulations.parties import party_settings
+from simulations.federation.parties import party_settings
+from simulations.sweeps.combinations import in_row
 from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
 

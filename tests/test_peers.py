@@ -48,7 +48,7 @@ from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
-from simulations.parties import with_labels
+from simulations.federation.parties import with_labels
 from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
 from tests.support.provider_contract import requests
 from tests.support.runs import labelled, lines, resume, settings, tiny
@@ -331,7 +331,7 @@ def refuse(*args, **kwargs):
     tried.append(args)
     raise OSError("no network")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
-import client.command, client.service, server.command, server.app, simulations.run, simulations.parties
+import client.command, client.service, server.command, server.app, simulations.run, simulations.federation.parties
 from server.llm.remote.anthropic import provider
 from tests.support.runs import settings
 parts = server.app.build_parts(settings())

@@ -1,8 +1,8 @@
 """Transport of parcels to the parties: one Protocol, and its implementation over Flower's Grid.
 
-The same class serves in process (`simulations/local_grid.py`), in Flower's simulation engine and in a deployment; only
-the Grid differs. A party that is absent, slow or failed is missing from the result; `exchange.py` decides what that
-means.
+The same class serves in process (`simulations/federation/local_grid.py`), in Flower's simulation engine and in a
+deployment; only the Grid differs. A party that is absent, slow or failed is missing from the result; `exchange.py`
+decides what that means.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What a Grid in one process needs of Flower (`simulations/local_grid.py`): a sender, a run, and messages as bytes."""
+"""What `simulations/federation/local_grid.py` needs of Flower: a sender, a run, and messages as bytes."""
 
 from flwr.app import Message, RecordDict
 from flwr.common.constant import SUPERLINK_NODE_ID

@@ -5,7 +5,8 @@ sampled from noised answers, and the examples with keyphrases come from the data
 party wrote can occur here: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
 privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
 parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A simulation can show
-records to models on its own machine, at ε = ∞, to measure what that is worth (`simulations/private_exemplars.py`).
+records to models on its own machine, at ε = ∞, to measure what that is worth
+(`simulations/baselines/private_exemplars.py`).
 """
 
 from collections.abc import Sequence

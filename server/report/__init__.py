@@ -16,8 +16,7 @@
     sweep.py          comparison of several runs
     write.py          templates to files
     tensorboard.py    the figures of each round as event files
-    templates/        page, its first screen and measures, comparison, pieces, style and script, as Python modules:
-                      Flower's bundle carries no other suitable type of file
+    templates/        the pages (of a run, of a sweep), their parts, styles and script
 
 Nothing is computed from records here: a page shows only what is in the run folder. A page loads nothing, and no text on
 it can become markup.

@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +20,12 @@ from server.report import run_plots
 from server.report.facts import as_json, gather
 from server.report.figure_tables import better, tables
 from server.report.reading import JsonObject
-from server.report.templates.comparison import COMPARISON
-from server.report.templates.first import FIRST
-from server.report.templates.measures import FOOTNOTES, MEASURES
-from server.report.templates.page import PAGE
-from server.report.templates.pieces import PIECES
-from server.report.templates.script import SCRIPT
-from server.report.templates.style import STYLE
 
 EXAMPLES = 5
 """Texts of each label in the page itself; the search on the page finds the others."""
 
 LONG = 1200
 """Characters of a text that are shown before the reader opens it."""
-
-
-_TEMPLATES = {
-    "page": PAGE,
-    "first": FIRST,
-    "measures": MEASURES,
-    "footnotes": FOOTNOTES,
-    "comparison": COMPARISON,
-    "pieces": PIECES,
-}
 
 
 def write_report(run: Path) -> Path:
@@ -61,7 +45,7 @@ def write_report(run: Path) -> Path:
     gathered = gather(run)
     facts = gathered.facts
     page = render(
-        "page",
+        "page.html",
         **facts,
         metric_tables=tables(facts["metrics"]),
         round_plots=run_plots.of_rounds(facts["rounds"], facts["metrics"]),
@@ -95,7 +79,7 @@ def render(template: str, **view: object) -> str:
 def _environment() -> jinja2.Environment:
     """The templates, which take as long to compile as ten pages to render."""
     environment = jinja2.Environment(
-        loader=jinja2.DictLoader(_TEMPLATES),
+        loader=jinja2.FunctionLoader(_source),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -112,8 +96,14 @@ def _environment() -> jinja2.Environment:
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
-    environment.globals |= {"style": Markup(STYLE), "script": Markup(SCRIPT), "long": LONG}  # noqa: S704 — our own
+    style = "".join(map(_source, ("colours.css", "plots.css", "page.css")))
+    environment.globals |= {"style": Markup(style), "script": Markup(_source("script.js")), "long": LONG}  # noqa: S704 — our own
     return environment
+
+
+def _source(name: str) -> str:
+    """The text of a file of `templates/`."""
+    return (resources.files(__package__) / "templates" / name).read_text("utf-8")
 
 
 def _columns(rows: Sequence[JsonObject]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Sources of a task: its public description, public texts, and held-out texts for evaluation.
 
 Private records are not here: a party reads its own file (`client/records.py`), and a simulation deals them out
-(`simulations/parties.py`).
+(`simulations/federation/parties.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

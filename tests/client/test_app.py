@@ -9,7 +9,7 @@ from common import messages as m
 from common import wire
 from common.errors import DropoutError
 from server.federation.network import FlowerNetwork
-from simulations.local_grid import LocalGrid
+from simulations.federation.local_grid import LocalGrid
 from tests.support.federations import CANARY, federation, plan, query, service
 
 PLAIN = plan(3, secure=False, threshold=1)

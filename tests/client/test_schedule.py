@@ -9,7 +9,7 @@ from common import messages as m
 from common.queries.closed_set import QUERIES
 from common.queries.texts import RewrittenSpec, Texts
 from common.schedule import BASE_SECONDS, operations, seconds
-from simulations.audit import timing
+from simulations.laboratory.audit import timing
 from tests.client.test_service import PLAIN, send
 from tests.support.federations import each_kind, lenient, query, records, service
 

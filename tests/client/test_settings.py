@@ -14,7 +14,7 @@ from client.writers.instructed import ABSTRACT, REWRITE, Instructed
 from client.writers.rewriting import Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import ConfigError
-from simulations.parties import party_settings
+from simulations.federation.parties import party_settings
 from tests.support.tiny_models import tiny_llama, tiny_summariser
 
 EXTRACTS = {"kind": "extracts", "longest": 7}

@@ -9,7 +9,7 @@ from common.errors import CaucusError, ConfigError, DataError, DropoutError, Pla
 from server.llm.base import Reply
 from server.llm.builtin.model import BuiltinModel
 from simulations import run as simulation
-from simulations.local_grid import LocalGrid
+from simulations.federation.local_grid import LocalGrid
 from tests.support.runs import command, labelled, lines, read, resume, tiny, warm
 
 SHORT = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")

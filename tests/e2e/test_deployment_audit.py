@@ -4,7 +4,7 @@ Three hospitals hold planted canaries, each of which moves coordinates of its ow
 (`tests/support/worst_case.py`). The coordinator, who knows all canaries, keeps what it receives, and this test computes
 from it how well the answers tell which canaries are in:
 
-    discrete Gaussian   mu of the canaries' scores (`simulations/audit/canaries.py`): votes, masked and summed
+    discrete Gaussian   mu of the canaries' scores (`laboratory/audit/canaries.py`): votes, masked and summed
     discrete Laplace    odds of right guesses, exactly e^epsilon : 1, where both coordinates of a canary agree
     exponential         odds of the preferred candidate among three, exactly e^epsilon : 2
     sparse vector       where it stops, as a normal score by its exact distribution
@@ -34,8 +34,8 @@ from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.queries.closed_set import make_query
 from server.federation.checkpoint import Checkpoint
 from server.tasks import demo_notes
-from simulations.audit.canaries import distinguished
-from simulations.audit.finding import ALARM, Finding, Z
+from simulations.laboratory.audit.canaries import distinguished
+from simulations.laboratory.audit.finding import ALARM, Finding, Z
 from tests.support import worst_case
 from tests.support.deployed import Deployment
 from tests.support.runs import SMALL, WASP, read

@@ -1,11 +1,11 @@
-"""More hospitals than three, forks of one process (`simulations/nodes`): over a slow line, and with one that fails."""
+"""More hospitals than three, forks of one process (`laboratory/nodes`): over a slow line, and with one that fails."""
 
 import sys
 
 import pytest
 
-from simulations.nodes.federation import Nodes
-from simulations.nodes.line import Line
+from simulations.laboratory.nodes.federation import Nodes
+from simulations.laboratory.nodes.line import Line
 from tests.support.deployed import SMALL
 from tests.support.runs import read
 

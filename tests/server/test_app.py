@@ -8,7 +8,7 @@ from server.app import build_parts
 from server.configuration import composed
 from server.llm.base import Request
 from server.vector_cache import Remembered
-from simulations.local_grid import LocalGrid
+from simulations.federation.local_grid import LocalGrid
 
 
 def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_path):

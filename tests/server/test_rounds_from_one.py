@@ -4,7 +4,7 @@ import json
 
 from server.report.facts import gather
 from server.run_folder import first_round, from_round_1
-from simulations.result import Result
+from simulations.api.result import Result
 from tests.support.runs import lines, tiny
 
 

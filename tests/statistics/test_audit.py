@@ -12,8 +12,8 @@ from client import answer
 from common import rng
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from server.federation import ask
-from simulations.audit import canaries, measure
-from simulations.audit.federation import half_of_the_noise
+from simulations.laboratory.audit import canaries, measure
+from simulations.laboratory.audit.federation import half_of_the_noise
 
 
 def failed(findings):

@@ -16,10 +16,10 @@ from common.queries import closed_set
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram
 from common.queries.self_similarity import SelfSimilarity
-from simulations.audit import replay
-from simulations.audit.before_noise import Replay
-from simulations.audit.finding import Finding
-from simulations.audit.neighbours import Neighbourhood
+from simulations.laboratory.audit import replay
+from simulations.laboratory.audit.before_noise import Replay
+from simulations.laboratory.audit.finding import Finding
+from simulations.laboratory.audit.neighbours import Neighbourhood
 
 RUNS = ("wasp, users", "census, users", "dpga", "dp_kps, gaussian", "rpsg, pool", "dp_sgd")
 """One of each kind of query, some at user level."""

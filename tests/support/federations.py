@@ -30,7 +30,7 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
 from server.planning.calibration import calibrate
-from simulations.local_grid import LocalGrid
+from simulations.federation.local_grid import LocalGrid
 
 LABELS = ("a", "b")
 CANARY = "zyxcanaryzyx"

@@ -22,7 +22,7 @@ from common.queries.closed_set import make_query
 from common.queries.texts import AbstractedSeedsSpec
 from common.system import processes
 from common.system.enrolment import PartyFile, RosterFile
-from simulations.parties import party_settings
+from simulations.federation.parties import party_settings
 from tests.common.system.test_enrolment import GOOD
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change

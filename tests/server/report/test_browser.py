@@ -12,9 +12,9 @@ import pytest
 
 from server.evaluation.projection import PRIVATE, SYNTHETIC
 from server.report import write_report
-from simulations.sweep import write_table
+from simulations.sweeps.render import write_table
 from tests.server.report.test_report import HOSTILE, write_run
-from tests.simulations.test_sweep import run as write_row
+from tests.support.sweeps import run as write_row
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 

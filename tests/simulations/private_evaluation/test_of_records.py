@@ -11,8 +11,8 @@ from server.domain import Candidate
 from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation
 from server.run_folder import for_json
-from simulations import only_private
-from simulations.measured import promised
+from simulations.baselines import only_private
+from simulations.federation.measured import promised
 from simulations.private_evaluation.canaries import canaries
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 from tests.support.embedding_endpoint import remote_encoder

@@ -1,0 +1,294 @@
+"""Simulations from Python: the code of `caucus-simulate` and `caucus-coordinator plan`, with tables in memory.
+
+    from simulations import plan, simulate
+
+    notes = pd.DataFrame({"text": [...], "label": [...]})
+    plan(labels=["flu", "cold"], public_text=sentences, epsilon=2)
+    result = simulate(notes, held_out, public_text=sentences, epsilon=2)
+    result.texts, result.metrics["synthetic"]["accuracy"], result.report
+
+Tables that are given in memory are written to a new folder that only this account can enter, outside the run folder,
+and removed when the call ends, however it ends but by `kill -9`, or a signal outside the main thread. So a run folder
+holds no more of the records than that of the command: what `resume` needs besides is the same tables once more. Files
+that are given by path are read where they are, as the command reads them.
+
+Every error is a `common.errors.CaucusError`, also one of a setting that Hydra refuses. A call leaves the working
+directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and the
+logger "caucus" passes it on to the handlers that there are.
+"""
+
+import contextlib
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig, OmegaConf
+
+from common import validate
+from common.errors import CaucusError, CheckpointError, ConfigError
+from common.system.files import temporary_folder
+from server.configuration import asked, reloaded
+from server.deploy.plan import forwards
+from server.failure import EXPECTED, WRONG_SETTINGS, summary
+from server.run_folder import for_json
+from simulations import run
+from simulations.api.result import Result, with_infinities
+from simulations.api.tables import LABELLED, PUBLIC, Table, Texts, as_file, is_path
+
+__all__ = ["Result", "plan", "resume", "simulate"]
+
+Labels = Mapping[str, str | None] | Sequence[str]
+"""Labels with their public descriptions, or the labels alone."""
+
+_IN_MEMORY = "caucus-in-memory-"
+_COLUMNS = {"train": LABELLED, "test": LABELLED, "public_text": PUBLIC}
+
+
+def simulate(
+    train: Table | None = None,
+    test: Table | None = None,
+    *,
+    public_text: Texts | None = None,
+    labels: Labels | None = None,
+    method: str = "wasp",
+    parties: int = 3,
+    epsilon: float = 4.0,
+    delta: float = 1e-5,
+    folder: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    config_dir: str | Path | None = None,
+) -> Result:
+    """Run a whole federation in this process, as `caucus-simulate` does.
+
+    Example:
+        >>> result = simulate(notes, held_out, public_text="guidelines.txt", overrides=["method.samples=500"])
+        >>> result.texts.head(), result.privacy["epsilon"], result.report
+
+    Args:
+        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, the demo's.
+        test: Held-out records, on which the texts are measured.
+        public_text: Public text, from which built-in models learn and of which prompts show examples.
+        labels: None takes them from `train`, which a simulation alone may do.
+        method: A method of `configs/method`, or of `config_dir`.
+        parties: Number of hospitals.
+        epsilon: Privacy loss in all, above 0; `math.inf` adds no noise.
+        delta: A public constant, well below 1 / (number of records).
+        folder: The run folder, new or empty; None: `runs/DATE/TIME-METHOD`, as the command's.
+        overrides: Further settings as on the command line; they beat the arguments.
+        config_dir: Folder of configurations of your own, as the command's `--config-dir`.
+
+    Returns:
+        The result, complete. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
+
+    Raises:
+        CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
+    """
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        config = _config(
+            tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
+        )
+        return _run(config, Path(folder) if folder else _new_folder(config.method.name))
+
+
+def resume(
+    folder: str | Path,
+    train: Table | None = None,
+    test: Table | None = None,
+    *,
+    public_text: Texts | None = None,
+    overrides: Sequence[str] = (),
+) -> Result:
+    """Continue a run after its last whole round, as `caucus-simulate --resume` does.
+
+    Args:
+        folder: The run folder.
+        train: The table that the run was started with, if it was in memory; other records would spoil the guarantee.
+        test: Likewise.
+        public_text: Likewise.
+        overrides: New caps on spending, such as `llm.max_cost=20`.
+
+    Raises:
+        CaucusError: As `simulate`; a CheckpointError if the folder cannot be resumed.
+    """
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+        with _hydra_of_ours():
+            config = reloaded(Path(folder), overrides)
+        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        for name in _COLUMNS:
+            if name in tables:
+                config.task[name] = str(tables[name])
+            elif _IN_MEMORY in str(config.task.get(name)):
+                got = "none: it was in memory, and is not kept"
+                do = f"resume(folder, {name}=...)"
+                raise CheckpointError(name, expected="the table that the run was started with", got=got, do=do)
+        return _run(config, Path(folder))
+
+
+def plan(
+    train: Table | None = None,
+    test: Table | None = None,
+    *,
+    public_text: Texts | None = None,
+    labels: Labels | None = None,
+    method: str = "wasp",
+    parties: int = 3,
+    epsilon: float = 4.0,
+    delta: float = 1e-5,
+    overrides: Sequence[str] = (),
+    config_dir: str | Path | None = None,
+) -> dict[str, Any]:
+    """What a run with these arguments will ask and cost, before anything private is touched.
+
+    It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, ε and δ in
+    all, and the expected calls and tokens. Records are not looked at, so `labels` are needed, and the signal needs a
+    public guess of the number of records: `overrides=["federation.expected_records=300"]`.
+
+    Args:
+        train: Not read; it may stand here as in `simulate`.
+        test: Not read.
+        public_text: As in `simulate`.
+        labels: The task's labels.
+        method: As in `simulate`, and so are all that follow.
+        parties: Number of hospitals.
+        epsilon: Privacy loss in all.
+        delta: A public constant.
+        overrides: Further settings.
+        config_dir: Folder of configurations of your own.
+
+    Raises:
+        CaucusError: A setting is wrong, or no plan can be made.
+    """
+    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+        named = {"train": train, "test": test, "public_text": public_text}
+        tables = _files(named, private, unread=("train", "test"))
+        config = _config(
+            tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
+        )
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(config)))))
+        return facts
+
+
+def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
+    """The files of the tables that are given; of one that is in memory and unread, a name alone."""
+    if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
+        raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
+    return {
+        name: folder / name if name in unread and not is_path(table) else as_file(name, table, _COLUMNS[name], folder)
+        for name, table in tables.items()
+        if table is not None
+    }
+
+
+def _config(
+    tables: Mapping[str, Path],
+    labels: Labels | None,
+    overrides: Sequence[str],
+    config_dir: str | Path | None,
+    *,
+    method: str,
+    parties: int,
+    epsilon: float,
+    delta: float,
+) -> DictConfig:
+    """The configuration that the arguments make, each checked, below the overrides."""
+    validate.integers(1, parties=parties)
+    if epsilon != float("inf"):
+        validate.positive(epsilon=epsilon)
+    validate.probability(delta=delta)
+    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
+        raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
+    given = [
+        *([f"hydra.searchpath=[{_quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []),
+        f"method={method}",
+        f"federation.parties={parties}",
+        f"privacy.epsilon={float(epsilon)}",
+        f"privacy.delta={float(delta)}",
+        *(["task=csv"] if tables else []),
+        *(f"task.{name}={_quoted(str(path))}" for name, path in tables.items()),
+        *overrides,
+    ]
+    with _hydra_of_ours():
+        config = asked(given)
+    if labels is not None:
+        named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        OmegaConf.update(config, "task.labels", named, merge=False, force_add=True)
+    return config
+
+
+def _quoted(text: str) -> str:
+    """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
+
+
+def _run(config: DictConfig, folder: Path) -> Result:
+    with _logging_to(folder):
+        try:
+            run.simulate(config, folder)
+        except (KeyboardInterrupt, *EXPECTED) as stopped:
+            if (folder / "run.json").exists():
+                cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
+                cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
+            raise
+    return Result.load(folder)
+
+
+def _new_folder(method: str) -> Path:
+    now = datetime.now().astimezone()
+    folder = Path("runs") / f"{now:%Y-%m-%d}" / f"{now:%H-%M-%S}-{method}"
+    number = 2
+    while folder.exists():
+        folder = folder.with_name(f"{now:%H-%M-%S}-{method}-{number}")
+        number += 1
+    return folder
+
+
+@contextlib.contextmanager
+def _errors_of_ours() -> Iterator[None]:
+    """An error of Hydra's as one of ours, without the fifty lines of where in Hydra it came from."""
+    try:
+        yield
+    except WRONG_SETTINGS as error:
+        cause = error.__cause__
+        ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
+        raise ours from None
+    except CaucusError as error:
+        raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
+
+
+@contextlib.contextmanager
+def _hydra_of_ours() -> Iterator[None]:
+    """Compose our configurations, also in a program that has its own by Hydra."""
+    theirs = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = theirs
+
+
+@contextlib.contextmanager
+def _logging_to(folder: Path) -> Iterator[None]:
+    """Write the log into the folder's `run.log`; warnings are shown where nobody handles them, as Python does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    logger = logging.getLogger("caucus")
+    level, file = logger.level, logging.FileHandler(folder / "run.log")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handlers: list[logging.Handler] = [file]
+    if logging.lastResort and not logger.hasHandlers():
+        handlers.append(logging.lastResort)
+    for handler in handlers:
+        logger.addHandler(handler)
+    logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        for handler in handlers:
+            logger.removeHandler(handler)
+        file.close()

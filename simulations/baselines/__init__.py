@@ -1,0 +1,1 @@
+"""What the methods are measured against: baselines that use the private records without any protection."""

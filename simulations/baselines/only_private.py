@@ -1,0 +1,82 @@
+"""OnlyPrivate: the small model trained on all private records together, at ε = ∞ (WASP, section 5.1, baselines).
+
+It is an upper bound for synthetic texts. It needs all records in one place, so it exists only in a simulation
+(`simulations/baselines/unprotected.py`).
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from common.domain import Record
+from server.draft import build
+from server.evaluation.small_model import Evaluation, by_encoder, majority_class
+from server.method import NoMemory, State
+from simulations.baselines import unprotected
+from simulations.private_evaluation.compare import real_private
+
+log = logging.getLogger("caucus.simulation")
+
+NAME = "only_private"
+
+STATEMENT = (
+    "OnlyPrivate: no privacy (ε is infinite) and no synthetic texts. A small model was trained on the private records "
+    "themselves, all in one place. Neither it nor its figures may leave; it is a baseline for experiments."
+)
+NOT_COVERED = "The private records: nothing about them is protected."
+
+
+def only_private(config: DictConfig, folder: Path) -> None:
+    """Write the run folder of a run that trains on the records, without queries or releases.
+
+    Raises:
+        ConfigError: There are no held-out texts to measure on.
+    """
+    started = time.monotonic()
+    source, private, held_out = unprotected.records_of(config)
+    task = source.task()
+    unprotected.write(
+        config,
+        folder,
+        task,
+        state=State(memory=NoMemory()),
+        metrics=measured(config, task.read(private), task.read(held_out)),
+        statement=STATEMENT,
+        not_covered=NOT_COVERED,
+        started=started,
+    )
+
+
+def measured(config: DictConfig, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
+    """Content of `metrics.json` if private records are the training texts: how many, how good, how many seconds.
+
+    Raises:
+        ConfigError: The model would send the records to an endpoint.
+    """
+    evaluation: Evaluation = build(config.evaluation)
+    metrics = {
+        "definition": evaluation.definition,
+        "test_records": len(held_out),
+        "synthetic": None,
+        "majority_class": majority_class(held_out),
+        "real_private": _score(config, evaluation, private, held_out),
+    }
+    if "utility_encoder" in evaluation.metrics:
+        settings = by_encoder(evaluation)
+        metrics["utility_encoder"] = {"definition": settings.definition} | _score(config, settings, private, held_out)
+    return metrics
+
+
+def _score(
+    config: DictConfig, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
+) -> dict[str, Any]:
+    encoder = build(config.embedding) if evaluation.model in {"encoder", "network"} else None
+    started = time.monotonic()
+    scores = real_private(private, held_out, evaluation, encoder)
+    seconds = round(time.monotonic() - started, 3)
+    log.info("%s: %d private records, %d held-out texts, %.1f s", NAME, len(private), len(held_out), seconds)
+    return scores | {"seconds": seconds}

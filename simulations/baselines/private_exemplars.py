@@ -1,0 +1,154 @@
+"""Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
+
+It says what exemplars are worth if nothing is protected: methods that choose synthetic exemplars by private votes lie
+between this and no votes at all. A prompt shows as many records as one of WASP's shows texts. With `method.texts=false`
+nothing is written, and the exemplars alone train the small model. It exists only in a simulation
+(`simulations/baselines/unprotected.py`), and only language models on this machine are shown the records.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig
+
+from common import rng, validate
+from common.domain import Record
+from common.errors import ConfigError
+from server.domain import Task
+from server.draft import build
+from server.evaluation import of_texts, small_model
+from server.llm import prompts, providers
+from server.llm.base import Provider, Request
+from server.llm.generate import Generated, generate
+from server.llm.orders import Order, even_orders
+from server.llm.spending import Spending
+from server.method import NoMemory, State
+from server.operators import selection
+from server.operators.round_report import make_report
+from server.tasks.sources import Source
+from simulations.baselines import only_private, unprotected
+from simulations.federation.measured import with_records
+from simulations.private_evaluation.of_records import of_records
+
+NAME = "private_exemplars"
+
+STATEMENT = (
+    "Private exemplars: no privacy (ε is infinite). Language models were shown private records, and texts or figures "
+    "were made from them. Neither texts nor figures may leave; it is a baseline for experiments."
+)
+NOT_COVERED = "The private records that prompts showed: nothing about them is protected."
+
+
+def private_exemplars(config: DictConfig, folder: Path) -> None:
+    """Write the run folder of a run whose prompts show private records.
+
+    Raises:
+        ConfigError: A setting is out of range, there are no held-out texts to measure on, or a record would be sent to
+            another machine.
+        ProviderError: A language model fails.
+    """
+    started = time.monotonic()
+    validate.at_least(1, section="method", samples=config.method.samples, exemplars=config.method.exemplars)
+    source, private, held_out = unprotected.records_of(config)
+    task = source.task()
+    shown, held_out = exemplars(private, task, config.method.exemplars, config.experiment_seed), task.read(held_out)
+    if config.method.texts:
+        state, metrics = _written(config, folder, source, shown, held_out)
+    else:
+        records = [Record(text, label) for label, texts in shown.items() for text in texts]
+        state, metrics = State(memory=NoMemory()), only_private.measured(config, task.read(records), held_out)
+    unprotected.write(
+        config,
+        folder,
+        task,
+        state=state,
+        metrics=metrics,
+        statement=STATEMENT,
+        not_covered=NOT_COVERED,
+        started=started,
+    )
+
+
+def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
+    """Of each label `count` texts of records, drawn at random; all if there are no more."""
+    shown = {}
+    for label in task.labels:
+        texts = [record.text for record in private if record.label == label]
+        order = rng.experiment(experiment_seed, "private exemplars", label).permutation(len(texts))
+        shown[label] = [texts[at] for at in order[:count]]
+    return shown
+
+
+def _written(
+    config: DictConfig, folder: Path, source: Source, shown: Mapping[str, Sequence[str]], held_out: Sequence[Record]
+) -> tuple[State[NoMemory], dict[str, Any]]:
+    """The texts, and their figures; both are as unprotected as the records."""
+    measured = with_records(config, [])
+    evaluation, encoder = measured.evaluation, measured.encoder
+    models: dict[str, Provider] = providers.providers(
+        {name: build(spec, _partial_=True) for name, spec in config.llm.models.items()},
+        use=config.llm.use,
+        public_texts=source.public_texts,
+        public_examples=source.public_examples,
+        encoder=encoder,
+        experiment_seed=config.experiment_seed,
+        spending=Spending(),
+        folder=folder / "state",
+    )
+    remote = [name for name, model in models.items() if model.remote]
+    # Whatever its model is, some of its figures are by an encoder, and these texts are as private as the records.
+    endpoint = not encoder.runs_here or (evaluation.embedding is not None and not evaluation.embedding.runs_here)
+    if remote or endpoint:
+        raise ConfigError(
+            f"method {NAME}",
+            expected="language models and an encoder that run here: private text is never sent anywhere",
+            got=", ".join(remote) or "an endpoint for the evaluation",
+            do="Choose models that are computed locally, such as llm=builtin",
+        )
+    harvest = _generated(config, models, source, shown)
+    report = make_report(
+        0,
+        list(models),
+        requested=harvest.requested,
+        generated=harvest.candidates,
+        candidates=len(harvest.candidates),
+        work=[harvest],
+    )
+    read, released = source.task().read(harvest.candidates), [candidate.text for candidate in harvest.candidates]
+    measured = replace(measured, candidates=read, released=released)
+    metrics = small_model.metrics(read, held_out, evaluation, encoder)
+    metrics |= of_texts.of_texts(measured) | of_records(measured)
+    state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
+    return state, metrics
+
+
+def _generated(
+    config: DictConfig, models: Mapping[str, Provider], source: Source, shown: Mapping[str, Sequence[str]]
+) -> Generated:
+    settings, task = config.method, source.task()
+
+    def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+        good, _ = selection.exemplars(shown[order.label], (), settings.exemplars, generator)
+        return prompts.by_example(
+            task,
+            order.label,
+            texts=texts,
+            rng=generator,
+            good=good,
+            temperature=settings.temperature,
+            words=settings.words,
+        )
+
+    return generate(
+        models,
+        even_orders(settings.samples, task, list(models)),
+        write,
+        round_number=0,
+        texts_per_request=settings.texts_per_request,
+        experiment_seed=config.experiment_seed,
+        cleaner=providers.cleaner(config.llm.get("clean"), task, source.public_texts),
+    )

@@ -1,0 +1,1 @@
+"""The parties of a simulation: how records are dealt to them, and how messages reach them."""

@@ -1,0 +1,35 @@
+"""One process that hosts all simulated parties behind a Unix socket, as each hospital hosts its own party.
+
+python -m simulations.federation.host RUN_FOLDER SOCKET [OVERRIDE ...]
+
+With overrides it first stores the configuration of the run in the folder. `engine=flower` starts this by itself; for
+`flwr run` start it by hand, as simulations/README.md has it.
+"""
+
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from client.channel import serve
+from server.configuration import composed, load, store, with_absolute_paths
+from server.draft import without_auto
+from simulations.federation.parties import parties, with_identities, with_labels
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT; print one line when ready."""
+    folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
+    if overrides or not (folder / "config.yaml").exists():
+        config = with_identities(with_labels(with_absolute_paths(composed(overrides))), folder)
+        store(without_auto(config), folder)
+    logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
+    server = serve(parties(load(folder), folder), f"unix:{socket}")
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, lambda *_: server.stop(grace=1))
+    print("ready", flush=True)  # noqa: T201 the parent waits for this line
+    server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    main()

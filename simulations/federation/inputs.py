@@ -1,0 +1,104 @@
+"""What is odd about the data of a simulation, said once and before its parties are built.
+
+A simulation has all records in one place and may count them; what is said here is for its own log alone. The
+coordinator of a deployment sees no record, and none of this is known there.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from omegaconf import DictConfig
+
+from common.domain import Record
+from common.errors import ConfigError
+from common.labelled_files import duplicates
+from server.draft import build
+from server.planning.plan import large_delta
+from server.setting_checks import number
+from server.tasks.sources import LabelledFiles, Source
+from simulations.federation import parties
+
+log = logging.getLogger("caucus.simulation")
+
+_ALONE = "(simulation only)"
+"""Ends a line that tells something of the private records without noise."""
+_SHOWN = 5
+"""Labels that a line names."""
+
+
+def check(config: DictConfig) -> None:
+    """Warn of what makes a result worse or means something else than it seems, and refuse records as public text.
+
+    Raises:
+        ConfigError: All private texts are in the public text, from which models learn and which prompts show word for
+            word; or the records cannot be dealt out as configured.
+        DataError: A file cannot be read.
+    """
+    source: Source = build(config.task)
+    dealt = parties.deal(config)
+    private = list(chain.from_iterable(dealt))
+    for line in chain(
+        _dealing(config, source, dealt),
+        _labels(source, private),
+        _guarantee(config, private),
+        _other_files(source, private),
+    ):
+        log.warning("%s", line)
+
+
+def _dealing(config: DictConfig, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[str]:
+    if isinstance(source, LabelledFiles):
+        if config.federation.partition == "natural":
+            yield (
+                "federation.partition=natural: the file of records does not say which hospital has which, so they are "
+                f"dealt as by dirichlet with federation.alpha={config.federation.alpha:g}; iid makes all parties alike"
+            )
+        if repeated := duplicates(list(chain.from_iterable(dealt))):
+            yield f"{repeated} rows of the training file repeat others; each votes {_ALONE}"
+    if empty := sum(not share for share in dealt):
+        yield f"{empty} of {len(dealt)} parties have no record: they contribute noise alone {_ALONE}"
+
+
+def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
+    labels, counts = source.task().labels, Counter(record.label for record in private)
+    if absent := [label for label in labels if not counts[label]]:
+        yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
+    if single := [label for label in labels if counts[label] == 1]:
+        more = ", ..." if len(single) > _SHOWN else ""
+        yield (
+            f"{len(single)} of {len(labels)} labels have one record, too few to be seen in the noise: "
+            f"{', '.join(single[:_SHOWN])}{more}; is the label misspelt? {_ALONE}"
+        )
+
+
+def _guarantee(config: DictConfig, private: Sequence[Record]) -> Iterator[str]:
+    of_users = config.privacy.unit == "user"
+    units = len({record.user for record in private}) if of_users else len(private)
+    delta = number("privacy.delta", config.privacy.delta)
+    for line in large_delta(delta, units, f"the number of {'users' if of_users else 'records'}"):
+        yield f"{line} {_ALONE}"
+
+
+def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
+    held_out = source.held_out()
+    if not held_out:
+        yield "no held-out texts (task.test): no accuracy and no FID will be measured"
+    if not isinstance(source, LabelledFiles):
+        return
+    texts = {record.text.strip() for record in private}
+    if shared := sum(record.text.strip() in texts for record in held_out):
+        of_test = f"{shared} of {len(held_out)} texts of task.test"
+        yield f"{of_test} are private records too: the accuracy will be too high {_ALONE}"
+    public = {text.strip() for text in source.public_texts()} if source.public_text else set()
+    if shared := len(texts & public):
+        if shared == len(texts):
+            raise ConfigError(
+                "task.public_text", expected="text that is public", got="all private texts, those of task.train",
+                where=source.public_text, do="Name another file, or none: task.public_text=null",
+            )  # fmt: skip
+        yield (
+            f"{shared} of {len(texts)} private texts are in task.public_text too: models learn from them and prompts "
+            f"show them word for word, which no guarantee covers {_ALONE}"
+        )

@@ -1,0 +1,156 @@
+"""Deal private records to simulated parties and build their services: the same code that a hospital runs."""
+
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from client import records
+from client.admission import Terms
+from client.service import PartyService
+from client.settings import PartySettings
+from common import rng, validate
+from common.domain import MOST_RECORDS, Record
+from common.errors import ConfigError, DataError
+from common.labelled_files import named_by, read_records
+from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
+from common.secagg.identity import Identity, Roster
+from server.draft import build
+from server.tasks import demo_notes
+from server.tasks.sources import DemoNotes, LabelledFiles, Source
+from simulations.federation.partition import dirichlet, iid
+from simulations.private_evaluation import canaries, sites
+
+log = logging.getLogger("caucus.simulation")
+
+
+def with_labels(config: DictConfig) -> DictConfig:
+    """Take missing labels from the training file. Simulations only: elsewhere, labels are public knowledge."""
+    if config.task.get("train") and not config.task.labels:
+        with named_by("task.train"):
+            labels = sorted({record.label for record in read_records(config.task.train, show_names=True)})
+        if len(labels) < 2:
+            raise DataError("task.train: labels", expected="at least two", got=len(labels), where=config.task.train)
+        config.task.labels = dict.fromkeys(labels)
+        log.warning("%d labels taken from the private training file: simulation only", len(labels))
+        OmegaConf.update(config, "labels_from_records", value=True, force_add=True)
+    return config
+
+
+def with_identities(config: DictConfig, folder: Path) -> DictConfig:
+    """With `secagg=malicious` and no roster, give each simulated party an identity and write their roster."""
+    if config.secagg.mode == "malicious" and not config.secagg.roster:
+        (folder / "parties").mkdir(parents=True, exist_ok=True)
+        keys = {party: rng.secure_bytes(32) for party in range(config.federation.parties)}
+        for party, key in keys.items():
+            descriptor = os.open(_identity_file(folder, party), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(key)
+        roster = folder / "parties" / "roster.json"
+        known = {party: Identity(key).public for party, key in keys.items()}
+        roster.write_text(Roster(known, config.federation.max_records or MOST_RECORDS).to_json())
+        config.secagg.roster = str(roster.resolve())
+    return config
+
+
+def parties(config: DictConfig, folder: Path) -> dict[int, PartyService]:
+    """One service for each simulated party, with its own records, limits and ledger."""
+    encoder: Encoder = build(config.embedding)
+    settings = party_settings(config.client)
+    writers = settings.writers()
+    (folder / "parties").mkdir(parents=True, exist_ok=True)
+    signed = config.secagg.mode == "malicious"
+    roster = Roster.from_json(Path(config.secagg.roster).read_bytes()) if signed else None
+    return {
+        party: PartyService(
+            party=party,
+            private=records.embed(private, encoder),
+            terms=lambda: Terms(limits=settings.limits),
+            writers=writers,
+            ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
+            identity=Identity(_identity_file(folder, party).read_bytes()) if signed else None,
+            roster=roster,
+        )
+        for party, private in enumerate(deal(config))
+    }
+
+
+def party_settings(client: DictConfig) -> PartySettings:
+    """The settings that all simulated parties share.
+
+    Raises:
+        ConfigError: An unknown key, or a limit out of range.
+    """
+    values = OmegaConf.to_container(client, resolve=True)
+    return PartySettings.read(values, lambda key: f"client.{key} (configs/client.yaml)")
+
+
+def deal(config: DictConfig) -> list[list[Record]]:
+    """The private records of each party, by the configured partition, with what is planted: a site's style, canaries.
+
+    Raises:
+        ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.
+    """
+    source: Source = build(config.task)
+    dealt = _dealt(config, source)
+    if (site := config.federation.style_site) is not None:
+        validate.integers(0, section="federation", style_site=site)
+        validate.in_range(0, len(dealt) - 1, section="federation", style_site=site)
+        dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]
+    labels = list(source.task().labels)
+    for number, canary in enumerate(canaries.canaries(config.federation.canaries, labels, config.experiment_seed)):
+        if canary.inside:
+            dealt[number % len(dealt)].append(canary.record)
+    return dealt
+
+
+def _dealt(config: DictConfig, source: Source) -> list[list[Record]]:
+    federation, count = config.federation, config.federation.parties
+    validate.at_least(1, section="federation", parties=count)
+    validate.one_of("federation.partition", federation.partition, among=("natural", "dirichlet", "iid"))
+    if isinstance(source, DemoNotes) and federation.partition == "natural":
+        size = source.records_per_party if federation.records is None else federation.records // count
+        return [demo_notes.private_notes(hospital, size, source.corpus_seed) for hospital in range(count)]
+
+    pool = _pool(source, count)
+    generator = rng.experiment(config.experiment_seed, "partition")
+    if federation.records is not None:
+        if not 1 <= federation.records <= len(pool):
+            raise ConfigError("federation.records", expected=f"1 to {len(pool)}, all there are", got=federation.records)
+        pool = [pool[i] for i in generator.choice(len(pool), federation.records, replace=False)]
+    if federation.partition == "iid":
+        shares = iid(len(pool), count, generator)
+    else:
+        shares = dirichlet([record.label for record in pool], count, federation.alpha, generator)
+    dealt = [[pool[i] for i in share] for share in shares]
+    return _whole_users(dealt) if config.privacy.unit == "user" else dealt
+
+
+def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
+    """Move all records of a user to the first party that has one: a user at several parties is protected less."""
+    home: dict[str, int] = {}
+    moved: list[list[Record]] = [[] for _ in dealt]
+    for party, private in enumerate(dealt):
+        for record in private:
+            moved[party if record.user is None else home.setdefault(record.user, party)].append(record)
+    return moved
+
+
+def _pool(source: Source, count: int) -> list[Record]:
+    if isinstance(source, DemoNotes):
+        return [
+            note
+            for hospital in range(count)
+            for note in demo_notes.private_notes(hospital, source.records_per_party, source.corpus_seed)
+        ]
+    if isinstance(source, LabelledFiles) and source.train:
+        with named_by("task.train"):
+            return source.checked(read_records(source.train, list(source.task().labels), show_names=True), source.train)
+    raise ConfigError("task", expected="private records to deal out", got="none", do="Set task.train=PATH")
+
+
+def _identity_file(folder: Path, party: int) -> Path:
+    return folder / "parties" / f"{party:04}.key"

@@ -1,0 +1,119 @@
+"""How well the pipeline's Gaussian answers tell which canary records are in, as mu, beside what was promised.
+
+A canary moves coordinates that no other record moves, by all of the query's sensitivity, and which by how much is
+public. Its score is the inner product of the answers with that change, over all rounds, in units of its norm. By the
+lemma of Neyman and Pearson no test tells Gaussians apart better than by this score, which is normal with standard
+deviation 1 / mu times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n
+canaries, half of them in, mu has a variance of 4 / n + mu^2 / (2 n), about, and is skewed: large values are more
+frequent than for a normal variable. So what is compared is sqrt(2 n) asinh(mu / r), r^2 = 2 n (1 / in + 1 / out), whose
+variance is 1 whatever mu is. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or
+less, by the exact distribution of mu, a noncentral t.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from common import rng
+from common.domain import Record
+from common.plan.planned import PlannedQuery
+from common.privacy.gaussian import gaussian_epsilon, gaussian_mu
+from common.queries.class_sums import ClassSums, ClassSumsSpec
+from common.queries.page import Query
+from common.queries.votes import Votes, VotesSpec
+from simulations.laboratory.audit.federation import AXES, DELTA, ask, plan_of
+from simulations.laboratory.audit.finding import Finding, Z
+
+TOP = 4
+
+
+def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
+    """Canaries near 2 Q candidates of their label, which nobody else is near: Q lie close by, and Q opposite."""
+    near = candidates()
+    of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
+    question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
+    inside = _tossed(labels, AXES)
+    total = _asked(epsilon, question, inside, rounds=rounds, parties=parties)
+    votes = total.reshape(2, labels, 2, AXES, TOP)[[0, 1], :, [0, 1]] @ 2.0 ** -np.arange(TOP)
+    return _finding("canaries", epsilon, votes.sum(axis=0), inside, rounds)
+
+
+def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
+    """Canaries that are the only record of their label, on the diagonal of four directions, beyond the radius."""
+    basis = np.zeros((4, AXES), dtype=np.float32)
+    basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
+    spec = ClassSumsSpec(labels=labels, directions=4, count=32, grid=64)
+    centres, radius = np.zeros((labels, AXES), dtype=np.float32), np.full(1, 0.5, dtype=np.float32)
+    question = ClassSums(spec=spec, basis=basis, centres=centres, radius=radius)
+    inside = _tossed(labels, 1)
+    total = _asked(epsilon, question, inside, rounds=rounds, parties=parties)
+    change = np.array([spec.grid / 2] * 4 + [spec.count])
+    return _finding("canaries of class sums", epsilon, total.reshape(labels, 5) @ change[:, None], inside, rounds)
+
+
+def candidates() -> NDArray[np.float32]:
+    """(2 * axes * Q, axes) of norm 1: for each axis Q vectors at increasing distance, then all their opposites."""
+    angles = 0.1 * np.arange(1, TOP + 1)
+    axes = np.eye(AXES)
+    near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
+    return np.concatenate([near, -near]).reshape(-1, AXES).astype(np.float32)
+
+
+def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
+    """(labels, axes): which canaries are in."""
+    return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
+
+
+def _asked(
+    epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
+) -> NDArray[np.float64]:
+    """Sum of the answers of all rounds."""
+    names = tuple(f"label {label}" for label in range(len(inside)))
+    query = PlannedQuery(name="canaries", spec=question.spec, times=rounds)
+    plan = plan_of(epsilon, (query,), labels=names, parties=parties)
+    private: list[list[Record]] = [[] for _ in range(parties)]
+    for label, axis in np.argwhere(inside):
+        private[label % parties].append(Record(str(axis), names[label]))
+    return np.asarray(sum(ask(plan, [("canaries", question)] * rounds, private)), dtype=np.float64)
+
+
+def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
+    """How well canaries' scores tell which of them are in.
+
+    Args:
+        check: Name of the check.
+        mu: As promised.
+        scores: (n,) of all canaries, in any unit.
+        inside: (n,) which of them are in.
+    """
+    into, out = scores[inside], scores[~inside]
+    spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
+    found = (into.mean() - out.mean()) / spread
+
+    # See the head of this file: the normal score of mu, and the mu of a score that is so much higher.
+    error, unit = 1 / math.sqrt(2 * scores.size), math.sqrt(2 * scores.size * (1 / len(into) + 1 / len(out)))
+
+    def shifted(true: float, by: float) -> float:
+        return unit * math.sinh(math.asinh(true / unit) + by * error)
+
+    def score(true: float) -> float:
+        return (math.asinh(true / unit) - math.asinh(mu / unit)) / error
+
+    def unseen(true: float) -> float:
+        return float(stats.norm.cdf(Z - score(true)) - stats.norm.cdf(-Z - score(true)))
+
+    highest = gaussian_epsilon(DELTA, shifted(found, Z))
+    return Finding(
+        check=check,
+        figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
+        limit=f"{mu:.4f}: {shifted(mu, -Z):.3f} to {shifted(mu, Z):.3f}",
+        unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
+        passed=abs(score(found)) <= Z,
+    )
+
+
+def _finding(what: str, epsilon: float, scores: NDArray[np.float64], inside: NDArray[np.bool_], rounds: int) -> Finding:
+    check = f"{scores.size} {what}, epsilon {epsilon:g}, {rounds} rounds"
+    return distinguished(check, gaussian_mu(epsilon, DELTA), scores, inside)

@@ -1,0 +1,153 @@
+"""The pipeline under audit: federations of real parties in this process, and hooks to record or break their noise."""
+
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client import answer, records
+from client.admission import Terms
+from client.app import relay
+from client.guard import Limits
+from client.service import PartyService
+from common import rng
+from common.domain import Record
+from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.privacy.samplers import discrete_gaussian
+from common.queries import closed_set
+from server.federation.ask import Federation
+from server.federation.checkpoint import Checkpoint
+from server.federation.network import FlowerNetwork
+from server.planning.calibration import calibrate
+from simulations.federation.local_grid import LocalGrid
+
+DELTA = 1e-5
+AXES = 32
+
+
+class Axes(Encoder):
+    """An encoder whose texts name an axis: canaries that are orthogonal. Text "7" is the unit vector e_7."""
+
+    def __init__(self) -> None:
+        """Without a model."""
+
+    digest = "0" * 64
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, 32) float32."""
+        return np.eye(AXES, dtype=np.float32)[[int(text) for text in texts]].reshape(-1, AXES)
+
+
+class Share(NamedTuple):
+    """A call of a sampler: its name, scale, number of shares, number of draws, and key."""
+
+    sampler: str
+    scale: float
+    shares: int
+    size: int
+    key: bytes
+
+
+def plan_of(
+    epsilon: float,
+    queries: tuple[PlannedQuery, ...],
+    *,
+    labels: tuple[str, ...],
+    parties: int,
+    secure: bool = True,
+    max_dropouts: int = 0,
+    colluders: int = 0,
+) -> Plan:
+    """A plan with these queries, calibrated unless they have scales."""
+    draft = Plan(
+        method="audit",
+        labels=labels,
+        encoder=Axes.digest,
+        parties=parties,
+        max_dropouts=max_dropouts,
+        colluders=colluders,
+        threshold=parties // 2 + 1 if secure else 1,
+        secure=secure,
+        degree=parties - 1 if secure else 0,
+        corrupt=colluders if secure else 0,
+        epsilon=math.inf,
+        delta=DELTA,
+        unit="sample",
+        queries=queries,
+    )
+    return replace(draft, epsilon=epsilon) if queries[0].scale else calibrate(draft, epsilon)
+
+
+def ask(
+    plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
+) -> list[NDArray[np.int64]]:
+    """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
+        services = [
+            PartyService(
+                party=party,
+                private=records.embed(own, Axes()),
+                terms=lambda: Terms(limits=limits),
+                ledger=Ledger(folder / f"{party}.db"),
+            )
+            for party, own in enumerate(private)
+        ]
+        grid = LocalGrid(relay(lambda context: services[int(context.node_config["partition-id"])]), len(services))
+        federation = Federation(
+            network=FlowerNetwork(grid, timeout=0),
+            plan=plan,
+            run="audit",
+            checkpoint=Checkpoint(folder / "state"),
+            ledger=Ledger(folder / "coordinator.db"),
+        )
+        federation.open()
+        nth: dict[str, int] = {}
+        answers = []
+        for query, question in questions:
+            answers.append(federation.ask(query, nth.setdefault(query, 0), question).values)
+            nth[query] += 1
+        federation.close()
+        return answers
+
+
+@contextmanager
+def half_of_the_noise() -> Iterator[None]:
+    """A fault for the audit to find: each party draws its Gaussian share at half of the scale."""
+    with mock.patch.object(
+        answer, "discrete_gaussian", lambda sigma, size, key: discrete_gaussian(sigma / 2, size, key)
+    ):
+        yield
+
+
+@contextmanager
+def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
+    """Record all calls of samplers, each of which returns 1 for each coordinate, and all entropy that answers took."""
+    calls: list[Share] = []
+    entropy: list[bytes] = []
+
+    def sampler(name: str) -> Any:  # noqa: ANN401
+        def draw(scale: float, size: int, key: bytes, *, shares: int = 1) -> NDArray[np.int64]:
+            calls.append(Share(name, scale, shares, size, key))
+            return np.ones(size, dtype=np.int64)
+
+        return draw
+
+    def secure_bytes(count: int) -> bytes:
+        entropy.append(rng.secure_bytes(count))
+        return entropy[-1]
+
+    samplers = {name: sampler(name) for name in ("discrete_gaussian", "discrete_laplace")}
+    with mock.patch.multiple(answer, secure_bytes=secure_bytes, **samplers):
+        yield calls, entropy

@@ -1,0 +1,230 @@
+"""Neighbour replay: is any answer of a whole run more sensitive than its noise assumes?
+
+    make audit    or    OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.replay [--quick] [--neighbours 10000]
+
+1. A small federation runs each method once, in this process, from start to end; every query that it broadcasts is
+   recorded.
+2. For each query, the parties' own code (`client/answer.py`, from the records to the bounded answer) answers it for
+   random neighbouring data sets, under the same randomness and without noise (`before_noise.py`, `neighbours.py`).
+3. The difference of each two neighbours is held against what the query states (`changes.py`).
+
+The method is that of arXiv 2602.17454, by which violations were found in 12 libraries of differential privacy.
+A neighbour gets the queries that were broadcast in the recorded run, although its own noised answers might have led to
+others: adaptive composition asks for a bound on each answer given all answers before it, and these fix the queries.
+Neighbours differ by one unit more or less, as `common/queries/closed_set.py` says; a replaced record is two steps.
+
+What has no proof is named, and not replayed: there is nothing to hold its answers against.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client import answer
+from client.writers import causal_model
+from common import rng
+from common.plan.plan import Plan
+from common.queries import closed_set
+from server.configuration import composed
+from server.run_folder import read_candidates
+from server.tasks import demo_notes
+from simulations.federation import parties
+from simulations.laboratory.audit.before_noise import Replay
+from simulations.laboratory.audit.changes import change
+from simulations.laboratory.audit.finding import Finding, head, printed
+from simulations.laboratory.audit.neighbours import Held, Neighbourhood, held, sources
+from simulations.run import simulate
+
+NEIGHBOURS = 10_000
+_QUICK = 200
+_RECORDS = 12
+"""Of each party."""
+_SMALL = (
+    "federation.parties=2",
+    "method.samples=16",
+    "evaluation.metrics=[]",
+    "task=demo_notes",
+    "llm.use=[broad]",
+    f"task.records_per_party={_RECORDS}",
+    "task.test_records=8",
+    "task.public_notes=60",
+)
+_USERS = ("privacy.unit=user", "privacy.max_records=3")
+_TERMS = """\
+fever
+cough
+chest pain
+oxygen
+lactate
+swelling
+antibiotics
+pain
+no note has this
+aspirin
+nausea
+scan
+"""
+_DPGA = (
+    "method=dpga",
+    "method.rounds=2",
+    "method.keywords=4",
+    "method.longest=60",
+    "method.bins=12",
+    "method.tau=null",
+)
+_DP_KPS = ("method=dp_kps", "method.vocabulary={terms}", "method.kept_terms=6", "method.length=3", "method.features=24")
+_RPSG = ("method=rpsg", "method.pool=12", "method.refinement.nll=1", "method.choices=8")
+_CENSUS = ("method=census", "method.directions=5", "evaluation.federated=0.1")
+_AUG_PE = ("method=aug_pe", "method.rounds=2")
+_DP_SGD = ("method=dp_sgd", "method.max_tokens=32", "method.samples=4", "task.records_per_party=3")
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "wasp": ("method=wasp", "method.rounds=3", "method.samples=64", "evaluation.federated=0.1"),
+    "wasp, Q 1, no contrast": ("method=wasp", "method.rounds=2", "method.contrast=false", "method.top=1"),
+    "wasp, look ahead": ("method=wasp", "method.rounds=2", "method.look_ahead=2"),
+    "wasp, users": ("method=wasp", "method.rounds=2", "method.samples=64", "evaluation.federated=0.1", *_USERS),
+    "census": _CENSUS,
+    "census, users": (*_CENSUS, *_USERS),
+    "aug_pe": _AUG_PE,
+    "aug_pe_plus": ("method=aug_pe_plus", *_AUG_PE[1:], "method.vocabulary={terms}", "method.kept_terms=10"),
+    "pre_text, users": ("method=pre_text", "method.rounds=2", "method.seeds=12", "method.look_ahead=2", *_USERS),
+    "dpga": (*_DPGA, "method.buckets=12"),
+    "dpga, redrawn": (*_DPGA, "method.buckets=3", "method.redraw=true"),
+    "dpga, users": (*_DPGA, "method.buckets=4", *_USERS),
+    "dp_kps": _DP_KPS,
+    "dp_kps, gaussian": (*_DP_KPS, "method.mechanism=gaussian", "method.sequence=iterative"),
+    "dp_kps, users": (*_DP_KPS, "method.mechanism=gaussian", *_USERS),
+    "rpsg, pool": _RPSG,
+    "rpsg, graded": (*_RPSG, "method.nearest=0", "method.mechanism=permute and flip"),
+    "rpsg, users": (*_RPSG, *_USERS),
+    "rpsg, histogram": (*_RPSG, "method.candidates=histogram"),
+    "rpsg, histogram, gaussian": (*_RPSG, "method.candidates=histogram", "method.mechanism=gaussian"),
+    "dp_sgd": (*_DP_SGD, "method.steps=2", "method.rate=0.6"),
+    "dp_sgd, users": (*_DP_SGD, "method.steps=1", "method.rate=1.0", *_USERS),
+}
+"""Every method that asks queries with a proof, and every setting of it by which it asks something else."""
+WITHOUT_PROOF = tuple(kind for kind in closed_set.KINDS if kind not in closed_set.PROVEN)
+
+_TINY: dict[str, Any] = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}
+"""Size of the model that a party trains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A query that was broadcast.
+
+    Attributes:
+        query: The query.
+        index: Its number in the plan.
+        plan: The plan of its run.
+        party: The parts of a party that stay the same.
+        starts: The parties' records.
+        released: The texts that the run released.
+    """
+
+    query: closed_set.Query
+    index: int
+    plan: Plan
+    party: answer.Party
+    starts: Sequence[Sequence[Held]]
+    released: Sequence[str]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table; exit code 1 if an answer moved by more than is stated."""
+    parser = argparse.ArgumentParser(prog="replay", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help=f"{_QUICK} neighbours of each query: a minute")
+    parser.add_argument("--neighbours", type=int, default=NEIGHBOURS, help="of each query")
+    parser.add_argument("--experiment-seed", type=int, default=0, help="another one draws other neighbours")
+    parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="only these")
+    options = parser.parse_args(arguments)
+    head()
+    passed, kinds = [], set()
+    for name in options.runs:
+        for question in recorded(RUNS[name]):
+            kinds.add(question.query.spec.kind)
+            neighbours = _QUICK if options.quick else options.neighbours
+            passed.append(printed(replayed(name, question, neighbours, experiment_seed=options.experiment_seed)))
+    sys.stdout.write(
+        f"\n{passed.count(False)} of {len(passed)} queries moved by more than is stated; {len(kinds)} of "
+        f"{len(closed_set.PROVEN)} kinds with a proof; without one, at infinite epsilon: {', '.join(WITHOUT_PROOF)}\n"
+    )
+    if not all(passed):
+        sys.exit(1)
+
+
+def recorded(settings: Sequence[str]) -> list[Question]:
+    """Every query of a whole run with these settings, in the order in which it was asked."""
+    asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
+    real = answer.answer
+
+    def recording(query: closed_set.Query, **how: Any) -> NDArray[np.int64]:  # noqa: ANN401
+        asked[how["index"]] = (query, how["plan"], how["party"])
+        return real(query, **how)
+
+    with tempfile.TemporaryDirectory() as name, mock.patch.multiple(causal_model, **_TINY):
+        folder = Path(name)
+        terms = folder / "terms.txt"
+        terms.write_text(_TERMS)
+        config = composed([*_SMALL, *(setting.format(terms=terms) for setting in settings)])
+        with mock.patch.object(answer, "answer", recording):
+            simulate(config, folder / "run")
+        released = [candidate.text for candidate in read_candidates(folder / "run")]
+        dealt = parties.deal(config)
+    starts: list[list[Held]] = []
+    questions = []
+    for index, (query, plan, party) in sorted(asked.items()):
+        starts = starts or [held(private, party.encoder) for private in dealt]
+        questions.append(Question(query=query, index=index, plan=plan, party=party, starts=starts, released=released))
+    return questions
+
+
+def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: int = 0) -> Finding:
+    """Hold the changes between so many neighbours, drawn from the seed, against what the query states."""
+    query, index, plan = question.query, question.index, question.plan
+    planned = plan.query(index)
+    random = rng.experiment(experiment_seed, "neighbours", run, index)
+    others = demo_notes.private_notes(len(question.starts), 4 * _RECORDS, 1)
+    encoder = question.party.encoder
+    neighbourhood = Neighbourhood(
+        starts=question.starts,
+        sources=sources(query, plan, encoder, ordinary=held(others, encoder), released=question.released),
+        plan=plan,
+        max_records=planned.spec.max_records,
+        encoder=encoder,
+    )
+    replay = Replay(query, index=index, plan=plan, party=question.party)
+    largest, violations, first = 0.0, 0, ""
+    with mock.patch.multiple(causal_model, **_TINY), replay.replaced():
+        bound, before = None, None
+        for step in neighbourhood.walks(neighbours, random):
+            if not step.changed:
+                # Every second walk, answers are cut as those of too many records would be.
+                bound = None if bound else _RECORDS // 4
+                before = replay.before_noise(step.private, max_records_per_party=bound)
+                continue
+            after = replay.before_noise(step.private, max_records_per_party=bound)
+            assert before is not None
+            share, within = change(planned, before, after)
+            largest, violations = max(largest, share), violations + (not within)
+            first = first or ("" if within else f", first: {step.changed}")
+            before = after
+    return Finding(
+        check=f"{run}: {planned.name} {index}",
+        figure=f"{violations} of {neighbours} beyond, largest {largest:.1%}{first}",
+        limit=f"0, {planned.mechanism}",
+        unseen="" if violations else f"a bound {1 - largest:.1%} too small",
+        passed=not violations,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""What the time of an answer tells of one record, with and without the schedule of replies (`client/schedule.py`).
+
+    OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.timing [--answers 60] [--delay 0.1]
+
+A coordinator that knows a record sends candidates that are equally far from it: votes for that record have to be
+computed exactly, which takes longer. Two party services differ in that record alone. Their answers are timed where the
+coordinator's messages arrive at the machine, over the same sockets and wire format as in a deployment, on loopback and
+through a line with a delay. Printed are medians, and the share of pairs of answers, one of each service, in which the
+one with the record took longer: 0.5 tells nothing, 1 all.
+
+Then, for each kind of question, how much of its time on the schedule a party with as many records as are declared takes
+to compute what it adds; for votes with the slowest records there can be, all of them at that distance. Above 1 a reply
+would be late, and its time would tell that there are so many.
+"""
+
+import argparse
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import grpc
+import numpy as np
+from numpy.typing import NDArray
+
+from client.admission import Terms
+from client.contributions import histograms, seed_choices
+from client.contributions.contribute import contribution
+from client.guard import Limits
+from client.records import EmbeddedRecords, PartyRecords
+from client.schedule import Schedule
+from client.service import PartyService
+from common import messages as m
+from common import wire
+from common.domain import Record
+from common.ledger.ledger import Ledger
+from common.models.encoder import Encoder
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.privacy import mechanisms
+from common.queries.class_sums import ClassSums, ClassSumsSpec
+from common.queries.correct_count import CorrectCount, CorrectCountSpec
+from common.queries.histograms import (
+    LabelHistogram,
+    LabelHistogramSpec,
+    LengthHistogram,
+    LengthHistogramSpec,
+    Vocabulary,
+    VocabularySpec,
+)
+from common.queries.length_range import LengthRange, LengthRangeSpec
+from common.queries.page import Query
+from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
+from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
+from common.queries.sketch import Sketch, SketchSpec
+from common.queries.terms import encode_terms
+from common.queries.votes import Votes, VotesSpec
+from common.schedule import seconds
+from server.planning.calibration import calibrate
+from simulations.laboratory.nodes.line import Line
+
+Call = Callable[[m.Parcel], m.Parcel]
+
+DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
+
+
+class _Fixed(Encoder):
+    """An encoder in name alone: the vectors are made here."""
+
+    digest = "0" * 64
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        """Without a model."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; exit code 1 if the schedule does not hide the record."""
+    parser = argparse.ArgumentParser(prog="timing", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--answers", type=int, default=60, help="of each service, for each line")
+    parser.add_argument("--delay", type=float, default=0.1, help="seconds of a round trip on the slow line")
+    options = parser.parse_args(arguments)
+    sys.stdout.write("schedule  round trip  without the record, ms  with it, ms  longer with it\n")
+    hidden = True
+    for scheduled in (False, True):
+        for delay in (0.0, options.delay):
+            without, beside = measured(options.answers, delay=delay, scheduled=scheduled)
+            longer = share_longer(without, beside)
+            medians = (1e3 * statistics.median(times) for times in (without, beside))
+            cells = (f"{'yes' if scheduled else 'no':8}", f"{delay:8.2f} s", *(f"{ms:20.2f}" for ms in medians))
+            sys.stdout.write(f"{'  '.join(cells)}  {longer:8.2f}\n")
+            sys.stdout.flush()
+            # The share of a sound schedule has a standard deviation of about sqrt(1 / (6 n)).
+            hidden = hidden and (not scheduled or abs(longer - 0.5) < 5 * math.sqrt(1 / (6 * options.answers)))
+    sys.stdout.write("question              of its time\n")
+    for kind, share in used():
+        sys.stdout.write(f"{kind:22}{share:11.2f}\n")
+        hidden = hidden and share < 1
+    return 0 if hidden else 1
+
+
+def used(records: int = 1000) -> Iterator[tuple[str, float]]:
+    """By kind of question, the share of its time that so many declared records take, without ledger and noise."""
+    target, votes, others = _attack()
+    rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
+    texts = tuple(f"{' '.join(f'word{(number * place) % 997}' for place in range(150))}" for number in range(records))
+    for query in (votes, *_questions(others)):
+        slowest = np.repeat(target, records, axis=0) if query is votes else rows
+        private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=texts)
+        began = time.perf_counter()
+        if isinstance(query, SeedChoice):
+            seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
+        elif isinstance(query, LengthRange):
+            mechanisms.length_range(histograms.lengths(private), query.spec.cap, 1.0, bytes(32))
+        else:
+            contribution(query, private)
+        due = seconds(m.Ask(query), records)
+        assert due is not None
+        yield query.spec.kind, (time.perf_counter() - began) / due
+
+
+def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
+    """A question of each other kind, of a size as methods ask it."""
+    generator = np.random.default_rng(1)
+    terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
+    of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
+    no_labels = np.zeros(len(rows), dtype=np.int32)
+    yield ClassSums(
+        spec=ClassSumsSpec(labels=1, directions=128, count=512),
+        basis=basis[:128],
+        centres=basis[:1],
+        radius=np.array([0.4], dtype=np.float32),
+    )
+    yield Sketch(
+        spec=SketchSpec(labels=1, features=256),
+        terms=terms,
+        vectors=of_terms,
+        frequencies=generator.normal(size=(128, DIMENSIONS)).astype(np.float32),
+        phases=np.zeros(0, dtype=np.float32),
+    )
+    yield Vocabulary(spec=VocabularySpec(first=10), terms=terms)
+    yield LabelHistogram(spec=LabelHistogramSpec(labels=1))
+    yield LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([3, 5, 9], dtype=np.int32))
+    yield SelfSimilarity(spec=SelfSimilaritySpec(buckets=1000))
+    yield CorrectCount(spec=CorrectCountSpec(), weights=basis[:10], intercepts=np.zeros(10, dtype=np.float32))
+    yield SeedChoice(spec=SeedChoiceSpec(choices=100), vectors=rows, labels=no_labels)
+    yield LengthRange(spec=LengthRangeSpec(cap=500))
+
+
+def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
+    """Share of pairs in which the second is larger, ties counted half: the area under the curve of the best test."""
+    difference = np.subtract.outer(np.array(beside), np.array(without))
+    return float((difference > 0).mean() + (difference == 0).mean() / 2)
+
+
+def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
+    """Seconds of the answers of a service without the record, and of one with it, asked in turn."""
+    target, query, others = _attack()
+    plan = calibrate(
+        Plan(
+            method="timing",
+            labels=("a",),
+            encoder=_Fixed.digest,
+            parties=1,
+            max_dropouts=0,
+            colluders=0,
+            threshold=1,
+            secure=False,
+            epsilon=math.inf,
+            delta=1e-5,
+            unit="sample",
+            queries=(PlannedQuery(name="votes", spec=query.spec, times=answers),),
+        ),
+        4.0,
+    )
+    beside = np.concatenate([others[:-1], target])
+    times: tuple[list[float], list[float]] = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        services = [
+            _service(Path(folder) / f"{number}.db", vectors, scheduled=scheduled)
+            for number, vectors in enumerate((others, beside))
+        ]
+        with _reached(services, delay) as calls:
+            for call in calls:
+                _sent(call, plan, m.Open(plan.to_json()), 0)
+            for index in range(answers):
+                for seconds, call in zip(times, calls, strict=True):
+                    seconds.append(_sent(call, plan, m.Ask(query), index))
+    return times
+
+
+def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
+    """A known record, candidates at one distance from it, and other records."""
+    generator = np.random.default_rng(0)
+    target = _unit(generator.normal(size=(1, DIMENSIONS)))
+    directions = generator.normal(size=(CANDIDATES, DIMENSIONS))
+    directions -= (directions @ target.T) * target
+    candidates = _unit(0.95 * target + math.sqrt(1 - 0.95**2) * _unit(directions))
+    others = _unit(generator.normal(size=(RECORDS, DIMENSIONS)) + 0.5 * generator.normal(size=(1, DIMENSIONS)))
+    query = Votes(spec=VotesSpec(top=8), vectors=candidates, labels=np.zeros(CANDIDATES, dtype=np.int32))
+    return target, query, others
+
+
+def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> PartyService:
+    private = PartyRecords(
+        records=tuple(Record(str(number), "a") for number in range(len(vectors))), vectors=vectors, encoder=_Fixed()
+    )
+    limits = Limits(lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
+    schedule = Schedule(DECLARED) if scheduled else None
+    return PartyService(
+        party=0, private=private, terms=partial(Terms, limits=limits), ledger=Ledger(path), schedule=schedule
+    )
+
+
+@contextmanager
+def _reached(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
+    """Calls of services behind one address, and a line with this delay before it."""
+    line = Line()
+    line.delay = delay
+
+    def handle(data: bytes, _: grpc.ServicerContext) -> bytes:
+        parcel, partition = wire.unpack_parcel(data)
+        return wire.pack_parcel(services[partition].handle(parcel), partition)
+
+    options = [("grpc.max_receive_message_length", -1)]
+    server = grpc.server(ThreadPoolExecutor(2), options=options)
+    method = {"Handle": grpc.unary_unary_rpc_method_handler(handle)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("caucus.Party", method),))
+    far = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    near = ("127.0.0.2", far)
+    try:
+        with line.between(near, ("127.0.0.1", far)), grpc.insecure_channel(f"{near[0]}:{far}") as channel:
+            call = channel.unary_unary("/caucus.Party/Handle")
+            yield [partial(_called, call, number) for number in range(len(services))]
+    finally:
+        server.stop(None).wait()
+
+
+def _called(call: Callable[[bytes], bytes], number: int, parcel: m.Parcel) -> m.Parcel:
+    return wire.unpack_parcel(call(wire.pack_parcel(parcel, number)))[0]
+
+
+def _sent(call: Call, plan: Plan, body: m.Request, index: int) -> float:
+    """Seconds until the reply to a message is there."""
+    envelope = m.Envelope(run="timing", party=0, plan_digest=plan.digest(), index=index, body=body)
+    parcel, began = wire.pack(envelope), time.perf_counter()
+    reply = call(parcel)
+    seconds = time.perf_counter() - began
+    answer = wire.unpack(reply).body
+    assert not isinstance(answer, m.Refusal), answer
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Caucus's secure aggregation, timed step by step in one process: real messages, no network, no serialisation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from client import secagg as party_side
+from common.errors import InternalError
+from common.rng import secure_bytes
+from common.secagg.identity import Identity, Roster
+from common.secagg.messages import AggregationSetup, KeyAdvert
+from server.federation import secagg as coordinator_side
+from simulations.laboratory.benchmarks.timing import timed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Parties and graph of an aggregation.
+
+    Attributes:
+        parties: Number of parties.
+        degree: Number of neighbours of each party.
+        threshold: Number of shares that recover a secret.
+        malicious: Whether to use identities and signatures, with 30 % of the parties corrupt.
+    """
+
+    parties: int
+    degree: int
+    threshold: int
+    malicious: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        graph = "full" if self.degree == self.parties - 1 else f"k={self.degree}"
+        return f"{self.parties} {graph} t={self.threshold}{' signed' if self.malicious else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundCost:
+    """CPU milliseconds of each step of a round.
+
+    Attributes:
+        mask: Time in which the fastest party masks its vector.
+        unmask: Time in which the fastest party accepts the survivors and reveals shares.
+        add: Time in which the coordinator adds all vectors.
+        combine: Time in which the coordinator unmasks their sum.
+    """
+
+    mask: float
+    unmask: float
+    add: float
+    combine: float
+
+
+class BenchmarkFederation:
+    """All parties of a group and their coordinator, set up for `rounds` rounds.
+
+    Attributes:
+        party_ms: CPU milliseconds of the set-up for the fastest party.
+        coordinator_ms: CPU milliseconds of the set-up for the coordinator.
+    """
+
+    def __init__(self, group: Group, rounds: int) -> None:
+        members = tuple(range(group.parties))
+        identities = {party: Identity(secure_bytes(32)) for party in members} if group.malicious else {}
+        roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
+        self._setup = AggregationSetup(
+            run="benchmark",
+            attempt=0,
+            rounds=tuple(range(rounds)),
+            parties=members,
+            threshold=group.threshold,
+            minimum_survivors=max(2, group.parties - group.parties // 10),
+            degree=group.degree,
+            plan_digest=bytes(32),
+            corrupt=group.parties * 3 // 10 if group.malicious else 0,
+            roster_digest=roster.digest if roster else b"",
+        )
+        advertised: dict[int, party_side.Advertised] = {}
+        adverts: dict[int, KeyAdvert] = {}
+        costs = {}
+        for party in members:
+            (advertised[party], adverts[party]), costs[party] = timed(
+                party_side.begin,
+                self._setup,
+                party,
+                secure_bytes(32),
+                identity=identities.get(party),
+                roster=roster,
+            )
+        (sharing, adverts), self.coordinator_ms = timed(
+            coordinator_side.collect_adverts, self._setup, adverts, roster=roster
+        )
+        shared: dict[int, party_side.Shared] = {}
+        sealed: dict[int, dict[int, bytes]] = {}
+        for party in members:
+            (shared[party], sealed[party]), cost = timed(advertised[party].share, adverts)
+            costs[party] += cost
+        (self._coordinator, inboxes), cost = timed(sharing.collect, sealed)
+        self.coordinator_ms += cost
+        self._parties: dict[int, party_side.Ready] = {}
+        for party in members:
+            self._parties[party], cost = timed(shared[party].receive, inboxes[party], self._coordinator.sharers)
+            costs[party] += cost
+        self.party_ms = min(costs.values())
+
+    def round(self, index: int, length: int, gone: int, *, sample: int | None = None) -> RoundCost:
+        """One round in which the last `gone` parties drop out before they send.
+
+        Args:
+            index: Index of the round.
+            length: Words in each vector.
+            gone: Number of parties that drop out.
+            sample: Number of survivors that mask a whole vector. The others mask one word, so that all shares are real
+                and the sum is not. None: all survivors, and the sum is checked.
+
+        Raises:
+            InternalError: If the sum is wrong.
+        """
+        members = self._setup.parties[: len(self._parties) - gone]
+        masking = self._coordinator.open(index, length)
+        expected = np.zeros(length, dtype=np.int64)
+        sent = np.zeros(length, dtype=np.uint64)
+        masked: dict[int, party_side.Masked] = {}
+        masks, add = [], 0.0
+        for place, party in enumerate(members):
+            whole = sample is None or place < sample
+            vector = np.random.default_rng([party, index]).integers(-(2**40), 2**40, length if whole else 1)
+            expected += vector
+            (masked[party], words), cost = timed(self._parties[party].mask, index, vector)
+            if whole:
+                masks.append(cost)
+                sent = words
+            add += timed(masking.add, party, sent)[1]
+
+        agreeing, survivors = masking.close()
+        agreed: dict[int, party_side.Agreed] = {}
+        signatures: dict[int, bytes] = {}
+        costs = {}
+        for party in members:
+            (agreed[party], signatures[party]), costs[party] = timed(masked[party].agree, survivors)
+        (unmasking, signatures), collect = timed(agreeing.collect, signatures)
+        shares = {}
+        for party in members:
+            shares[party], cost = timed(agreed[party].unmask, signatures)
+            costs[party] += cost
+        total, combine = timed(unmasking.combine, shares)
+        if sample is None and not np.array_equal(total, expected):
+            raise InternalError("sum of the survivors", expected="their vectors' sum", got="another")
+        return RoundCost(mask=min(masks), unmask=min(costs.values()), add=add, combine=collect + combine)

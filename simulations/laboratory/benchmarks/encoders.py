@@ -1,0 +1,89 @@
+"""How well the vectors of encoders tell the labels of labelled texts, and the encoders' speed by length of text.
+
+    OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.encoders TRAIN.csv TEST.csv \
+        [--encoder hashed_ngrams --encoder minilm]
+
+The files have the columns `text` and `label`. An encoder is `hashed_ngrams`, which has no weights, a name of the
+catalogue (`make models`), or a folder. The table shows the share of test texts whose nearest training text has their
+label, as nearest-neighbour votes need it; the accuracy of a logistic regression on the vectors; and the texts encoded a
+CPU second, for texts of about the 10th, 50th and 90th percentile of length.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import CaucusError
+from common.labelled_files import read_records
+from common.models.encoder import Encoder
+from server.metrics.accuracy import train_and_test
+from simulations.laboratory.benchmarks.timing import timed
+
+_NGRAMS = "hashed_ngrams"
+_PERCENTILES = (10, 50, 90)
+_TIMED = 64  # texts of about each length
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each encoder."""
+    parser = argparse.ArgumentParser(prog="bench_encoders", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("train", help="labelled texts, .csv or .jsonl")
+    parser.add_argument("test", help="further ones")
+    parser.add_argument("--encoder", action="append", help=f"{_NGRAMS}, a name of the catalogue, or a folder")
+    options = parser.parse_args(arguments)
+    try:
+        names = options.encoder or [_NGRAMS, "minilm"]
+        encoders = {name: Encoder.hashed_ngrams() if name == _NGRAMS else Encoder.pretrained(name) for name in names}
+        _print_table(options.train, options.test, encoders)
+    except CaucusError as error:
+        sys.exit(f"error: {error}")
+
+
+def nearest_agreement(
+    train: NDArray[np.float32], train_labels: Sequence[str], test: NDArray[np.float32], test_labels: Sequence[str]
+) -> float:
+    """Share of the test vectors whose nearest training vector has their label; rows of unit norm."""
+    nearest = (test @ train.T).argmax(axis=1)
+    return float(np.mean(np.asarray(train_labels)[nearest] == np.asarray(test_labels)))
+
+
+def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder]) -> None:
+    train, test = read_records(train_file), read_records(test_file)
+    texts, test_texts = [record.text for record in train], [record.text for record in test]
+    labels, test_labels = [record.label for record in train], [record.label for record in test]
+    by_length = sorted(texts, key=lambda text: len(text.split()))
+    of_length = []
+    for percent in _PERCENTILES:
+        start = max(0, min(len(texts) * percent // 100 - _TIMED // 2, len(texts) - _TIMED))
+        of_length.append(by_length[start : start + _TIMED])
+    lengths = [f"{len(chosen[len(chosen) // 2].split())} words" for chosen in of_length]
+    sys.stdout.write(f"{len(texts)} training and {len(test_texts)} test texts; texts a CPU second by length\n")
+    head = "".join(f"{name:>12}" for name in ("dimensions", "nearest", "regression", *lengths))
+    sys.stdout.write(f"{'encoder':16}{head}\n")
+    for name, encoder in encoders.items():
+        vectors, test_vectors = encoder.encode(texts), encoder.encode(test_texts)
+        nearest = nearest_agreement(vectors, labels, test_vectors, test_labels)
+        known = _Known(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
+        score = train_and_test(texts, labels, test_texts, test_labels, encoder=known)
+        speeds = [1000 * len(chosen) / timed(encoder.encode, chosen)[1] for chosen in of_length]
+        sys.stdout.write(
+            f"{name:16}{encoder.dimensions:12}{nearest:12.3f}{score.accuracy:12.3f}"
+            f"{''.join(f'{speed:12.0f}' for speed in speeds)}\n"
+        )
+
+
+class _Known:
+    """Vectors that have been computed."""
+
+    def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        self._vectors = vectors
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self._vectors[text] for text in texts])
+
+
+if __name__ == "__main__":
+    main()

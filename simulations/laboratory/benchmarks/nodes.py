@@ -1,0 +1,183 @@
+r"""Real nodes over lines of several delays: what a phase takes, beside the sum of `laboratory/nodes/cost.py`.
+
+    OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.nodes \
+        [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
+
+Two federations on this machine, of few and of more hospitals. Each makes one run of WASP. In the second the line gets
+slower from query to query: no delay, the longest one, the others, and the one before the longest (or the only one) with
+a rate. The work a node comes from the two sizes, the round trips from the longest delay; all other lines are predicted.
+One query after each change is not counted. The nodes' own work is part of the work a node here, and would not be on
+machines of their own.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
+from simulations.laboratory.nodes.cost import Cost, phases
+from simulations.laboratory.nodes.federation import Nodes, small_run, wait
+from simulations.laboratory.nodes.line import Line
+from simulations.laboratory.nodes.usage import cpu, descendants, proportional_set
+
+PHASES = 3
+"""Of a query: ask, agree, unmask."""
+COORDINATOR = ("superlink", "executor", "front_door")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Queries under one kind of line.
+
+    Attributes:
+        delay: Seconds of a round trip.
+        rate: Bytes a second, or None.
+        phase: Seconds of a phase.
+        bytes: Of a node and phase, in the busier direction.
+        coordinator: CPU seconds of all processes of the coordinator, of a phase.
+        hospital: CPU seconds of a hospital's processes, of a phase.
+    """
+
+    delay: float
+    rate: float | None = None
+    phase: float = 0.0
+    bytes: float = 0.0
+    coordinator: float = 0.0
+    hospital: float = 0.0
+
+    def __str__(self) -> str:
+        """The line, in words."""
+        return f"{1000 * self.delay:.0f} ms" + (f", {self.rate * 8 / 1e6:g} Mbit/s" if self.rate else "")
+
+    @property
+    def parts(self) -> str:
+        """What was measured, in words."""
+        return (
+            f"{self.phase:.2f} s a phase, {self.bytes / 1e3:.0f} kB a node; CPU seconds: coordinator "
+            f"{self.coordinator:.2f}, a hospital {self.hospital:.2f}"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print a line for each delay; return measured by predicted times."""
+    parser = argparse.ArgumentParser(prog="nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--nodes", type=int, nargs=2, default=[2, 6])
+    parser.add_argument("--queries", type=int, default=2)
+    parser.add_argument("--delays", type=float, nargs="+", default=[0.02, 0.1, 0.3])
+    parser.add_argument("--megabits", type=float, default=10.0)
+    options = parser.parse_args(arguments)
+    *others, longest = sorted(options.delays)
+    if longest <= 0:
+        parser.error("--delays: expected one above 0")
+    few, many = options.nodes
+    lines = [Stretch(delay=delay) for delay in (0.0, longest, *others)]
+    lines.append(Stretch(delay=lines[-1].delay, rate=options.megabits * 1e6 / 8))
+    with tempfile.TemporaryDirectory() as folder:
+        (small,), _ = measure(Path(folder) / "few", few, options.queries, lines[:1])
+        measured, start = measure(Path(folder) / "many", many, options.queries, lines)
+    cost = terms(small, *measured[:2], few=few, many=many, start=start)
+    sys.stdout.write(f"{cost}\n{'':>24}{'measured':>10}{'predicted':>10}{'ratio':>8}\n")
+    ratios = []
+    for stretch in measured:
+        own = replace(cost, bytes=stretch.bytes)  # later queries have more candidates
+        predicted = own.phase(nodes=many, delay=stretch.delay, rate=stretch.rate or float("inf"))
+        ratio = Ratio(name=f"a phase at {stretch}", to="predicted", value=stretch.phase / predicted)
+        sys.stdout.write(f"{stretch!s:>24}{stretch.phase:10.2f}{predicted:10.2f}{ratio.value:8.2f}\n")
+        ratios.append(ratio)
+    alone = max(0.0, (measured[0].coordinator - small.coordinator) / (many - few))
+    for where, each in (("here", cost), ("on machines of their own", replace(cost, work=alone))):
+        seconds = each.run(phases(10), nodes=50, delay=0.1, rate=10e6 / 8)
+        sys.stdout.write(f"50 hospitals, 10 queries, 100 ms, 10 Mbit/s, {where}: {seconds:.0f} s\n")
+    return ratios[2:]
+
+
+def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, many: int, start: float) -> Cost:
+    """The terms, of few and of many nodes without a delay, and of as many with one; None: no round trips."""
+    work = max(0.0, (quick.phase - small.phase) / (many - few))
+    return Cost(
+        wait=max(0.0, quick.phase - many * work),
+        trips=max(0.0, slow.phase - quick.phase) / slow.delay if slow else 0.0,
+        bytes=quick.bytes,
+        work=work,
+        start=start,
+    )
+
+
+def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]) -> tuple[list[Stretch], float]:
+    """One run; what each stretch took, and the seconds before its first phase and after its last."""
+    line = Line()
+    with Nodes(folder, count, line=line) as nodes:
+        nodes.up()
+        say_memory(nodes.processes(), count)
+        began = time.time()
+        each = queries + 1
+        rounds = each * len(stretches) + 2
+        following = nodes.begin("run", *small_run(rounds))
+        measured = []
+        for number, stretch in enumerate(stretches):
+            _asked(nodes, number * each, following)
+            line.delay, line.rate = stretch.delay, stretch.rate
+            begun = _asked(nodes, number * each + 1, following)
+            before, passed = spent(nodes), dict(line.passed)
+            took = _asked(nodes, (number + 1) * each, following) - begun
+            after = spent(nodes)
+            measured.append(
+                replace(
+                    stretch,
+                    phase=took / queries / PHASES,
+                    bytes=max(line.passed[way] - passed[way] for way in passed) / count / queries / PHASES,
+                    coordinator=(after["coordinator"] - before["coordinator"]) / queries / PHASES,
+                    hospital=(after["hospitals"] - before["hospitals"]) / count / queries / PHASES,
+                )
+            )
+            sys.stdout.write(f"{count} hospitals: {measured[-1]}: {measured[-1].parts}\n")
+            sys.stdout.flush()
+        line.delay, line.rate = 0.0, None
+        code, said = nodes.ended("run", following)
+        if code:
+            raise RuntimeError(said)
+        times = [when for _, when in nodes.requests(0, "run")]
+        start = times[0] - began + time.time() - times[-1]
+    return measured, start
+
+
+def _asked(nodes: Nodes, number: int, following: int) -> float:
+    """When the first hospital has answered the query of this number, from 0, in seconds of the monotonic clock.
+
+    Raises:
+        RuntimeError: The run has ended before; with what it said.
+    """
+
+    def answered() -> bool:
+        found = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
+        if not found and not nodes.lives(following):
+            raise RuntimeError(nodes.ended("run", following)[1])
+        return found
+
+    wait(answered, f"query {number} is answered", every=0.02)
+    return time.monotonic()
+
+
+def spent(nodes: Nodes) -> dict[str, float]:
+    """CPU seconds of the coordinator's processes, its run's included, and of the hospitals', so far."""
+    found = nodes.processes()
+    own = [process for name in COORDINATOR for process in found[name]]
+    hospitals = [process for name, processes in found.items() if name not in COORDINATOR for process in processes]
+    return {"coordinator": cpu({*own, *descendants(found["executor"])}), "hospitals": cpu(hospitals)}
+
+
+def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
+    """Memory of a hospital and of the coordinator, in MiB; what is shared is counted once."""
+    shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
+    hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)
+    parts = ", ".join(f"{name} {share / len(processes[name]):.0f}" for name, share in shares.items())
+    sys.stdout.write(f"{count} hospitals: {hospital / count:.0f} MiB each; a process: {parts}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    benchmark(main)

@@ -1,0 +1,45 @@
+"""The figures of a benchmark: times relative to another of the same run, which a slower machine leaves as they are.
+
+A benchmark's `main` prints its own table and returns its ratios; `benchmark(main)` is its entry point and, with
+`--ratios FILE` as last arguments, writes them there for `python -m simulations.laboratory.benchmarks`.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+OPTION = "--ratios"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """One figure.
+
+    Attributes:
+        name: What was measured.
+        to: What it is divided by.
+        value: The ratio; lower is better.
+        goal: The most that it should be; None if no goal was set.
+    """
+
+    name: str
+    to: str
+    value: float
+    goal: float | None = None
+
+    def __str__(self) -> str:
+        """One line, with the goal."""
+        verdict = "" if self.goal is None else f"{'hit' if self.value <= self.goal else 'MISSED'} of {self.goal:g}"
+        return f"{self.value:8.3f} {verdict:16} {self.name}, to {self.to}"
+
+
+def benchmark(main: Callable[[Sequence[str]], Sequence[Ratio]]) -> None:
+    """Run a benchmark from the command line."""
+    arguments, file = sys.argv[1:], None
+    if OPTION in arguments[-2:-1]:
+        arguments, file = arguments[:-2], arguments[-1]
+    ratios = main(arguments)
+    if file is not None:
+        Path(file).write_text(json.dumps([asdict(ratio) for ratio in ratios]), encoding="utf-8")

@@ -1,0 +1,251 @@
+r"""Time of secure aggregation for a party and the coordinator, beside the machine's limit and Flower's SecAgg+.
+
+    OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.secagg [--parties 10 50 100 1000] \
+        [--lengths 10000 100000 1000000]
+
+All times are of one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
+except that of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one
+of these for each party. The limit is the keystream and its addition, over preallocated memory, of as many masks. The
+prediction adds up a party's primitives as measured in this run: two key agreements, derivations and seals for each
+neighbour, two secrets split, and the masks; for keys that serve one round.
+"""
+
+import argparse
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import GCM
+from numpy.typing import NDArray
+
+from common.rng import secure_bytes
+from common.secagg import shamir
+from common.secagg.graph import parameters
+from common.secagg.keys import KeyPair, Secret, seal
+from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
+from simulations.laboratory.benchmarks.flower_secagg import FlowerCost, FlowerParties
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
+from simulations.laboratory.benchmarks.timing import fastest
+
+_CHUNK = 2**15
+_SAMPLE = 5
+_LARGE = 200
+"""Number of parties from which only a sample masks whole vectors."""
+
+_FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
+"""(parties, degree) to (shares, threshold) of Flower's parties on the same graph."""
+
+_HEADER = (
+    f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
+    f" | {'add':>9}{'unmask':>9} | {'F mask':>8}{'ratio':>7}{'F unmask':>10}{'ratio':>7}\n"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print limits, tables and targets; return the targets."""
+    parser = argparse.ArgumentParser(prog="bench_secagg", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100, 1000])
+    parser.add_argument("--lengths", type=int, nargs="+", default=[10**4, 10**5, 10**6])
+    options = parser.parse_args(arguments)
+    # Garbage collection would walk the states of all parties, which no real process has in memory.
+    gc.disable()
+    limits = Limits()
+    _say(limits.lines(options.lengths))
+    ratios: list[Ratio] = []
+    _say(
+        "\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask. F: Flower's SecAgg+.\n"
+    )
+    _say(_HEADER)
+    for count in options.parties:
+        for group in groups(count):
+            ratios += bench(group, options.lengths, limits)
+    gc.enable()
+    _say("\n" + "".join(f"{ratio}\n" for ratio in ratios))
+    return ratios
+
+
+def groups(parties: int) -> list[Group]:
+    """Graphs on which the parties are timed."""
+    usual = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
+    if parties == 50:
+        return [usual, Group(parties=50, degree=12, threshold=8)]
+    if parties == 100:
+        return [usual, Group(parties=100, degree=99, threshold=60, malicious=True)]
+    if parties < _LARGE:
+        return [usual]
+    degree, threshold = parameters(
+        parties, corrupt=0.3, dropped=0.1, security_bits=40, correctness_bits=30, malicious=False
+    )
+    return [Group(parties=parties, degree=degree, threshold=threshold)]
+
+
+def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]:
+    """Print the lines of one group; return its targets."""
+    cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
+    # The first case has separate keys, to measure the cost of a set-up for one round.
+    single = BenchmarkFederation(group, 1)
+    multiple = BenchmarkFederation(group, len(cases) - 1)
+    shares = _FLOWER.get((group.parties, group.degree))
+    flower = FlowerParties(group.parties, *shares) if shares else None
+    ratios = []
+    for place, (length, gone) in enumerate(cases):
+        sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
+        federation, index = (multiple, place - 1) if place else (single, 0)
+        ours = federation.round(index, length, gone, sample=sample)
+        timed_round = TimedRound(
+            group=group,
+            length=length,
+            gone=gone,
+            ours=ours,
+            total=single.party_ms + ours.mask + ours.unmask,
+            limit=limits.masks(group.degree + 1, length),
+            predicted=limits.predicted(group, length),
+            flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
+        )
+        _say(timed_round.line())
+        ratios += timed_round.targets()
+    _say(
+        f"{group.name:22} set-up for 1 round: party {single.party_ms:.2f}, coordinator {single.coordinator_ms:.1f}; "
+        f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}"
+        + (f"; Flower's party {flower.share_ms:.1f}" if flower else "")
+        + "\n"
+    )
+    return ratios
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedRound:
+    """Cost of one round, in CPU milliseconds.
+
+    Attributes:
+        group: Parties and graph.
+        length: Words in each vector.
+        gone: Number of parties that dropped out.
+        ours: CPU milliseconds of each step of Caucus's aggregation.
+        total: Total of a party, including its set-up for one round.
+        limit: Lower bound of the time for its masks.
+        predicted: Predicted total of a party.
+        flower: The same steps of Flower's SecAgg+ on the same graph.
+    """
+
+    group: Group
+    length: int
+    gone: int
+    ours: RoundCost
+    total: float
+    limit: float
+    predicted: float
+    flower: FlowerCost | None
+
+    def line(self) -> str:
+        """One line of the table."""
+        ours, flower = self.ours, self.flower
+        beside = (
+            f"{flower.mask:8.1f}{flower.mask / ours.mask:7.1f}"
+            f"{flower.combine:10.1f}{flower.combine / ours.combine:7.1f}"
+            if flower
+            else f"{'-':>8}{'-':>7}{'-':>10}{'-':>7}"
+        )
+        return (
+            f"{self.group.name:22}{self.length:9}{self.gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{self.total:9.2f}"
+            f"{ours.mask / self.limit:8.2f}{self.total / self.predicted:8.2f} | {ours.add:9.1f}{ours.combine:9.1f} | "
+            f"{beside}\n"
+        )
+
+    def targets(self) -> list[Ratio]:
+        """Ratios with a goal."""
+        case = f"{self.group.name}, {self.length} words, {self.gone} gone"
+        ratios = []
+        if self.length == 10**6:
+            ratios.append(Ratio(name=f"mask: {case}", to="limit", value=self.ours.mask / self.limit, goal=1.5))
+        if self.length == 10**5 and self.group.parties == 100:
+            value = self.total / self.predicted
+            ratios.append(Ratio(name=f"a party in total: {case}", to="prediction", value=value, goal=2))
+        if self.flower and self.group.parties == 50 and self.group.degree == 49:
+            value = self.ours.combine / self.flower.combine
+            ratios.append(Ratio(name=f"unmask: {case}", to="Flower's SecAgg+", value=value, goal=1 / 20))
+        return ratios
+
+
+@dataclass(slots=True)
+class Limits:
+    """Lower bounds of this machine, measured in this run, in CPU milliseconds.
+
+    Attributes:
+        agree: Time of one key agreement.
+        derive: Time of one key derivation.
+        seal: Time to seal one pair of shares, including its key derivation.
+    """
+
+    agree: float = field(init=False)
+    derive: float = field(init=False)
+    seal: float = field(init=False)
+    _mask: dict[int, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Measure."""
+        binding = bytes(32)
+        pair, peer = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
+        agreed = pair.agree(peer.public, where="benchmark")
+        self.agree = _fastest_call(lambda: pair.agree(peer.public, where="benchmark"))
+        self.derive = _fastest_call(lambda: agreed.derive("mask", binding, 0, 1))
+        self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
+
+    def masks(self, count: int, length: int) -> float:
+        """Time for keystream and addition of `count` masks of `length` words."""
+        if length not in self._mask:
+            vector = np.zeros(length, dtype=np.uint64)
+            zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
+            words: NDArray[np.uint64] = np.frombuffer(piece, dtype="<u8")
+            repeats = max(1, 2 * 10**5 // length)
+            self._mask[length] = fastest(9, lambda: _add_raw(vector, zeros, piece, words, repeats)) / repeats
+        return count * self._mask[length]
+
+    def predicted(self, group: Group, length: int) -> float:
+        """Total time of a party in a round with keys for that round alone."""
+        points = range(1, group.degree + 2)
+        split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
+        return (
+            2 * group.degree * (self.agree + self.seal)
+            + group.degree * self.derive
+            + split
+            + self.masks(group.degree + 1, length)
+        )
+
+    def lines(self, lengths: Sequence[int]) -> str:
+        """Report of all limits."""
+        masks = [(length, self.masks(1, length)) for length in lengths]
+        return (
+            f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"
+            "keystream and addition of one mask: "
+            + ", ".join(f"{length} words {cost:.4f} ms ({8e-6 * length / cost:.1f} GB/s)" for length, cost in masks)
+            + "\n"
+        )
+
+
+def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: NDArray[np.uint64], times: int) -> None:
+    view = memoryview(zeros)
+    for _ in range(times):
+        stream = Cipher(AES(zeros[:32]), GCM(zeros[:12])).encryptor()
+        for start in range(0, vector.size, _CHUNK):
+            part = vector[start : start + _CHUNK]
+            stream.update_into(view[: part.nbytes], piece)
+            np.add(part, words[: part.size], out=part)
+
+
+def _fastest_call(action: Callable[[], object]) -> float:
+    """CPU milliseconds of the fastest of 5 times 200."""
+    return fastest(5, lambda: [action() for _ in range(200)]) / 200
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    benchmark(main)

@@ -1,0 +1,70 @@
+"""Signal against noise of votes and of class sums, by the number of records and epsilon: the picture in CENSUS.md.
+
+    python -m simulations.laboratory.benchmarks.signal
+
+Nothing is run or measured: each figure is what `caucus-coordinator plan` expects of one number of an answer, by the
+calibrated noise of a whole plan. Each mark of a line stands at its ratio on a logarithmic scale.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping, Sequence
+
+from server.configuration import composed
+from server.domain import Task
+from server.draft import drafted
+from server.planning.signal import CLEAR, HOPELESS, Signal, signals, weakest
+
+RECORDS = (100, 300, 1000)
+EPSILONS = (1, 4)
+ANSWERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "V": (10, ("method=wasp", "method.samples=6000", "method.rounds=5")),
+    "v": (10, ("method=wasp", "method.samples=300", "method.rounds=2")),
+    "c": (77, ("method=census",)),
+    "C": (10, ("method=census",)),
+}
+"""By mark, the number of labels and the settings."""
+
+_TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+_DECADE = 10
+"""Characters of a tenfold ratio."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the picture."""
+    argparse.ArgumentParser(prog="signal", description=__doc__.split("\n", 1)[0]).parse_args(arguments)
+    found = {epsilon: {mark: estimates(epsilon, *answer) for mark, answer in ANSWERS.items()} for epsilon in EPSILONS}
+    scale = "".join(f"{tick:<{_DECADE}g}" for tick in _TICKS[:-1])
+    heads = "".join(f"{mark:>8}" for mark in ANSWERS)
+    sys.stdout.write(f"{'M':>5} {'epsilon':>8}  {scale}{heads}\n")
+    for records in RECORDS:
+        for epsilon in EPSILONS:
+            ratios = {mark: of[records].ratio for mark, of in found[epsilon].items()}
+            figures = "".join(f"{ratio:8.3g}" for ratio in ratios.values())
+            sys.stdout.write(f"{records:5} {epsilon:8}  {drawn(ratios)}{figures}\n")
+
+
+def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int, Signal]:
+    """By number of records, the expected signal of a method's one kind of answer."""
+    task = Task(name="any", kind="text", labels={f"label {number}": "" for number in range(labels)})
+    plan, compared = drafted(composed([*settings, "federation.parties=10", f"privacy.epsilon={epsilon}"]), task)
+    found = {records: weakest(signals(plan, compared, records)) for records in RECORDS}
+    return {records: signal for records, signal in found.items() if signal is not None}
+
+
+def drawn(ratios: Mapping[str, float]) -> str:
+    """Each mark at its ratio; dots reach to where an answer is no longer noise, dashes to where it is clear."""
+    width = _DECADE * (len(_TICKS) - 1)
+    line = ["." if at < _place(HOPELESS) else "-" if at < _place(CLEAR) else " " for at in range(width)]
+    for mark, ratio in ratios.items():
+        line[min(width - 1, max(0, _place(ratio)))] = mark
+    return "".join(line)
+
+
+def _place(ratio: float) -> int:
+    return math.floor(_DECADE * math.log10(ratio / _TICKS[0]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+r"""The vote kernel beside one raw float32 product, faiss, and the nearest neighbours of the private-evolution library.
+
+    OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.votes \
+        [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]
+
+All ways find the nearest candidates of each record on this processor; ours finds the furthest too, in the same pass, in
+an order that no rounding decides. faiss finds the nearest only. The private-evolution library searches by it where it
+is installed (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`): by IndexFlatL2, here "faiss, l2", for its mode
+"l2" and by IndexFlatIP for "ip" and "cos_sim"; ours for the nearest alone is compared with the former too.
+Where the processor multiplies digits (`client/contributions/rough_products.py`), ours does, and is also measured in
+float32.
+Each ratio is of CPU times measured in turn, the median of several turns. Scratch is the growth of the process's peak
+memory in our first call, without the copy of the candidates.
+"""
+
+import argparse
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from unittest.mock import patch
+
+import faiss
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from client.contributions import rough_products
+from client.contributions.votes import votes_of
+from common.queries.votes import Votes, VotesSpec
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
+from simulations.laboratory.benchmarks.timing import timed
+
+_TURNS = 5
+_CENTRES = 40
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print a line for each kind of vectors and each way."""
+    parser = argparse.ArgumentParser(prog="bench_votes", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--records", type=int, default=10_000)
+    parser.add_argument("--candidates", type=int, default=6000)
+    parser.add_argument("--dimensions", type=int, default=768)
+    parser.add_argument("--top", type=int, default=8)
+    options = parser.parse_args(arguments)
+    sys.stdout.write(f"{options.records} records x {options.candidates} candidates x {options.dimensions} dimensions\n")
+    ratios = []
+    for kind, spread in (("independent", None), ("in clusters", 1.5)):
+        records = vectors(options.records, options.dimensions, 1, spread)
+        candidates = vectors(options.candidates, options.dimensions, 2, spread)
+        ratios += bench(kind, records, candidates, options.top)
+    return ratios
+
+
+def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float32], top: int) -> list[Ratio]:
+    """Print the lines of one kind of vectors; return the ratios of our ways."""
+    both = partial(votes, records, candidates, top, furthest=True)
+    scratch = _growth(both)
+    kept = 4 * candidates.size / 2**20
+    sys.stdout.write(f"vectors {kind}: peak grew by {scratch:.0f} MiB, {kept:.0f} of them a copy of the candidates\n")
+    medians = turns(
+        lambda: torch.from_numpy(records) @ torch.from_numpy(candidates).T,
+        {
+            "near and far, ours": both,
+            "near and far, ours in float32": partial(_in_float32, both),
+            "near, ours": partial(votes, records, candidates, top, furthest=False),
+            "near, faiss, inner product": partial(_faiss, faiss.IndexFlatIP, records, candidates, top),
+            "near, faiss, l2": partial(_faiss, faiss.IndexFlatL2, records, candidates, top),
+        },
+    )
+    for way, value in medians.items():
+        sys.stdout.write(f"{way:34}{value:8.2f} products\n")
+    goals = {"near and far, ours": 0.8, "near and far, ours in float32": 1.25}
+    ratios = [
+        Ratio(name=f"{way}, {kind}", to="raw product", value=value, goal=goals.get(way))
+        for way, value in medians.items()
+        if "ours" in way
+    ]
+    beside = medians["near, ours"] / medians["near, faiss, l2"]
+    return [*ratios, Ratio(name=f"near, ours beside faiss, {kind}", to="faiss, l2", value=beside)]
+
+
+def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
+    """(rows, dimensions) unit vectors: independent ones, or around common centres with a decaying spectrum."""
+    made = np.random.default_rng(seed).normal(size=(rows, dimensions))
+    if spread is not None:
+        common = np.random.default_rng(0)
+        centres = common.normal(size=(_CENTRES, dimensions))
+        made = centres[common.integers(_CENTRES, size=rows)] + spread * np.exp(-np.arange(dimensions) / 100) * made
+    return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), dtype=np.float32)
+
+
+def votes(
+    records: NDArray[np.float32], candidates: NDArray[np.float32], top: int, *, furthest: bool
+) -> NDArray[np.int64]:
+    """The votes of all records for candidates of the one label that there is."""
+    spec = VotesSpec(top=top, furthest=furthest)
+    query = Votes(spec=spec, vectors=candidates, labels=np.zeros(len(candidates), dtype=np.int32))
+    return votes_of(query, records, np.zeros(len(records), dtype=np.int32))
+
+
+def turns(product: Callable[[], object], ways: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Median CPU time of each way to that of the product right before it."""
+    return {
+        name: median(timed(way)[1] / before for before in (timed(product)[1] for _ in range(_TURNS)))
+        for name, way in ways.items()
+    }
+
+
+def _in_float32(action: Callable[[], object]) -> object:
+    with patch.object(rough_products, "multiplies_digits", return_value=False):
+        return action()
+
+
+def _faiss(index: type, records: NDArray[np.float32], candidates: NDArray[np.float32], top: int) -> object:
+    filled = index(candidates.shape[1])
+    filled.add(candidates)
+    return filled.search(records, top)
+
+
+def _growth(action: Callable[[], object]) -> float:
+    """Growth of the peak memory of the process, in MiB."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    action()
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+if __name__ == "__main__":
+    benchmark(main)

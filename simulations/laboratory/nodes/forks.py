@@ -1,0 +1,192 @@
+"""Commands as forks of one process that has imported their modules: what was imported is in memory once for all.
+
+    python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
+
+A Python that has imported Flower takes a second of CPU and 100 MB before it does anything. A fork of one that has takes
+milliseconds, and the memory that it writes to. The process reads one request a line (JSON, from its standard input) and
+answers each with a line; when the input ends, so do its children.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Self
+
+from common.system import processes
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Forks:
+    """The forking process, seen from the one that started it.
+
+    Args:
+        functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.
+        environment: Variables that their modules read when they are imported.
+        first: A function that is called once: what it leaves in memory is shared too.
+    """
+
+    def __init__(
+        self, *functions: str, environment: Mapping[str, str] = MappingProxyType({}), first: str | None = None
+    ) -> None:
+        self._one_at_a_time = Lock()
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", __name__, *(("--first", first) if first else ()), *functions],
+            env={**os.environ, **processes.QUIET, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._answer()
+
+    @property
+    def process(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def start(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str], log: Path) -> int:
+        """Start one command; return the number of its process.
+
+        Args:
+            function: One of the functions that were named.
+            arguments: Of the command.
+            folder: Its working directory.
+            environment: All of its environment.
+            log: File to which its output is added.
+        """
+        request = {
+            "function": function,
+            "arguments": [*map(str, arguments)],
+            "folder": str(folder),
+            "environment": {**environment},
+            "log": str(log),
+        }
+        return self._ask(request)
+
+    def wait(self, process: int) -> int:
+        """Wait until a command has ended; return its exit code, or minus its signal."""
+        return self._ask({"wait": process})
+
+    def run(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str]) -> str:
+        """Run one command to its end; return its output.
+
+        Raises:
+            CalledProcessError: It ended with another code than 0.
+        """
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as log:
+            where = Path(log.name)
+            code = self.wait(self.start(function, *arguments, folder=folder, environment=environment, log=where))
+            if code:
+                raise subprocess.CalledProcessError(code, [function, *map(str, arguments)], log.read())
+            return log.read()
+
+    def close(self) -> None:
+        """End all children, and then the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, request: Mapping[str, Any]) -> int:
+        assert self._process.stdin is not None
+        with self._one_at_a_time:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            return self._answer()
+
+    def _answer(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    parser = argparse.ArgumentParser(prog="forks")
+    parser.add_argument("--first")
+    parser.add_argument("functions", nargs="+")
+    options = parser.parse_args()
+    functions = {name: _function(name) for name in options.functions}
+    if options.first:
+        _function(options.first)()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # no child's output is taken for an answer
+    gc.collect()
+    gc.freeze()  # the collector would write to what is shared
+    _say(answers, 0)
+    children: list[int] = []
+    for line in sys.stdin:
+        request = json.loads(line)
+        if process := request.get("wait"):
+            children.remove(process)
+            _say(answers, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+            continue
+        process = os.fork()
+        if process == 0:
+            _become(functions[request["function"]], request)
+        children.append(process)
+        _say(answers, process)
+    for process in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    for process in children:
+        os.waitpid(process, 0)
+
+
+def _function(name: str) -> Callable[[], object]:
+    module, _, function = name.partition(":")
+    found: Callable[[], object] = getattr(import_module(module), function)
+    return found
+
+
+def _say(answers: Any, number: int) -> None:  # noqa: ANN401 a text file
+    answers.write(f"{number}\n")
+    answers.flush()
+
+
+def _become(function: Callable[[], object], request: Mapping[str, Any]) -> None:
+    """Be the command, and end with it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    code: object = 1
+    try:
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        out = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for number, file in enumerate((nothing, out, out)):
+            os.dup2(file, number)
+        sys.argv = [request["function"], *request["arguments"]]
+        code = function()
+    except SystemExit as ended:
+        code = ended.code
+        if isinstance(code, str):
+            sys.stderr.write(code)
+    except BaseException:  # noqa: BLE001 shown as any Python shows it, and then this process ends
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else int(bool(code)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Cells: the runs that claims need, each once however many claims share it.
+
+A cell is a data set, overrides and an experiment seed. Its key is a digest of these, so a changed setting is a new
+cell, and a result whose cell nobody needs any more is left out of the published file.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from common.errors import ConfigError
+from common.validate import one_of
+from simulations.laboratory.results.claims import Claim, settled
+
+HERE = Path(__file__).parent
+WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exemplars", "method=rupta")
+"""Choices of a method for which epsilon changes nothing: one run serves all values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run.
+
+    Attributes:
+        data: Data set.
+        overrides: Of the row and epsilon, without those of the preset and the data set.
+        seed: Experiment seed.
+    """
+
+    data: str
+    overrides: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """What is run.
+
+    Attributes:
+        name: Its name.
+        base: Overrides of every run.
+        of_data: Overrides of each data set.
+        seeds: Number of seeds in place of the claims'; None for theirs.
+        data: Data sets in place of the claims'; None for theirs.
+    """
+
+    name: str
+    base: tuple[str, ...]
+    of_data: Mapping[str, tuple[str, ...]]
+    seeds: int | None = None
+    data: tuple[str, ...] | None = None
+
+    def claims(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Those of the preset."""
+        return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
+
+    def data_sets(self, claim: Claim) -> tuple[str, ...]:
+        """Data sets on which the claim is measured.
+
+        Raises:
+            ConfigError: The claim names another one than those of the presets.
+        """
+        for data in claim.data:
+            one_of(f"claims.{claim.name}.data", data, among=self.of_data)
+        return claim.data if self.data is None else self.data
+
+    def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:
+        """The cells of each row and epsilon (None where rows set it), in the order of data sets and seeds."""
+        seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
+        return {
+            (row, epsilon): [
+                Cell(data, with_epsilon(overrides, epsilon), seed) for data in self.data_sets(claim) for seed in seeds
+            ]
+            for row, overrides in claim.rows.items()
+            for epsilon in claim.epsilons or (None,)
+        }
+
+    def overrides(self, cell: Cell) -> tuple[str, ...]:
+        """All overrides of a cell; `~` takes back one of the base. Folders are named {data}, {work} and {here}."""
+        own = (*cell.overrides, f"experiment_seed={cell.seed}")
+        every = settled(self.base, self.of_data[cell.data], own)
+        return tuple(override for override in every if not override.startswith("~"))
+
+    def key(self, cell: Cell) -> str:
+        """Digest of all overrides of a cell, in any order."""
+        content = json.dumps(sorted(override.lstrip("+") for override in self.overrides(cell)), ensure_ascii=False)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
+    """A preset of the file.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if name not in content["presets"]:
+        raise ConfigError("PRESET", expected=f"one of {', '.join(content['presets'])}", got=name)
+    chosen = content["presets"][name]
+    return Preset(
+        name=name,
+        base=tuple(content["base"]),
+        of_data={data: tuple(overrides) for data, overrides in content["data"].items()},
+        seeds=chosen["seeds"],
+        data=None if chosen["data"] is None else tuple(chosen["data"]),
+    )
+
+
+def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, ...]:
+    """Overrides of a row at an epsilon; unchanged where the row sets one or has no use for it."""
+    fixed = any(override in WITHOUT_EPSILON or override.startswith("privacy.epsilon=") for override in overrides)
+    if epsilon is None or fixed:
+        return tuple(overrides)
+    return (*overrides, "privacy.epsilon=" + ("inf" if math.isinf(epsilon) else f"{epsilon:g}"))
+
+
+def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
+    """The cells of all claims, each once: all first seeds before all second ones, so that each claim soon has some."""
+    needed: dict[str, Cell] = {}
+    for claim in claims:
+        for cells in chosen.cells(claim).values():
+            for cell in cells:
+                needed.setdefault(chosen.key(cell), cell)  # two claims may write the same overrides in another order
+    return sorted(needed.values(), key=lambda cell: cell.seed)

@@ -1,0 +1,210 @@
+"""Claims: what a paper says, and which difference between two settings of this program shows it.
+
+The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims` by name. Their fields
+are those of `Claim`; a field that does not exist is refused. A row that claims of several papers compare with has
+`shared` in place of overrides: they are those of its name in `rows.yaml`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common.errors import ConfigError
+from common.system.yaml_file import YamlFile, located
+from common.validate import at_least, integers, known_keys, of_type, one_of
+from simulations.laboratory.results import computed
+
+FOLDER = Path(__file__).parent / "claims"
+ROWS = Path(__file__).parent / "rows.yaml"
+LINES = Path(__file__).parent / "picture.yaml"
+RECORDS = ", M = "
+"""In the name of a line: before the number of its records."""
+HIGHER, LOWER, WITHIN = "higher", "lower", "within"
+HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
+VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One claim of a paper.
+
+    Attributes:
+        name: Identifier, unique over all papers.
+        paper: The paper.
+        claim: The claim, in one sentence.
+        where: Table, figure or section of the paper.
+        published: The paper's figures.
+        rows: Overrides of each row, by its name, in the order to show; none where the figures are computed.
+        computed: Name of the function in `computed.py` that gives a figure for each row, without a run.
+        compare: The row that the claim favours, and the one beside it.
+        expects: Whether the figure of the favoured row is higher, lower, or within a margin of the other's.
+        margin: Largest difference that still counts as none, where `expects` is within.
+        figure: Figure of `metrics.json`, dotted; or "accuracy", "fid" of the last round, "texts" or "seconds".
+        epsilons: Values of epsilon at which every row is run; none where the rows set it.
+        data: Data sets.
+        seeds: Number of experiment seeds.
+        small: Whether the small preset has it.
+        why: By verdict, its explanation.
+    """
+
+    name: str
+    paper: str
+    claim: str
+    where: str
+    published: str
+    rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    computed: str | None = None
+    compare: tuple[str, str]
+    expects: str = HIGHER
+    margin: float = 0.0
+    figure: str = "utility_encoder.accuracy"
+    epsilons: tuple[float, ...] = (4.0, math.inf)
+    data: tuple[str, ...] = ("banking10",)
+    seeds: int = 5
+    small: bool = False
+    why: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ConfigError: One of them is not possible.
+        """
+        section = f"claims.{self.name}"
+        if bool(self.rows) == bool(self.computed):
+            raise ConfigError(section, expected="either rows or computed", got="both or neither")
+        if self.computed is not None:
+            one_of(f"{section}.computed", self.computed, among=computed.FUNCTIONS)
+        for row in self.compare if self.rows else ():
+            one_of(f"{section}.compare", row, among=self.rows)
+        for reached in self.why:
+            one_of(f"{section}.why", reached, among=VERDICTS)
+        one_of(f"{section}.expects", self.expects, among=(HIGHER, LOWER, WITHIN))
+        at_least(0, section=section, margin=self.margin)
+        integers(1, section=section, seeds=self.seeds)
+        if not all(epsilon > 0 for epsilon in self.epsilons):
+            raise ConfigError(f"{section}.epsilons", expected="numbers > 0", got=self.epsilons)
+
+
+def read_claims(folder: Path = FOLDER) -> list[Claim]:
+    """All claims, in the order of the files' names.
+
+    Raises:
+        ConfigError: A file is no such YAML, has another field than `Claim`, or repeats a name.
+    """
+    shared = YamlFile.load(ROWS).values
+    claims: dict[str, Claim] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        for claim in _of_file(path, shared):
+            if claim.name in claims:
+                raise ConfigError(f"claims.{claim.name}", expected="each name once", got="a second one", where=path)
+            claims[claim.name] = claim
+    return list(claims.values())
+
+
+def read_lines(path: Path = LINES) -> list[Claim]:
+    """The lines of the README's picture, each as a claim with a single row, named after the line and its records.
+
+    Raises:
+        ConfigError: The file is no such YAML.
+    """
+    content = YamlFile.load(path).values
+    try:
+        return [
+            Claim(
+                name=name if records is None else f"{name}{RECORDS}{records}",
+                paper="",
+                claim="",
+                where="",
+                published="",
+                rows={name: settled(overrides)},
+                compare=(name, name),
+                figure=content["figure"],
+                epsilons=tuple(map(float, content["epsilons"])),
+                data=(content["data"],),
+                seeds=content["seeds"],
+            )
+            for name, by_records in content["lines"].items()
+            for records, overrides in by_records.items()
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError("file of the picture", expected="its lines", got=error, where=path) from error
+
+
+def settled(*lists: Sequence[str]) -> tuple[str, ...]:
+    """Overrides in order, of which a later one replaces an earlier one of the same setting.
+
+    A list that chooses another method than one before it drops the settings `method.*` of that list.
+    """
+    kept: dict[str, str] = {}
+    of_the_method: list[str] = []
+    for overrides in lists:
+        own = {_key(override): override for override in overrides}
+        if "method" in own:
+            if kept.get("method") not in {None, own["method"]}:
+                kept = {key: override for key, override in kept.items() if key not in of_the_method}
+            of_the_method = [key for key in own if key.startswith("method.")]
+        kept = {key: override for key, override in kept.items() if key not in own} | own
+    return tuple(kept.values())
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0].lstrip("+~")
+
+
+def _of_file(path: Path, shared: Mapping[str, Sequence[str]]) -> list[Claim]:
+    file = YamlFile.load(path)
+    with located(file.where):
+        content = known_keys("", file.values, among=("paper", "base", "claims"), required=("paper", "claims"))
+        of_type("paper", content["paper"], str)
+        base = content.get("base", [])
+        of_type("base", base, tuple[str, ...])
+        if not isinstance(content["claims"], Mapping):
+            raise ConfigError("claims", expected="claims by name", got=content["claims"])
+        return [_claim(str(name), content["paper"], base, shared, values) for name, values in content["claims"].items()]
+
+
+def _claim(name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequence[str]], values: object) -> Claim:
+    section = f"claims.{name}"
+    fields = dict(known_keys(section, values, among=_KINDS, required=("claim", "where", "published", "compare")))
+    for key, value in fields.items():
+        of_type(f"{section}.{key}", value, _KINDS[key])
+    if not isinstance(fields.get("expects", HIGHER), str):
+        fields["margin"] = known_keys(f"{section}.expects", fields["expects"], among=(WITHIN,), required=(WITHIN,))[
+            WITHIN
+        ]
+        fields["expects"] = WITHIN
+    if len(fields["compare"]) != 2:
+        raise ConfigError(f"{section}.compare", expected="two of its rows", got=len(fields["compare"]))
+    rows = fields.pop("rows", {})
+    if not isinstance(rows, Mapping):
+        raise ConfigError(f"{section}.rows", expected="a list of overrides by row", got=rows)
+    rows = {str(row): shared.get(row) if overrides == "shared" else overrides for row, overrides in rows.items()}
+    for row, overrides in rows.items():
+        of_type(f"{section}.rows.{row}", overrides, tuple[str, ...])
+    if "epsilons" in fields:
+        fields["epsilons"] = tuple(map(float, fields["epsilons"] or ()))
+    fields |= {key: tuple(fields[key]) for key in ("compare", "data") if key in fields}
+    return Claim(
+        name=name, paper=paper, rows={row: settled(base, overrides) for row, overrides in rows.items()}, **fields
+    )
+
+
+_KINDS: Mapping[str, Any] = {
+    "claim": str,
+    "where": str,
+    "published": str,
+    "rows": Mapping,
+    "computed": str,
+    "compare": tuple[str, ...],
+    "expects": Mapping,
+    "figure": str,
+    "epsilons": tuple[float, ...] | None,
+    "data": tuple[str, ...],
+    "seeds": int,
+    "small": bool,
+    "why": Mapping,
+}
+"""The fields of a claim in its file; mappings are checked in their own way."""

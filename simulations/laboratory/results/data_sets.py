@@ -1,0 +1,76 @@
+"""Folders of the data sets, and files that are made from them."""
+
+import csv
+import os
+from pathlib import Path
+
+from common.labelled_files import read_records
+
+DATA = "CAUCUS_DATA"
+"""Environment variable with the folder of the data sets."""
+DEMO = "demo_notes"
+"""Data set that is part of the program."""
+ABSENT = (
+    "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
+    f"Set {DATA} to their folder; simulations/README.md says where the sets are published"
+)
+"""What is said of a data set that is not there."""
+BANKING67 = "banking67.csv"
+ENGLISH = "english.txt"
+COMMONEST = 300
+"""Words that nearly every text has: among its first terms they leave no room for those that tell what it is about."""
+TARGET_PART = 4
+"""One record of so many is the recipient's, unlabelled, and nobody's private record."""
+
+
+def data_folder() -> Path:
+    """Folder of the data sets: $CAUCUS_DATA, or shared/data beside the project."""
+    return Path(os.environ.get(DATA, Path(__file__).parents[4] / "shared" / "data")).resolve()
+
+
+def is_there(data: str) -> bool:
+    """Whether the data set is on this machine."""
+    return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
+
+
+def write_files(work: Path) -> None:
+    """Public texts, a public vocabulary, and a division of banking10's records into private ones and a recipient's."""
+    _write_public_texts(work)
+    _write_vocabulary(work)
+    _write_target(work)
+
+
+def _write_public_texts(work: Path) -> None:
+    """The public texts of banking10, with their topics: banking77's messages of the other 67 classes."""
+    target = work / BANKING67
+    if target.exists() or not (is_there("banking10") and is_there("banking77")):
+        return
+    own = {record.label for record in read_records(data_folder() / "banking10" / "train.csv")}
+    others = read_records(data_folder() / "banking77" / "train.csv")
+    lines = [
+        (record.text, record.label.strip("?").replace("_", " ").lower()) for record in others if record.label not in own
+    ]
+    with target.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "topic"), *lines])
+
+
+def _write_vocabulary(work: Path) -> None:
+    """English words, the most frequent first, without the commonest."""
+    source = data_folder() / "vocab_english" / "words.tsv"
+    if not source.is_file():
+        return
+    words = [line.partition("\t")[0] for line in source.read_text(encoding="utf-8").splitlines()[1:]]
+    (work / ENGLISH).write_text("\n".join(words[COMMONEST:]) + "\n", encoding="utf-8")
+
+
+def _write_target(work: Path) -> None:
+    if not is_there("banking10"):
+        return
+    records = read_records(data_folder() / "banking10" / "train.csv")
+    parts = {
+        "banking10_target.csv": [record for number, record in enumerate(records) if number % TARGET_PART == 0],
+        "banking10_private.csv": [record for number, record in enumerate(records) if number % TARGET_PART],
+    }
+    for name, part in parts.items():
+        with (work / name).open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("text", "label"), *((record.text, record.label) for record in part)])

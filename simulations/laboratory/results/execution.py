@@ -1,0 +1,151 @@
+"""Runs what is missing, in two processes, each run in a folder of its own; a run that was stopped goes on.
+
+All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
+once. A failed run is recorded with its reason, and is tried again by the next `make results`.
+"""
+
+import functools
+import logging
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+
+from common.errors import CaucusError, CheckpointError
+from common.models import catalogue
+from simulations.laboratory.results.cells import Cell, Preset
+from simulations.laboratory.results.data_sets import data_folder
+from simulations.laboratory.results.runs import Result
+
+log = logging.getLogger("caucus.results")
+
+PROCESSES = 2
+PER_POOL = 40
+"""Runs before new processes take the place of these, which returns their memory. The pool's own `max_tasks_per_child`
+can hang in Python 3.11."""
+USUAL_SECONDS = 35.0
+"""Time of a run on one core before any is measured."""
+
+
+def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
+    """The cells without a result."""
+    return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
+
+
+def check_models(chosen: Preset) -> None:
+    """Refuse to start without the models of every run.
+
+    Raises:
+        ConfigError: One of them has not been fetched.
+    """
+    for override in chosen.base:
+        if (name := override.partition("=")[2]) in catalogue.catalogue():
+            catalogue.folder(name)
+
+
+def forecast(cells: int, results: Sequence[Result]) -> str:
+    """What is left and its cost, in words, by the mean time of the runs measured."""
+    times = [one.seconds for one in results if one.error is None]
+    minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
+    return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
+
+
+def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Result]:
+    """Run the cells, and give each result as soon as there is one.
+
+    Args:
+        chosen: The preset.
+        cells: In the order in which they start.
+        work: Folder of run folders and caches.
+
+    Raises:
+        CaucusError: A process was killed.
+    """
+    os.environ["TQDM_DISABLE"] = "1"  # two bars on one terminal
+    for start in range(0, len(cells), PER_POOL):
+        with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("spawn")) as pool:
+            futures = [_submit(pool, chosen, cell, work) for cell in cells[start : start + PER_POOL]]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+            except BrokenProcessPool as error:
+                raise CaucusError(
+                    "a process of the runs", expected="to work until its end", got="killed, perhaps for want of memory",
+                    do="What was measured is kept, and the same command goes on",
+                ) from error  # fmt: skip
+            except BaseException:
+                # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.kill()
+                raise
+
+
+def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -> Future[Result]:
+    overrides = with_folders(chosen.overrides(cell), work)
+    overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
+    blank = Result(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
+    return pool.submit(run_one, blank, overrides, work / "runs" / blank.key)
+
+
+def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
+    """One run, in this process: its result, or the reason why there is none.
+
+    A run that cannot go on, since the program has changed, begins anew: its replies are in the cache.
+    """
+    from server.configuration import composed, reloaded  # noqa: PLC0415 torch, in the process of the run
+    from server.failure import EXPECTED, summary  # noqa: PLC0415
+    from simulations.run import simulate  # noqa: PLC0415
+
+    goes_on = (folder / "state").exists()
+    if not goes_on:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    logging.basicConfig(filename=folder / "run.log", level=logging.INFO, force=True)
+    logging.captureWarnings(capture=True)
+    started, worked = time.monotonic(), time.process_time()
+    try:
+        simulate(reloaded(folder, []) if goes_on else composed(list(overrides)), folder)
+    except CheckpointError as error:
+        if not goes_on:
+            return replace(blank, error=summary(error))
+        shutil.rmtree(folder)
+        return run_one(blank, overrides, folder)
+    except EXPECTED as error:
+        return replace(blank, error=summary(error))
+    except Exception as error:
+        log.exception("a bug, or a library's error")
+        return replace(blank, error=f"{type(error).__name__}: {summary(error)}; its traceback is in {folder}/run.log")
+    return replace(
+        measured(blank, folder),
+        seconds=round(time.monotonic() - started, 1),
+        cpu_seconds=round(time.process_time() - worked, 1),
+    )
+
+
+def measured(blank: Result, folder: Path) -> Result:
+    """The result of a run from its folder; figures have their names in metrics.json."""
+    from simulations.sweeps.runs import read_rounds, read_run  # noqa: PLC0415 torch
+
+    run = read_run(folder)
+    if "error" in run:
+        return replace(blank, error=run["error"])
+    figures = {name.replace(": ", ".").replace(" ", "_"): value for name, value in run["figures"].items()}
+    last = [line["fid"] for line in read_rounds(folder) if line["fid"] is not None][-1:]
+    figures |= {"accuracy": run["accuracy"]} if run["accuracy"] is not None else {}
+    figures |= {"fid": last[0]} if last else {}
+    return replace(blank, figures=figures, epsilon=run["epsilon"])
+
+
+def with_folders(overrides: Sequence[str], work: Path) -> list[str]:
+    """Overrides with the folders of the data sets, of the work and of this package in place of their names."""
+    folders = {"{data}": data_folder(), "{work}": work.resolve(), "{here}": Path(__file__).parent}
+    return [
+        functools.reduce(lambda text, name: text.replace(name, str(folders[name])), folders, override)
+        for override in overrides
+    ]

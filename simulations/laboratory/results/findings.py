@@ -1,0 +1,207 @@
+"""Findings: for each claim its rows' figures, paired differences with intervals, and a verdict; `findings.json`.
+
+A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
+pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: of
+differences that are none, one in forty "holds" and one in forty is "refuted", of each epsilon. Nothing is corrected for
+that: read the size of a difference, not only its verdict.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from server.metrics.intervals import Interval
+from server.run_folder import for_json
+from simulations.laboratory.results import computed
+from simulations.laboratory.results.cells import Preset
+from simulations.laboratory.results.claims import (
+    DOES_NOT_SHOW,
+    HIGHER,
+    HOLDS,
+    LOWER,
+    REFUTED,
+    WITHIN,
+    WITHOUT_PRIVACY,
+    Claim,
+)
+from simulations.laboratory.results.runs import Result
+from simulations.sweeps.table import paired
+
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A row's figure at one epsilon.
+
+    Attributes:
+        row: Name of the row.
+        epsilon: Epsilon, or None where rows set it.
+        mean: Mean over the runs; None without any.
+        deviation: Sample standard deviation; None for fewer than two.
+        runs: Number of runs.
+        planned: Number of runs that the preset wants.
+    """
+
+    row: str
+    epsilon: float | None
+    mean: float | None
+    deviation: float | None
+    runs: int
+    planned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The favoured row less the other, at one epsilon.
+
+    Attributes:
+        epsilon: Epsilon, or None where rows set it.
+        mean: Mean of the paired differences.
+        interval: Its 95 % interval; None for a single pair; of width 0 for a computed figure.
+        pairs: Number of pairs; 0 for a computed figure.
+    """
+
+    epsilon: float | None
+    mean: float
+    interval: Interval | None
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What became of a claim.
+
+    Attributes:
+        claim: The claim.
+        data: Data sets on which it was measured; none for computed figures.
+        figures: Figure of each row at each epsilon.
+        differences: Favoured row less the other, at each epsilon.
+        verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
+        from_epsilon: Smallest epsilon from which it holds; None if it does at all, or does not.
+        why: Its explanation, if the claim has one for this verdict.
+        failures: Reasons of failed runs.
+    """
+
+    claim: Claim
+    data: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    differences: tuple[Difference, ...]
+    verdict: str
+    why: str | None
+    from_epsilon: float | None = None
+    failures: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; an infinite epsilon is "inf"."""
+        values: dict[str, Any] = for_json(asdict(self))
+        return values
+
+
+def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
+    """The finding of a claim, from the runs that there are."""
+    if claim.computed is not None:
+        return _computed(claim)
+    cells = chosen.cells(claim)
+    by_pair: dict[tuple[str, float | None], dict[tuple[str, int], float]] = {}
+    failures = []
+    for place, needed in cells.items():
+        known = [(cell, results.get(chosen.key(cell))) for cell in needed]
+        failures += [
+            one.error or f"claims.{claim.name}.figure; expected a figure of its runs; got {claim.figure}"
+            for _, one in known
+            if one is not None and (one.error is not None or claim.figure not in one.figures)
+        ]
+        by_pair[place] = {
+            (cell.data, cell.seed): one.figures[claim.figure]
+            for cell, one in known
+            if one is not None and claim.figure in one.figures
+        }
+    figures = tuple(_figure(place, list(by_pair[place].values()), len(cells[place])) for place in cells)
+    favoured, other = claim.compare
+    differences = tuple(
+        difference
+        for epsilon in claim.epsilons or (None,)
+        if (difference := _difference(epsilon, by_pair[favoured, epsilon], by_pair[other, epsilon])) is not None
+    )
+    reached, from_epsilon = verdict(claim, differences)
+    return Finding(
+        claim=claim,
+        data=chosen.data_sets(claim),
+        figures=figures,
+        differences=differences,
+        verdict=reached,
+        from_epsilon=from_epsilon,
+        why=claim.why.get(reached),
+        failures=tuple(dict.fromkeys(failures)),
+    )
+
+
+def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
+    """One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if it does not at all."""
+    known = [difference for difference in differences if difference.interval is not None]
+    private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
+    without = [difference for difference in known if difference not in private]
+    if not known:
+        return NOT_RUN, None
+    largest_first = sorted(private, key=lambda one: one.epsilon or 0, reverse=True)
+    held = list(itertools.takewhile(lambda one: _holds(claim, one.interval), largest_first))
+    if held:
+        return HOLDS, held[-1].epsilon if len(held) < len(private) else None
+    if without and all(_holds(claim, one.interval) for one in without):
+        if claim.epsilons and all(map(math.isinf, claim.epsilons)):
+            return HOLDS, None
+        return (WITHOUT_PRIVACY, None) if private else (NOT_RUN, None)
+    if any(_refuted(claim, one.interval) for one in private or without):
+        return REFUTED, None
+    return DOES_NOT_SHOW, None
+
+
+def _holds(claim: Claim, interval: Interval | None) -> bool:
+    assert interval is not None
+    low, high = interval
+    return {HIGHER: low > 0, LOWER: high < 0, WITHIN: -claim.margin <= low and high <= claim.margin}[claim.expects]
+
+
+def _refuted(claim: Claim, interval: Interval | None) -> bool:
+    assert interval is not None
+    low, high = interval
+    return {HIGHER: high < 0, LOWER: low > 0, WITHIN: low > claim.margin or high < -claim.margin}[claim.expects]
+
+
+def _figure(place: tuple[str, float | None], values: Sequence[float], planned: int) -> Figure:
+    return Figure(
+        row=place[0],
+        epsilon=place[1],
+        mean=statistics.fmean(values) if values else None,
+        deviation=statistics.stdev(values) if len(values) > 1 else None,
+        runs=len(values),
+        planned=planned,
+    )
+
+
+def _difference(
+    epsilon: float | None, mine: Mapping[tuple[str, int], float], theirs: Mapping[tuple[str, int], float]
+) -> Difference | None:
+    pairs = paired(mine, theirs)
+    if not pairs.differences:
+        return None
+    mean = statistics.fmean(pairs.differences)
+    return Difference(epsilon=epsilon, mean=mean, interval=pairs.interval, pairs=len(pairs.differences))
+
+
+def _computed(claim: Claim) -> Finding:
+    assert claim.computed is not None
+    values = computed.FUNCTIONS[claim.computed]()
+    gap = values[claim.compare[0]] - values[claim.compare[1]]
+    difference = Difference(epsilon=None, mean=gap, interval=(gap, gap), pairs=0)
+    reached, _ = verdict(claim, (difference,))
+    figures = tuple(
+        Figure(row=row, epsilon=None, mean=value, deviation=None, runs=1, planned=1) for row, value in values.items()
+    )
+    return Finding(
+        claim=claim, data=(), figures=figures, differences=(difference,), verdict=reached, why=claim.why.get(reached)
+    )

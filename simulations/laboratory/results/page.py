@@ -1,0 +1,134 @@
+"""The page of findings: one row for each claim, from `findings.json` alone, so that every number of it is in there."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from common.system.files import write_atomic
+from simulations.laboratory.results.claims import VERDICTS, WITHIN
+from simulations.laboratory.results.findings import NOT_RUN
+from simulations.laboratory.results.picture import FILE as PICTURE
+from simulations.laboratory.results.picture import draw
+
+FINDINGS = "findings.json"
+PAGE = "README.md"
+POINTS = 100
+"""Accuracies and other shares are shown in points of a hundred."""
+_SHARES = ("accuracy", "macro_f1")
+
+
+def render(content: Mapping[str, Any]) -> str:
+    """The page in Markdown.
+
+    Args:
+        content: Of `findings.json`.
+    """
+    findings: Sequence[Mapping[str, Any]] = content["findings"]
+    counts = Counter(finding["verdict"] for finding in findings)
+    tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
+    parts = [
+        "# What holds of the papers' claims, by real models\n",
+        f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
+        content["about"] + "\n",
+    ]
+    if draw(content["picture"]) is not None:
+        parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
+    for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
+        own = [finding for finding in findings if finding["claim"]["paper"] == paper]
+        parts.append(f"## {paper}\n")
+        parts.append("| claim | published | ours | verdict, and why | command |\n|---|---|---|---|---|")
+        parts.append("\n".join(map(_row, own)) + "\n")
+    if content["failures"]:
+        parts.append("## Failed runs\n")
+        parts.append("\n".join(f"- {failure}" for failure in content["failures"]) + "\n")
+    return "\n".join(parts)
+
+
+def write(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write the numbers, the page and its picture into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    write_atomic(folder / FINDINGS, f"{text}\n".encode())
+    read_again = json.loads(text)
+    write_atomic(folder / PAGE, render(read_again).encode())
+    if (picture := draw(read_again["picture"])) is not None:
+        write_atomic(folder / PICTURE, picture.encode())
+
+
+def _runs(content: Mapping[str, Any]) -> str:
+    runs = content["runs"]
+    return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of runs, two at a time"
+
+
+def _row(finding: Mapping[str, Any]) -> str:
+    claim = finding["claim"]
+    cells = (
+        f"{claim['claim']} ({claim['where']})",
+        claim["published"],
+        "<br>".join([*_measured_on(finding), *_figures(finding), *_differences(finding)]),
+        _verdict(finding),
+        f"`make results PRESET=full CLAIM={claim['name']}`",
+    )
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _verdict(finding: Mapping[str, Any]) -> str:
+    start = f" from ε = {finding['from_epsilon']:g}" if finding["from_epsilon"] is not None else ""
+    return f"**{finding['verdict']}{start}**" + (f": {finding['why']}" if finding["why"] else "")
+
+
+def _measured_on(finding: Mapping[str, Any]) -> list[str]:
+    return [", ".join(finding["data"])] if finding["data"] else []
+
+
+def _figures(finding: Mapping[str, Any]) -> list[str]:
+    """One line for each epsilon: the rows' means ± standard deviations."""
+    figures, claim = finding["figures"], finding["claim"]
+    lines = []
+    for epsilon in dict.fromkeys(figure["epsilon"] for figure in figures):
+        rows = [figure for figure in figures if figure["epsilon"] == epsilon]
+        shown = ", ".join(f"{figure['row']}: {_spread(figure, claim['figure'])}" for figure in rows)
+        lines.append(_at(epsilon) + shown)
+    return lines
+
+
+def _differences(finding: Mapping[str, Any]) -> list[str]:
+    claim = finding["claim"]
+    favoured, other = claim["compare"]
+    about = f"{favoured} less {other}"
+    if claim["expects"] == WITHIN:
+        about += f" (within {_number(claim['margin'], claim['figure'])})"
+    return [f"{_at(one['epsilon'])}*{about}: {_signed(one, claim['figure'])}*" for one in finding["differences"]]
+
+
+def _spread(figure: Mapping[str, Any], name: str) -> str:
+    if figure["mean"] is None:
+        return "not run"
+    text = _number(figure["mean"], name)
+    if figure["deviation"] is not None:
+        text += f" ± {_number(figure['deviation'], name)}"
+    return text + ("" if figure["runs"] == figure["planned"] else f" ({figure['runs']} of {figure['planned']} runs)")
+
+
+def _signed(one: Mapping[str, Any], name: str) -> str:
+    text = f"{_scaled(one['mean'], name):+.1f}" if name.endswith(_SHARES) else f"{one['mean']:+.3g}"
+    if one["pairs"] == 0:
+        return text
+    if one["interval"] is None:
+        return f"{text}, one pair"
+    low, high = one["interval"]
+    return f"{text} [{_number(low, name)}, {_number(high, name)}], {one['pairs']} pairs"
+
+
+def _number(value: float, name: str) -> str:
+    return f"{_scaled(value, name):.1f}" if name.endswith(_SHARES) else f"{value:.3g}"
+
+
+def _scaled(value: float, name: str) -> float:
+    return POINTS * value if name.endswith(_SHARES) else value
+
+
+def _at(epsilon: float | str | None) -> str:
+    return "" if epsilon is None else f"ε = {'∞' if epsilon == 'inf' else f'{epsilon:g}'}: "

@@ -1,0 +1,1 @@
+"""Sweeps and experiments: which runs they have, and their tables."""

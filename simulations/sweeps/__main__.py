@@ -1,0 +1,14 @@
+"""Write table and page of a sweep again, after a run was resumed, and print the table.
+
+python -m simulations.sweeps SWEEP_FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+from simulations.sweeps.render import write_table
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m simulations.sweeps SWEEP_FOLDER")
+    write_table(Path(sys.argv[1]))

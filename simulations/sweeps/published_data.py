@@ -1,0 +1,65 @@
+"""OpenReview and PubMed as published with Aug-PE (Xie et al. 2024), converted to the format that `task=csv` reads.
+
+    python -m simulations.sweeps.published_data iclr23_reviews_train.csv train.csv --label label1
+    python -m simulations.sweeps.published_data pubmed_train.csv train.csv
+
+The published files are CSV with the column `text` and, for OpenReview, `label1` ("Area: ...") and `label2`
+("Recommendation: ..."). The name before the colon is removed from a label. PubMed has no labels: all its texts get the
+same one.
+"""
+
+import argparse
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.errors import DataError
+
+ONLY_LABEL = "abstract"
+"""Label of all texts of a file without labels."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Convert a published file from the command line."""
+    parser = argparse.ArgumentParser(prog="published", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("published", type=Path)
+    parser.add_argument("ours", type=Path)
+    parser.add_argument("--label", help="column of the label; none: all texts get one label")
+    options = parser.parse_args(arguments)
+    convert(options.published, options.ours, label=options.label)
+
+
+def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
+    """Write the columns `text,label`, with the label from the column `label`.
+
+    Returns:
+        Number of rows.
+
+    Raises:
+        DataError: A column is missing, or a row has no text or label; the message has file and line, never the content.
+    """
+    csv.field_size_limit(2**24)  # abstracts with reviews are longer than the module's default
+    with published.open(encoding="utf-8-sig", newline="") as source, ours.open("w", encoding="utf-8", newline="") as to:
+        rows, write = csv.DictReader(source), csv.writer(to)
+        columns = ["text", *([label] if label else [])]
+        if not set(columns) <= set(rows.fieldnames or ()):
+            raise DataError("missing column", expected=f"a header with {' and '.join(columns)}", where=f"{published}:1")
+        write.writerow(("text", "label"))
+        count = 0
+        for row in rows:
+            values = [(row[column] or "").strip() for column in columns]
+            if not all(values):
+                raise DataError("empty text or label", where=f"{published}:{rows.line_num}")
+            write.writerow((values[0], _bare(values[1]) if label else ONLY_LABEL))
+            count += 1
+    return count
+
+
+def _bare(label: str) -> str:
+    """Remove the name before the colon: "Recommendation: 8: accept, good paper" becomes "8: accept, good paper"."""
+    name, colon, rest = label.partition(": ")
+    return rest if colon and name.isalpha() else label
+
+
+if __name__ == "__main__":
+    main()

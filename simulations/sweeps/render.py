@@ -1,0 +1,179 @@
+"""The table of a sweep as its folder has it: text for a terminal, Markdown, JSON, and a page with curves."""
+
+import json
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from server.report import plots
+from server.report.write import render, replace
+from server.run_folder import for_json
+from simulations.sweeps.table import Difference, Row, Table, read_table
+
+_AXES = {
+    "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
+    "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
+}
+"""Column of a run to its setting, the name of the axis, and the title of the plot."""
+
+
+def write_table(folder: Path) -> Table:
+    """Print the table of a sweep and write it into its folder: `table.md`, `table.json`, and a page, `report.html`.
+
+    Raises:
+        CheckpointError: The folder contains no run.
+    """
+    table = read_table(folder)
+    (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
+    plain = json.dumps(for_json(table.to_dict()), ensure_ascii=False, indent=2)
+    (folder / "table.json").write_text(plain, encoding="utf-8")
+    replace(folder / "report.html", as_page(folder, table))
+    sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
+    return table
+
+
+def as_markdown(table: Table) -> str:
+    """The table in Markdown, with the meaning of its figures."""
+    head, *rows = _cells(table)
+    lines = [head, ["---"] * len(head), *rows]
+    body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
+    return f"# {table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
+
+
+def as_text(table: Table) -> str:
+    """The table for a terminal: aligned columns, numbers to the right."""
+    lines = _cells(table)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["─" * width for width in widths])
+    body = "".join(
+        "  ".join(cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(aligned)) + "\n"
+        for aligned in (list(zip(cells, widths, strict=True)) for cells in lines)
+    )
+    failures = "".join(f"run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
+    return f"{table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
+
+
+def _cells(table: Table) -> list[list[str]]:
+    """Head and rows."""
+    head = ["row", "runs", "accuracy", "ε"]
+    against = list(dict.fromkeys(other for row in table.rows for other in row.against))
+    head += list(table.columns) + [f"over {other}" for other in against]
+    head += ["KiB to a party", "KiB from a party"] * table.traffic + [f"paper: {name}" for name in table.data_sets]
+    lines = [head]
+    for row in table.rows:
+        traffic = row.traffic or (None, None)
+        lines.append(
+            [row.row, _runs(row), _accuracy(row), ", ".join(map(_epsilon, row.epsilons)) or "–"]
+            + [_figure(row, name) for name in table.columns]
+            + [_difference(row.against.get(other)) for other in against]
+            + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
+            + [_number(row.paper.get(name), 2) for name in table.data_sets]
+        )
+    return lines
+
+
+def _notes(table: Table) -> str:
+    notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
+    if any(row.against for row in table.rows):
+        notes += (
+            f" Over another row: mean difference in {table.difference} between runs with the same experiment seed, "
+            "in points of a hundred, ± half its 95 % interval (Student's t)."
+        )
+    notes += " Traffic: mean for each answer, all of the protocol's messages." * table.traffic
+    differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
+    return notes + differ * bool(table.data_sets)
+
+
+def _runs(row: Row) -> str:
+    return f"{row.runs}, {row.failed} failed" if row.failed else str(row.runs or "–")
+
+
+def _accuracy(row: Row) -> str:
+    if row.mean is None:
+        return "failed" if row.failed else "–"
+    spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
+    return f"{100 * row.mean:.1f}{spread}"
+
+
+def _epsilon(value: float) -> str:
+    return "∞: no guarantee" if math.isinf(value) else f"{value:g}"
+
+
+def _figure(row: Row, name: str) -> str:
+    """Mean and, for two or more values, standard deviation of a figure over the runs that have it."""
+    if name not in row.figures:
+        return "–"
+    return f"{row.figures[name]:.4g}" + (f" ± {row.deviations[name]:.2g}" if name in row.deviations else "")
+
+
+def _difference(other: Difference | None) -> str:
+    """Mean and half the width of its 95 % interval, in percentage points."""
+    if other is None or not other.differences:
+        return "–"
+    mean = f"{100 * statistics.fmean(other.differences):+.1f}"
+    return mean if other.interval is None else f"{mean} ± {50 * (other.interval[1] - other.interval[0]):.1f}"
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "–" if value is None else f"{value:.{decimals}f}"
+
+
+def as_page(folder: Path, table: Table) -> str:
+    """The page of a sweep, with links to the pages of its runs in this folder."""
+    by_row = pd.DataFrame([row.figures for row in table.rows if row.runs], dtype="float64")
+    runs = table.runs.astype("object").where(table.runs.notna(), None)
+    return render(
+        "comparison.html",
+        table=table,
+        rows=[asdict(row) for row in table.rows],
+        runs=[{"folder": name, **run} for name, run in runs.to_dict(orient="index").items()],
+        plots=[plot for plot in (*(_by_setting(table.runs, axis) for axis in _AXES), _by_round(table.rows)) if plot],
+        figures={name: _missing_as_none(values) for name, values in by_row.items()},
+        marked=frozenset().union(*table.runs["figures_of_records"].dropna()),
+        data_sets=list(table.data_sets),
+        has_page={name: (folder / name / "report.html").is_file() for name in table.runs.index},
+    )
+
+
+def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
+    """Mean accuracy along an axis, one line for each row without that setting; None if no line has two points."""
+    setting, name, title = _AXES[axis]
+    rest = runs["row"].map(lambda row: _without(setting, row))
+    means = runs.assign(rest=rest).pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
+    if means.empty or means.count(axis="columns").max() < 2:
+        return None
+    return plots.lines(
+        axis,
+        title,
+        note="Mean accuracy on real texts of the small model.",
+        x_name=name,
+        places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
+        values={row: _missing_as_none(line) for row, line in means.iterrows()},
+    )
+
+
+def _without(setting: str, row: str) -> str:
+    return ", ".join(part for part in row.split(", ") if not part.startswith(f"{setting}=")) or "all runs"
+
+
+def _by_round(rows: Sequence[Row]) -> plots.Lines | None:
+    curves = {row.row: row.fid for row in rows if row.fid}
+    rounds = max(map(len, curves.values()), default=0)
+    return plots.lines(
+        "fid",
+        "Distance to real texts (FID)",
+        note="Mean over the runs of a row, by round. Lower is nearer.",
+        x_name="round",
+        places=range(1, rounds + 1),
+        values={name: [*curve, *[None] * (rounds - len(curve))] for name, curve in curves.items()},
+    )
+
+
+def _missing_as_none(values: pd.Series) -> list[float | None]:
+    return [None if pd.isna(value) else float(value) for value in values]

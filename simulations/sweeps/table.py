@@ -1,0 +1,200 @@
+"""The table of a sweep: each row's figures over its runs, with the paper's figures and differences from other rows.
+
+An experiment (`configs/experiment/`) names its rows, with the overrides of each and the figures of the paper. In any
+other sweep, a row is a combination of overrides, without the experiment seed. `experiment.columns` names figures of
+`metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL], unscaled, not in percent, or `seconds`,
+the wall time; in a sweep without an experiment `+experiment.columns=[...]`.
+
+A row that names others (`against: {WASP: WASP epsilon 4}`) shows how much higher its `experiment.difference` is than
+theirs, a figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment
+seed, with its 95 % interval. Data, private records and first texts are the same in such a pair.
+"""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from omegaconf import OmegaConf
+
+from server.configuration import load
+from server.metrics.intervals import Interval, over_seeds
+from simulations.sweeps.runs import rounds_of, runs_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How much higher a figure of a row is than that of another.
+
+    Attributes:
+        differences: Between runs with the same experiment seed, in the order of the seeds.
+        interval: 95 % interval of their mean; None for fewer than two.
+    """
+
+    differences: tuple[float, ...]
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Results of one row; rows of the paper that no run reproduces have no runs.
+
+    Attributes:
+        row: Name of the row.
+        runs: Number of runs with a result.
+        failed: Number of runs without a result.
+        methods: Names of their methods.
+        parties: Their numbers of parties.
+        accuracies: Accuracies of the runs with held-out texts, 0 to 1.
+        mean: Mean of the accuracies; None without any.
+        deviation: Their sample standard deviation; None for fewer than two.
+        epsilons: Distinct values of epsilon.
+        unprotected: Whether a run has no guarantee.
+        traffic: Mean bytes to and from a party for each answer; None if not measured.
+        fid: Mean FID by round, over the runs that reached the round.
+        tokens: Mean number of tokens read and written by all models.
+        seconds: Mean wall time.
+        figures: Mean of each figure over the runs that have it.
+        deviations: Sample standard deviation of each figure that two runs have.
+        paper: The paper's figures by data set.
+        against: Difference from other rows, by the short names that the row has for them.
+    """
+
+    row: str
+    runs: int
+    failed: int
+    methods: tuple[str, ...]
+    parties: tuple[int, ...]
+    accuracies: tuple[float, ...]
+    mean: float | None
+    deviation: float | None
+    epsilons: tuple[float, ...]
+    unprotected: bool
+    traffic: tuple[float, float] | None
+    fid: tuple[float | None, ...]
+    tokens: float | None
+    seconds: float | None
+    figures: Mapping[str, float]
+    deviations: Mapping[str, float]
+    paper: Mapping[str, float]
+    against: Mapping[str, Difference]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """All rows, in the experiment's order or that of the runs.
+
+    Attributes:
+        title: Title of the table.
+        rows: Rows of the table.
+        runs: All runs, including failed ones, as `runs_of` has them.
+        traffic: Whether to show the traffic.
+        columns: Additional figures to show, by name, such as "fidelity: mauve".
+        difference: Name of the figure of which rows show their difference from others.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    runs: pd.DataFrame
+    traffic: bool = False
+    columns: tuple[str, ...] = ()
+    difference: str = "accuracy"
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Folder and reason of each failed run."""
+        return dict(self.runs["error"].dropna())
+
+    @property
+    def data_sets(self) -> tuple[str, ...]:
+        """Data sets of which the paper has figures."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready form."""
+        rows = [asdict(row) for row in self.rows]
+        return {"title": self.title, "rows": rows, "runs": len(self.runs), "failures": self.failures}
+
+
+def read_table(folder: Path) -> Table:
+    """Read all run folders of a sweep.
+
+    Raises:
+        CheckpointError: The folder contains no run.
+    """
+    runs = runs_of(folder)
+    rounds = rounds_of(folder, runs[runs["error"].isna()])
+    experiment: Any = OmegaConf.to_container(OmegaConf.create(load(folder / runs.index[0]).get("experiment", {})))
+    return Table(
+        title=experiment.get("title", f"Sweep {folder.name}"),
+        rows=tuple(
+            _row(name, runs, rounds, experiment) for name in dict.fromkeys((*experiment.get("rows", {}), *runs["row"]))
+        ),
+        runs=runs,
+        traffic=experiment.get("traffic", False),
+        columns=tuple(map(_column, experiment.get("columns", []))),
+        difference=_column(experiment.get("difference", "accuracy")),
+    )
+
+
+def _row(name: str, runs: pd.DataFrame, rounds: pd.DataFrame, experiment: Mapping[str, Any]) -> Row:
+    planned = experiment.get("rows", {}).get(name, {})
+    difference = _column(experiment.get("difference", "accuracy"))
+    done = runs[(runs["row"] == name) & runs["error"].isna()]
+    figures = pd.DataFrame(list(done["figures"]), dtype="float64")
+    traffic = done[["bytes_to_party", "bytes_from_party"]].mean()
+    mine = by_seed(runs, name, difference)
+    others = {short: by_seed(runs, other, difference) for short, other in planned.get("against", {}).items()}
+    return Row(
+        row=name,
+        runs=len(done),
+        failed=int((runs["row"] == name).sum()) - len(done),
+        methods=tuple(sorted(done["method"].dropna().unique())),
+        parties=tuple(map(int, sorted(done["parties"].dropna().unique()))),
+        accuracies=tuple(done["accuracy"].dropna().tolist()),
+        mean=_mean(done["accuracy"]),
+        deviation=_deviation(done["accuracy"]),
+        epsilons=tuple(done["epsilon"].dropna().unique().tolist()),
+        unprotected=bool(done["unprotected"].any()),
+        traffic=None if traffic.isna().any() else tuple(traffic.tolist()),
+        fid=tuple(_mean(values) for _, values in rounds[rounds["row"] == name].groupby("round")["fid"]),
+        tokens=_mean(done["tokens"]),
+        seconds=_mean(done["seconds"]),
+        figures={figure: mean for figure in figures if (mean := _mean(figures[figure])) is not None},
+        deviations={figure: spread for figure in figures if (spread := _deviation(figures[figure])) is not None},
+        paper=dict(zip(experiment.get("data", ()), planned.get("paper", ()), strict=False)),
+        against={short: paired(mine, theirs) for short, theirs in others.items()},
+    )
+
+
+def by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
+    """A figure of a row's runs by their seed, without seeds that several runs have: nothing pairs those."""
+    mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
+    mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
+    values = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
+    return dict(values.dropna())
+
+
+def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:
+    """The differences between figures with the same key, in the order of the keys; a key that one lacks is left out."""
+    differences = tuple(mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys()))
+    return Difference(differences=differences, interval=over_seeds(differences))
+
+
+def _mean(values: pd.Series) -> float | None:
+    """Mean of the values that are there; None without any."""
+    there = values.dropna()
+    return None if there.empty else statistics.fmean(there)
+
+
+def _deviation(values: pd.Series) -> float | None:
+    """Sample standard deviation of the values that are there, exact for equal ones; None for fewer than two."""
+    there = values.dropna()
+    return None if len(there) < 2 else statistics.stdev(there)
+
+
+def _column(name: str) -> str:
+    """The report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
+    return name.replace(".", ": ").replace("_", " ")

@@ -1,0 +1,20 @@
+"""Pages are files of their own, and every file of theirs is in the wheel."""
+
+import re
+import tomllib
+from pathlib import Path
+
+TEMPLATES = Path("server/report/templates")
+
+
+def test_every_template_is_part_of_the_package():
+    data = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    packed = {path for pattern in data["server"] for path in Path("server").glob(pattern)}
+    assert set(TEMPLATES.iterdir()) <= packed
+
+
+def test_no_page_is_written_in_python():
+    markup = re.compile(r"</(html|body|table|div|svg|style|script|p|td)>|{% (for|if|macro) ")
+    sources = [path for part in ("server", "client", "common") for path in Path(part).rglob("*.py")]
+    assert len(sources) > 100
+    assert not [str(path) for path in sources if markup.search(path.read_text("utf-8"))]

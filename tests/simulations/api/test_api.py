@@ -1,0 +1,302 @@
+"""Simulations from Python: the same runs as the command's, tables in memory that leave no trace, and clear errors."""
+
+import copy
+import json
+import logging
+import math
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+
+import simulations
+from common.domain import Record
+from common.errors import CaucusError, CheckpointError, ConfigError, DataError
+from server.command import main as coordinator
+from server.configuration import asked
+from server.llm.builtin.model import BuiltinModel
+from simulations import Result, plan, resume, simulate
+from simulations.api import api
+from simulations.api.result import Report, with_infinities
+from simulations.api.tables import LABELLED, PUBLIC, as_file
+from tests.support.runs import MORE, WORDS, command, texts
+
+ROOT = Path(__file__).parents[3]
+PRIVATE = [(f"zq{i:03} qx{i % 7} vk{i % 5}", "ab"[i % 2]) for i in range(30)]
+TRAIN = pd.DataFrame(PRIVATE, columns=["text", "label"])
+TEST = [{"text": f"The {WORDS[i % 7]} by the {MORE[i % 11]}.", "label": "ab"[i % 2]} for i in range(10)]
+OPEN = [f"The {WORDS[i % 7]} and a {MORE[i % 11]} near the old {MORE[i % 5]}." for i in range(60)]
+SMALL = ["method.samples=24", "method.rounds=2", "method.top=2", "method.shots=2", "evaluation.metrics=[]"]
+
+
+def small(folder, *more, train=TRAIN, **arguments):
+    return simulate(train, TEST, public_text=OPEN, folder=folder, overrides=[*SMALL, *more], **arguments)
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """A place of its own for temporary folders, to see what is left there."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_run_in_this_process_twice_returns_all_results_and_leaves_the_process_as_it_was(
+    tmp_path, monkeypatch, temporary, caplog
+):
+    monkeypatch.chdir(tmp_path)
+    root = logging.getLogger()
+    before = (Path.cwd(), root.level, list(root.handlers), logging.getLogger("caucus").level)
+    result, again = small("first"), small(None, epsilon=math.inf)
+    after = (Path.cwd(), root.level, list(root.handlers), logging.getLogger("caucus").level)
+    assert after == before
+    assert not logging.getLogger("caucus").handlers
+    assert not GlobalHydra.instance().is_initialized()
+    assert "round 2 of 2" in (tmp_path / "first" / "run.log").read_text("utf-8")
+    assert "round 2 of 2" in caplog.text  # whoever handles logs gets ours, too
+
+    assert result.folder == tmp_path / "first"
+    count = len(result.texts)  # under noise a text that is written twice may be lost
+    assert (result.status, len(again.texts), set(result.texts.label)) == ("complete", 24, {"a", "b"})
+    assert list(result.texts) == ["text", "label", "model", "round", "weight"]
+    assert result.metrics["synthetic"]["records"] == count > 12
+    assert (result.privacy["epsilon"], again.privacy["epsilon"]) == (4.0, math.inf)
+    assert set(result.texts["round"]) == {1, 2}
+    assert list(result.rounds.candidates.items()) == [(1, 12), (2, count)]
+    assert list(result.rounds["tokens.output"] > 0) == [True, True]
+    assert "TEXT" not in repr(result)
+    assert again.folder.parent.parent == tmp_path / "runs"
+    assert again.folder.name.endswith("-wasp")
+    assert not list(temporary.glob("caucus-*"))
+
+
+def test_nothing_of_tables_in_memory_is_in_the_run_folder(tmp_path):
+    result = small(tmp_path / "run")
+    for path in result.folder.rglob("*"):
+        content = path.read_bytes() if path.is_file() else b""
+        assert not any(text.encode() in content for text, _ in PRIVATE), path
+
+
+def test_the_command_gives_the_same_texts_from_files_without_noise(tmp_path):
+    TRAIN.to_csv(tmp_path / "train.csv", index=False)
+    pd.DataFrame(TEST).to_csv(tmp_path / "test.csv", index=False)
+    (tmp_path / "public.txt").write_text("\n".join(OPEN))
+    files = [f"task.{name}={tmp_path}/{file}" for name, file in
+             (("train", "train.csv"), ("test", "test.csv"), ("public_text", "public.txt"))]  # fmt: skip
+    given = ["task=csv", *files, *SMALL, "privacy.epsilon=inf", f"hydra.run.dir={tmp_path}/typed"]
+    code, said = command(tmp_path, *given)
+    assert code == 0, said
+    memory = small(tmp_path / "memory", epsilon=math.inf)
+    paths = simulate(tmp_path / "train.csv", str(tmp_path / "test.csv"), public_text=tmp_path / "public.txt",
+                     epsilon=math.inf, overrides=SMALL, folder=tmp_path / "paths")  # fmt: skip
+    assert texts(memory.folder) == texts(paths.folder) == texts(tmp_path / "typed")
+    assert memory.metrics == paths.metrics == Result.load(tmp_path / "typed").metrics
+
+
+def test_the_arguments_are_settings_and_overrides_beat_them(tmp_path):
+    rows = [Record(text, label) for text, label in PRIVATE]
+    described = {"a": 'it\'s a "b", {c}: 50 %', "b": None}
+    result = small(tmp_path / "it's", "federation.parties=2", train=rows, labels=described, delta=1e-4, parties=5)
+    assert json.loads((result.folder / "run.json").read_text())["parties"] == 2
+    assert json.loads((result.folder / "run.json").read_text())["labels"]["a"] == described["a"]
+    assert (result.privacy["delta"], result.privacy["labels_from_records"]) == (1e-4, False)
+
+
+def test_the_plan_is_the_one_that_the_coordinator_prints_and_no_record_is_read(tmp_path, capsys):
+    class Unread:
+        def __iter__(self):
+            raise AssertionError("read")
+
+    (tmp_path / "public.txt").write_text("\n".join(OPEN))
+    overrides = [*SMALL, "federation.expected_records=30"]
+    given = {"public_text": tmp_path / "public.txt", "labels": ["a", "b"], "parties": 4, "epsilon": 2.0}
+    facts = plan(Unread(), tmp_path / "no file.csv", **given, overrides=overrides)
+    typed = ["task=csv", f"task.public_text={tmp_path}/public.txt", "task.labels={a: null, b: null}", *overrides,
+             "federation.parties=4", "privacy.epsilon=2.0", "secagg=semi_honest"]  # fmt: skip
+    assert coordinator(["plan", *typed]) == 0
+    assert facts == with_infinities(json.loads(capsys.readouterr().out))
+    assert facts["epsilon"] <= 2.0
+
+
+def test_what_was_interrupted_goes_on_with_the_same_tables_and_says_so(tmp_path, monkeypatch, temporary):
+    whole = small(tmp_path / "whole", epsilon=math.inf)
+    generate, requests = BuiltinModel.generate, []
+
+    def interrupted(self, batch, **arguments):
+        requests.extend(batch)
+        if any(request.good for request in requests):
+            raise KeyboardInterrupt
+        return generate(self, batch, **arguments)
+
+    monkeypatch.setattr(BuiltinModel, "generate", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        small(tmp_path / "run", epsilon=math.inf)
+    assert caught.value.__notes__ == [
+        f"simulations.resume({str(tmp_path / 'run')!r}), with the tables that were in memory, goes on."
+    ]
+    assert not list(temporary.glob("caucus-*"))
+    assert (Result.load(tmp_path / "run").status, len(Result.load(tmp_path / "run").texts)) == ("partial", 12)
+    monkeypatch.setattr(BuiltinModel, "generate", generate)
+    with pytest.raises(CheckpointError, match=r"^train; expected the table .*in memory.*resume\(folder, train="):
+        resume(tmp_path / "run")
+    result = resume(tmp_path / "run", TRAIN, TEST, public_text=OPEN)
+    assert (result.status, texts(result.folder)) == ("complete", texts(whole.folder))
+    with pytest.raises(CheckpointError, match="another run"):
+        small(tmp_path / "run")
+
+
+def test_a_program_with_settings_of_its_own_by_hydra_keeps_them(tmp_path):
+    (tmp_path / "simulation.yaml").write_text("mine: 1\n")
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        theirs = GlobalHydra.instance().hydra
+        assert plan(labels=["a", "b"], public_text=OPEN, overrides=SMALL)["parties"] == 3
+        assert GlobalHydra.instance().hydra is theirs
+
+
+def test_a_method_of_a_folder_of_configurations_is_found(tmp_path):
+    folder = tmp_path / "it's mine"
+    (folder / "method").mkdir(parents=True)
+    (folder / "method" / "mine.yaml").write_text("_target_: server.methods.fusegen.FuseGen\nname: mine\nsamples: 24\n")
+    assert plan(method="mine", config_dir=folder)["queries"] == []
+    with pytest.raises(ConfigError, match="mine"):
+        plan(method="mine")
+
+
+WRONG = [
+    ({"epsilon": math.nan}, "epsilon; expected a finite number > 0; got nan"),
+    ({"epsilon": 0}, "epsilon; expected a finite number > 0; got 0"),
+    ({"epsilon": "4"}, "epsilon; expected a finite number > 0; got '4'"),
+    ({"epsilon": -math.inf}, "epsilon; expected a finite number > 0; got -inf"),
+    ({"delta": math.inf}, "delta; expected a number strictly between 0 and 1; got inf"),
+    ({"delta": math.nan}, "delta; expected a number strictly between 0 and 1; got nan"),
+    ({"parties": 0}, "parties; expected an integer >= 1; got 0"),
+    ({"parties": 2.5}, "parties; expected an integer >= 1; got 2.5"),
+    ({"method": "wosp"}, "wosp"),
+    ({"overrides": "method.samples=3"}, "overrides; expected a list of settings"),
+    ({"overrides": ["method.sampels=3"]}, "method.sampels"),
+    ({"overrides": ["method.samples=[3"]}, "[3"),
+    ({"overrides": ["method.samples=many"]}, "method.samples; expected a whole number; got 'many'"),
+    ({"overrides": ["evaluation.model=none"]}, "evaluation.model; expected one of tfidf"),
+    ({"labels": ["a"]}, "task.labels; expected at least two labels; got 1"),
+    ({"public_text": TRAIN}, "public_text; expected texts that are public; got the private records"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG)
+def test_a_wrong_setting_is_one_short_error_of_ours(arguments, said, tmp_path, temporary):
+    with pytest.raises(ConfigError) as caught:
+        simulate(**{"train": TRAIN, "test": TEST, "public_text": OPEN, "folder": tmp_path / "run"} | arguments)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "/hydra/" not in shown
+    assert len(shown.splitlines()) < 45
+    assert not list(temporary.glob("caucus-*"))
+
+
+MISSING = float("nan")
+SECRET = f"{PRIVATE[3][0]} secret, and long"
+TABLES = [
+    (TRAIN.rename(columns={"text": "note"}), "train; expected a column 'text', once; got the columns note, label"),
+    (TRAIN.rename(columns={"text": SECRET}), "got 2 columns, of names that may be a record. Rename"),
+    (TRAIN.rename(columns={"text": "zq has it", "label": "zq"}), "got 2 columns, of names"),  # no header: a record
+    (pd.concat([TRAIN, TRAIN], axis=1), "train; expected a column 'text', once; got the columns text, label"),
+    (TRAIN.iloc[:0], "train; expected at least one row; got none"),
+    ([], "train; expected at least one row; got none"),
+    (pd.DataFrame(), "got no column"),
+    (TRAIN.assign(text=[*TRAIN.text[:7], None, *TRAIN.text[8:]]), "missing text; expected text; got no value"),
+    (TRAIN.assign(label=[*TRAIN.label[:7], MISSING, *TRAIN.label[8:]]), "got no value; at train.iloc[7]"),
+    (TRAIN.assign(label=1), "label; expected text; got int; at train.iloc[0]. Make them text: table['label']"),
+    ([("zq", "a"), ("zq", np.float32("nan"))], "missing label; expected text; got no value; at train[1]"),
+    ([("zq", "a"), (b"zq", "a")], "text; expected text; got bytes; at train[1]"),
+    ([("zq", np.array(["zq", "a"]))], "label; expected text; got ndarray; at train[0]"),
+    ([("zq", "a"), ("  ", "a")], "empty text; at train[1]"),
+    ([("zq", "a"), ("zq", "a", "more")], "row; expected text and label; got tuple; at train[1]"),
+    ([{"text": "zq", "class": "a"}], "row; expected text and label; got the columns text, class; at train[0]"),
+    (["zq"], "row; expected text and label; got str; at train[0]"),
+    ({"text": ["zq"], "label": ["a"]}, "train; expected a data frame, a list of rows or a path; got dict"),
+    (5, "train; expected a data frame, a list of rows or a path; got int"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "said"), TABLES)
+def test_a_wrong_row_is_named_by_its_place_and_never_quoted(table, said, tmp_path):
+    before = copy.deepcopy(table)
+    with pytest.raises(DataError) as caught:
+        simulate(table, public_text=OPEN, folder=tmp_path / "run")
+    assert said in str(caught.value)
+    assert "zq" not in "".join(traceback.format_exception(caught.value)).replace("zq = ", "")
+    assert not (tmp_path / "run").exists()
+    assert isinstance(caught.value, CaucusError)
+    assert type(before) is type(table)
+
+
+def test_tables_are_files_that_only_this_account_can_read(tmp_path):
+    frame = pd.DataFrame({"text": ["a\n“b”\u2028", "c"], "label": ["x", "y"], "user": ["1", "2"], "age": [3, 4]})
+    path = as_file("train", frame, LABELLED, tmp_path)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [
+        {"text": "a\n“b”\u2028", "label": "x", "user": "1"}, {"text": "c", "label": "y", "user": "2"},
+    ]  # fmt: skip
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    rows = as_file("test", [Record("a", "x", user="1"), {"text": "b", "label": "y"}], LABELLED, tmp_path)
+    assert [json.loads(line) for line in rows.read_text().splitlines()] == [
+        {"text": "a", "label": "x", "user": "1"}, {"text": "b", "label": "y"},
+    ]  # fmt: skip
+    public = as_file("public_text", [{"text": "a", "topic": "x"}, {"text": "b", "label": "y"}, "c"], PUBLIC, tmp_path)
+    assert [sorted(json.loads(line)) for line in public.read_text().splitlines()] == [
+        ["text", "topic"], ["label", "text"], ["text"],
+    ]  # fmt: skip
+    assert as_file("public", pd.DataFrame({"text": ["a"]}), PUBLIC, tmp_path).read_text() == '{"text": "a"}\n'
+    assert as_file("test", os.fspath(path), LABELLED, tmp_path) == path
+
+
+def test_the_page_is_shown_in_a_frame_of_its_own(tmp_path):
+    (tmp_path / "report.html").write_text("<p class=\"a\">'ε' & more</p>", encoding="utf-8")
+    shown = Report(tmp_path / "report.html")._repr_html_()
+    assert shown.startswith("<iframe ")
+    assert 'srcdoc="&lt;p class=&quot;a&quot;&gt;&#x27;ε&#x27; &amp; more&lt;/p&gt;"' in shown
+    assert 'sandbox="allow-scripts"' in shown
+
+
+def test_a_folder_of_anything_else_is_no_result(tmp_path):
+    with pytest.raises(CheckpointError, match=r"run folder; expected one with a run\.json; got none"):
+        Result.load(tmp_path)
+
+
+PAGES = ("README.md", "simulations/README.md")
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = [(page, block) for page in PAGES for block in FENCE.findall((ROOT / page).read_text("utf-8"))]
+
+
+@pytest.mark.parametrize(("page", "block"), PYTHON, ids=[page for page, _ in PYTHON])
+def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ["method.samples=40", *SMALL[1:], "federation.parties=2"]
+    monkeypatch.setattr(api, "asked", lambda overrides: asked([*overrides, *few]))
+    names = {}
+    for name, table in (("notes", TRAIN), ("held_out", pd.DataFrame(TEST))):
+        names[name] = table.replace({"label": {"a": "flu", "b": "cold"}})
+        names[name].to_csv(f"{name}.csv", index=False)
+    Path("public.txt").write_text("\n".join(OPEN))
+    exec(block, names)  # our own page
+    assert names["result"].status == "complete"
+    assert set(names["result"].texts.label) == {"flu", "cold"}
+    assert len(PYTHON) == len(PAGES)
+
+
+def test_the_package_is_light_until_a_function_of_it_is_used():
+    code = "import sys, simulations.command; print({'torch', 'pandas', 'simulations.api.api'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    with pytest.raises(AttributeError, match="no attribute 'simulates'"):
+        simulations.simulates  # noqa: B018

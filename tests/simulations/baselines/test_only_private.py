@@ -1,0 +1,63 @@
+import pytest
+
+from common.domain import Record
+from common.errors import ConfigError
+from server.app import build_parts
+from server.command import main
+from server.configuration import composed
+from simulations.baselines import only_private
+from tests.support.runs import lines, read, tiny
+
+SMALL = ("method=only_private", "task.records_per_party=16", "task.test_records=24")
+
+
+def small(folder, *overrides):
+    return tiny(folder, *SMALL, "+method.samples=60", "+method.rounds=3", *overrides)
+
+
+def test_a_coordinator_refuses_it_before_anything_else(capsys):
+    with pytest.raises(ConfigError, match=r"only_private.*simulation.*caucus-simulate"):
+        build_parts(composed(["method=only_private"]))
+    assert main(["plan", "method=only_private"]) == 2
+    assert "caucus-simulate" in capsys.readouterr().err
+
+
+def test_it_trains_on_the_private_records_and_says_so_first(tmp_path, caplog):
+    caplog.set_level("INFO")
+    folder = small(tmp_path / "run")
+    metrics, privacy = read(folder, "metrics.json"), read(folder, "privacy.json")
+    assert metrics["synthetic"] is None
+    assert metrics["real_private"]["records"] == 48
+    assert metrics["real_private"]["seconds"] > 0
+    assert "only_private: 48 private records, 24 held-out texts, " in caplog.text
+    assert metrics["real_private"]["accuracy"] > 0.5 > metrics["majority_class"]["accuracy"] > 0
+    assert next(iter(privacy)) == "statement"
+    assert privacy["statement"].startswith("OnlyPrivate: no privacy")
+    assert {privacy[key] for key in ("epsilon", "planned_epsilon", "released_epsilon", "party_epsilon")} == {"inf"}
+    assert privacy["spent"]["epsilon"] == "inf"
+    assert "nothing about them is protected" in privacy["not_covered"][0]
+    assert lines(folder, "synthetic.jsonl") == []
+    assert read(folder, "run.json")["status"] == "complete"
+    page = (folder / "report.html").read_text("utf-8").partition("<body>")[2]
+    assert page.index("<strong>OnlyPrivate:</strong> no privacy") < page.index("What was released")
+    assert "simulation only" in page.partition('id="utility"')[2].lower()
+
+
+def test_the_second_classifier_is_trained_on_the_records_too(tmp_path):
+    metrics = read(small(tmp_path / "run", "evaluation.metrics=[utility_encoder]"), "metrics.json")
+    assert metrics["utility_encoder"]["records"] == 48
+    assert metrics["utility_encoder"]["simulation_only"]
+    assert "encoder's vectors" in metrics["utility_encoder"]["definition"]
+    assert metrics["definition"].startswith("TF-IDF")
+
+
+def test_without_held_out_records_there_is_nothing_to_say(tmp_path):
+    with pytest.raises(ConfigError, match="held-out"):
+        small(tmp_path / "run", "task.test_records=0")
+
+
+def test_the_run_s_encoder_stands_in_where_the_model_needs_one():
+    private = [Record(f"a note about {'hearts' if at % 2 else 'lungs'} {at}", "ab"[at % 2]) for at in range(8)]
+    for model in ("encoder", "network"):
+        config = composed([f"evaluation.model={model}", "task.public_notes=60"])
+        assert only_private.measured(config, private, private[:2])["real_private"]["records"] == 8

@@ -1,0 +1,104 @@
+"""What is odd about a simulation's data is said once, before its parties are built."""
+
+import logging
+
+import pytest
+
+from common.errors import ConfigError
+from server.configuration import composed
+from simulations.federation import inputs, parties
+from tests.support.runs import labelled, tiny
+
+IID = "federation.partition=iid"
+
+
+def warned(caplog, task, *overrides):
+    """The warnings about these settings."""
+    caplog.clear()
+    inputs.check(composed([*task, "federation.parties=2", *overrides]))
+    return [record.message for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def rows(count, *others):
+    return [*((f"zq{i} one", "ab"[i % 2]) for i in range(count)), *others]
+
+
+def test_nothing_is_said_of_plain_data(tmp_path, caplog):
+    assert warned(caplog, labelled(tmp_path), IID) == []
+    assert warned(caplog, ["task=demo_notes", "task.records_per_party=20", "task.public_notes=60"]) == []
+
+
+def test_the_partition_natural_of_a_plain_file_is_said(tmp_path, caplog):
+    (line,) = warned(caplog, labelled(tmp_path))
+    assert line.startswith("federation.partition=natural: the file of records does not say which hospital has which")
+    assert "dealt as by dirichlet with federation.alpha=1" in line
+
+
+@pytest.mark.parametrize(
+    ("private", "said"),
+    [
+        (rows(20, ("a text", "c")), "1 of 3 labels have one record, too few to be seen in the noise: c; is the label"),
+        (rows(20), "1 of 3 labels have no record: their votes are noise alone"),
+        (rows(20, *[("a text", "c")] * 3), "2 rows of the training file repeat others; each votes"),
+    ],
+)
+def test_labels_and_repeated_rows(private, said, tmp_path, caplog):
+    task = [setting for setting in labelled(tmp_path, train=private) if not setting.startswith("task.labels")]
+    (line,) = warned(caplog, [*task, "task.labels={a: null, b: null, c: null}"], IID)
+    assert line.startswith(said)
+    assert line.endswith("(simulation only)")
+
+
+def test_a_label_that_six_and_more_share_is_cut_short(tmp_path, caplog):
+    private = rows(20, *((f"text {label}", label) for label in "cdefgh"))
+    task = [setting for setting in labelled(tmp_path, train=private) if not setting.startswith("task.labels")]
+    labels = ", ".join(f"{label}: null" for label in "abcdefgh")
+    (line,) = warned(caplog, [*task, f"task.labels={{{labels}}}"], IID)
+    assert "6 of 8 labels have one record" in line
+    assert ": c, d, e, f, g, ...; is" in line
+
+
+def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
+    task = labelled(tmp_path)
+    assert warned(caplog, task, IID, "privacy.delta=0.025") == []
+    (line,) = warned(caplog, task, IID, "privacy.delta=0.026")
+    assert line.startswith("privacy.delta=0.026 is above 1 / 40, one over the number of records:")
+    (tmp_path / "train.csv").write_text(
+        "text,label,user\n" + "".join(f"zq {i},{'ab'[i % 2]},u{i % 4}\n" for i in range(40))
+    )
+    *_, line = warned(caplog, task, IID, "privacy.delta=0.26", "privacy.unit=user", "privacy.max_records=10")
+    assert line.startswith("privacy.delta=0.26 is above 1 / 4, one over the number of users:")
+
+
+def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
+    task = labelled(tmp_path)
+    (line,) = warned(caplog, task, IID, "task.test=null")
+    assert line == "no held-out texts (task.test): no accuracy and no FID will be measured"
+    (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
+    said = "40 of 40 texts of task.test are private records too: the accuracy will be too high"
+    assert line == f"{said} (simulation only)"
+
+
+def test_public_text_with_private_texts(tmp_path, caplog):
+    private = rows(20)
+    task = labelled(tmp_path, train=private, public=[f"{private[3][0]} ", "another text"])
+    (line,) = warned(caplog, task, IID)
+    assert line.startswith("1 of 20 private texts are in task.public_text too: models learn from them")
+    task = labelled(tmp_path, train=private, public=[text for text, _ in private])
+    with pytest.raises(ConfigError, match=r"task\.public_text; expected text that is public; got all private texts"):
+        warned(caplog, task, IID)
+    assert warned(caplog, task, IID, "task.public_text=null", "llm=anthropic") == []
+
+
+def test_each_is_said_once_and_before_the_parties_are_built(tmp_path, caplog, monkeypatch):
+    built = parties.parties
+
+    def after(*arguments):
+        assert "2 rows of the training file repeat others" in caplog.text
+        return built(*arguments)
+
+    monkeypatch.setattr(parties, "parties", after)
+    short = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")
+    tiny(tmp_path / "run", *labelled(tmp_path, train=rows(20, *[("a text", "b")] * 3)), *short)
+    assert caplog.text.count("2 rows of the training file repeat others") == 1
+    assert caplog.text.count("federation.partition=natural") == 1

@@ -1,0 +1,47 @@
+import pytest
+
+from common.errors import ConfigError
+from server.configuration import composed
+from simulations.federation.parties import deal, with_labels
+from simulations.private_evaluation.canaries import canaries
+
+
+def _config(tmp_path, *overrides):
+    rows = "".join(f"note {i},{'ab'[i % 2]},user {i % 7}\n" for i in range(60))
+    (tmp_path / "train.csv").write_text("text,label,user\n" + rows)
+    return composed(["task=csv", f"task.train={tmp_path / 'train.csv'}", "federation.parties=3", *overrides])
+
+
+def test_at_user_level_a_user_stays_at_one_party(tmp_path):
+    named = "task.labels={a: null, b: null}"
+    for unit, together in (("user", True), ("sample", False)):
+        dealt = deal(_config(tmp_path, named, f"privacy.unit={unit}"))
+        users = [{record.user for record in private} for private in dealt]
+        assert sum(map(len, dealt)) == 60
+        assert (sum(map(len, users)) == 7) is together
+
+
+def test_labels_from_private_records_are_marked(tmp_path):
+    assert with_labels(_config(tmp_path)).labels_from_records
+    assert "labels_from_records" not in with_labels(_config(tmp_path, "task.labels={a: null, b: null}"))
+
+
+def test_canaries_that_are_in_are_added_in_turn_and_the_same_each_time(tmp_path):
+    settings = "task.labels={a: null, b: null}", "federation.canaries=9"
+    dealt, again = (deal(_config(tmp_path, *settings)) for _ in range(2))
+    assert dealt == again
+    tossed = canaries(9, ["a", "b"], 0)
+    for party, private in enumerate(dealt):
+        added = [record for record in private if "access code" in record.text]
+        assert added == [canary.record for canary in tossed[party::3] if canary.inside]
+    assert sum(map(len, dealt)) - 60 == sum(canary.inside for canary in tossed)
+
+
+def test_one_party_may_have_a_style(tmp_path):
+    named = "task.labels={a: null, b: null}"
+    dealt = deal(_config(tmp_path, named, "federation.style_site=1"))
+    styled = [[record.text.startswith("Dictated over the telephone: note") for record in private] for private in dealt]
+    assert [set(some) for some in styled] == [{False}, {True}, {False}]
+    for wrong in (3, -1, 0.5):
+        with pytest.raises(ConfigError, match=r"federation\.style_site"):
+            deal(_config(tmp_path, named, f"federation.style_site={wrong}"))

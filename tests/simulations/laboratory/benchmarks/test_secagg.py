@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from common.errors import InternalError
+from server.federation import secagg as coordinator_side
+from simulations.laboratory.benchmarks import flower_secagg, secagg
+from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
+from simulations.laboratory.benchmarks.flower_secagg import FlowerCost, FlowerParties
+from simulations.laboratory.benchmarks.secagg import Limits, TimedRound, groups, main
+from simulations.laboratory.benchmarks.timing import fastest, timed
+
+GROUP = Group(parties=10, degree=4, threshold=4)
+
+
+def test_a_whole_run_prints_limits_and_a_line_for_each_case(capsys, monkeypatch):
+    monkeypatch.setattr(secagg, "_LARGE", 12)
+    monkeypatch.setattr(secagg, "parameters", lambda parties, **_: (6, 4))
+    main(["--parties", "4", "12", "--lengths", "100", "200"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("X25519")
+    assert [line.split()[:5] for line in lines if "|" in line][1:] == [
+        [*group, length, gone]
+        for group, dropped in (("4 full t=2", "0"), ("12 k=6 t=4", "1"))
+        for group in [group.split()]
+        for length in ("100", "200")
+        for gone in ("0", dropped)
+    ]
+    assert sum("set-up for 1 round" in line and "for 3:" in line for line in lines) == 2
+
+
+def test_flower_stands_beside_ours_on_the_same_graph(capsys, monkeypatch):
+    monkeypatch.setattr(secagg, "_FLOWER", {(5, 4): (5, 3)})
+    main(["--parties", "5", "--lengths", "50"])
+    assert "Flower's party" in capsys.readouterr().out
+
+
+def test_groups_follow_the_number_of_parties():
+    assert [group.name for parties in (10, 50, 100, 1000) for group in groups(parties)] == [
+        "10 full t=6",
+        "50 full t=30",
+        "50 k=12 t=8",
+        "100 full t=60",
+        "100 full t=60 signed",
+        "1000 k=102 t=68",
+    ]
+
+
+@pytest.mark.parametrize("malicious", [False, True])
+@pytest.mark.parametrize("gone", [0, 1])
+def test_sums_are_checked(gone, malicious, monkeypatch):
+    group = Group(parties=10, degree=9, threshold=7, malicious=malicious)
+    cost = BenchmarkFederation(group, 1).round(0, 20, gone)
+    assert min(cost.mask, cost.unmask, cost.add, cost.combine) > 0
+    monkeypatch.setattr(coordinator_side.ring, "decode", lambda words: words.astype(np.int64) + 1)
+    with pytest.raises(InternalError, match="sum of the survivors"):
+        BenchmarkFederation(group, 1).round(0, 20, gone)
+
+
+def test_a_sample_masks_whole_vectors_and_all_shares_are_real():
+    federation = BenchmarkFederation(GROUP, 2)
+    assert federation.round(0, 30, 1, sample=2).combine > 0
+    assert federation.round(1, 30, 1).combine > 0
+    assert federation.party_ms > 0
+    assert federation.coordinator_ms > 0
+
+
+def test_flower_s_mean_is_checked(monkeypatch):
+    parties = FlowerParties(6, 5, 3)
+    assert parties.share_ms > 0
+    assert parties.round(20, 1, sample=2).mask > 0
+    assert parties.round(20, 1).combine > 0
+    monkeypatch.setattr(flower_secagg, "parameters_to_ndarrays", lambda _: [np.zeros(20)])
+    with pytest.raises(InternalError, match="mean of Flower's parties"):
+        parties.round(20, 0)
+
+
+def test_flower_s_failure_is_told():
+    parties = FlowerParties(6, 5, 3)
+    parties._threshold = 7
+    with pytest.raises(InternalError, match="Flower's unmasking"):
+        parties.round(20, 0)
+
+
+def timed_round(group, length, *, mask=1.0, combine=1.0, flower=None, total=1.0):
+    ours = RoundCost(mask=mask, unmask=1.0, add=1.0, combine=combine)
+    return TimedRound(
+        group=group, length=length, gone=0, ours=ours, total=total, limit=1.0, predicted=1.0, flower=flower
+    )
+
+
+def targets(*arguments, **named):
+    return [str(ratio).split()[1] for ratio in timed_round(*arguments, **named).targets()]
+
+
+def test_targets_are_hit_or_missed():
+    assert targets(GROUP, 1000) == []
+    assert [targets(GROUP, 10**6, mask=mask) for mask in (1.4, 1.6)] == [["hit"], ["MISSED"]]
+    hundred = Group(parties=100, degree=99, threshold=60)
+    assert [targets(hundred, 10**5, total=total) for total in (1.9, 2.1)] == [["hit"], ["MISSED"]]
+    fifty = Group(parties=50, degree=49, threshold=30)
+    flower = FlowerCost(mask=1.0, combine=100.0)
+    found = [targets(fifty, 1000, combine=combine, flower=flower) for combine in (4.9, 5.1)]
+    assert found == [["hit"], ["MISSED"]]
+
+
+def test_limits_grow_with_the_work():
+    limits = Limits()
+    assert limits.masks(10, 100_000) == 10 * limits.masks(1, 100_000) > limits.masks(10, 1000) > 0
+    assert limits.predicted(GROUP, 1000) > 8 * limits.agree > 0
+
+
+def test_timing_returns_what_was_done_and_the_fastest():
+    result, cost = timed(sorted, [3, 1, 2], reverse=True)
+    assert result == [3, 2, 1]
+    assert cost >= 0
+    assert fastest(3, lambda: sum(range(20_000))) > 0

@@ -1,0 +1,55 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulations.laboratory.benchmarks import startup
+
+
+def test_the_times_of_a_run_are_those_at_its_lines(monkeypatch, tmp_path, capsys):
+    clock = iter([1.0, 4.0, 9.0])
+
+    def run():
+        for line in ("reading", "round 1 texts: 0%", "round 1 texts: 9%", "evaluating 2 texts", "done: report.html"):
+            (sys.stderr if "texts:" in line else sys.stdout).write(f"{line}\n")
+
+    monkeypatch.setattr("simulations.command.main", run)
+    monkeypatch.setattr(startup.time, "process_time", lambda: next(clock))
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(getattr(sys, name), "write", getattr(sys, name).write)  # as it was, afterwards
+    startup.probe(str(tmp_path / "noted.json"))
+    assert json.loads((tmp_path / "noted.json").read_text()) == {
+        "round 1 texts": 1.0, "evaluating ": 4.0, "done: ": 9.0,
+    }  # fmt: skip
+    assert capsys.readouterr().out == "reading\nevaluating 2 texts\ndone: report.html\n"
+
+
+def test_ratios_are_to_the_import_of_torch(monkeypatch, capsys):
+    seconds = {startup._PYTHON: 0.5, startup._HELP: 1.0, startup._TORCH: 2.0, startup._PLAN: 6.0}
+    given = []
+
+    def cpu(arguments):
+        if arguments in seconds:
+            return seconds[arguments]
+        given.extend(arguments[3:])
+        noted = {startup.ROUND: 8.0, startup.EVALUATION: 20.0, startup.DONE: 30.0}
+        Path(arguments[2]).write_text(json.dumps(noted))
+        return 31.0
+
+    monkeypatch.setattr(startup, "cpu", cpu)
+    ratios = {ratio.name: ratio for ratio in startup.main(["method.samples=3"])}
+    assert {name: ratio.value for name, ratio in ratios.items()} == {
+        "--help": 2, "plan": 3, "until round 1": 4, "evaluation": 5, "demo": 15,
+    }  # fmt: skip
+    assert ratios["--help"].to == "bare Python"
+    assert all(ratio.goal for ratio in ratios.values())
+    assert given[0] == "method.samples=3"
+    assert "evaluation      10.00 s of CPU\n" in capsys.readouterr().out
+
+
+def test_cpu_is_that_of_the_process_and_a_failure_is_one():
+    assert 0 < startup.cpu(["-c", "pass"]) < startup.cpu(["-c", "sum(range(10**7))"])
+    with pytest.raises(subprocess.CalledProcessError):
+        startup.cpu(["-c", "raise SystemExit(1)"])

@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from simulations.laboratory.benchmarks.votes import main, vectors
+
+
+def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
+    ratios = main(["--records", "30", "--candidates", "40", "--dimensions", "16", "--top", "2"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "30 records x 40 candidates x 16 dimensions"
+    assert len(lines) == 1 + 2 * 6
+    assert [ratio.name for ratio in ratios] == [
+        f"{way}, {kind}"
+        for kind in ("independent", "in clusters")
+        for way in ("near and far, ours", "near and far, ours in float32", "near, ours", "near, ours beside faiss")
+    ]
+    assert [ratio.to for ratio in ratios] == 2 * [*3 * ["raw product"], "faiss, l2"]
+    assert all(ratio.value > 0 for ratio in ratios)
+
+
+@pytest.mark.parametrize("spread", [None, 0.1])
+def test_vectors_have_unit_norm_and_clusters_are_common_to_both_sides(spread):
+    first, second = (vectors(200, 64, seed, spread) for seed in (1, 2))
+    assert np.linalg.norm(first, axis=1) == pytest.approx(1, abs=1e-6)
+    assert ((first @ second.T).max() > 0.9) == (spread is not None)

@@ -1,0 +1,189 @@
+from dataclasses import replace
+
+import pytest
+
+from common.errors import ConfigError
+from common.labelled_files import read_records
+from server.configuration import asked
+from simulations.laboratory.results import cells, claims, data_sets, execution
+
+FILE = """
+paper: A paper
+base: [method=wasp, method.contrast=false]
+claims:
+  votes:
+    claim: Votes help.
+    where: Table 1
+    published: "+1"
+    rows:
+      votes: [privacy.epsilon=4]
+      none: [method=fusegen, method.rounds=1]
+    compare: [votes, none]
+"""
+
+
+def test_a_later_override_replaces_an_earlier_one_whatever_its_plus_signs():
+    assert claims.settled(["++method.samples=300", "llm=smollm2"], ["method.samples=150"]) == (
+        "llm=smollm2",
+        "method.samples=150",
+    )
+
+
+def test_another_method_drops_the_settings_of_the_one_before_and_keeps_those_of_every_run():
+    assert claims.settled(
+        ["++method.samples=300"], ["method=wasp", "method.contrast=false"], ["method=fusegen", "method.rounds=1"]
+    ) == ("++method.samples=300", "method=fusegen", "method.rounds=1")
+
+
+def test_a_file_of_claims(tmp_path):
+    (tmp_path / "paper.yaml").write_text(FILE)
+    (claim,) = claims.read_claims(tmp_path)
+    assert claim.paper == "A paper"
+    assert claim.rows == {
+        "votes": ("method=wasp", "method.contrast=false", "privacy.epsilon=4"),
+        "none": ("method=fusegen", "method.rounds=1"),
+    }
+
+
+def test_a_shared_row_has_the_overrides_of_its_name(tmp_path):
+    text = FILE.replace("none: [method=fusegen, method.rounds=1]", "no votes: shared").replace("none", "no votes")
+    (tmp_path / "paper.yaml").write_text(text)
+    (claim,) = claims.read_claims(tmp_path)
+    assert claim.rows["no votes"] == ("method=fusegen", "method.rounds=1", "method.boosts=0")
+
+
+@pytest.mark.parametrize(
+    ("instead_of", "wrong", "message"),
+    [
+        ("where: Table 1", "were: Table 1", "were"),
+        ("compare: [votes, none]", "compare: [votes, others]", "others"),
+        ("claim: Votes help.", "expects: better", "better"),
+        ("claim: Votes help.", "computed: nothing", "either rows or computed"),
+        ("claim: Votes help.", "why: {proved: x}", "why"),
+        ("claim: Votes help.", "seeds: 0", "seeds"),
+        ("[method=fusegen, method.rounds=1]", "shared", "none"),
+        ("claims:", "others:", "claims"),
+        (
+            "none: [method=fusegen, method.rounds=1]",
+            "none: method=fusegen",
+            r"rows\.none; expected a list.*paper.yaml:11",
+        ),
+        ("compare: [votes, none]", "compare: [votes]", r"compare; expected two.*paper.yaml:12"),
+        ("compare: [votes, none]", "compare: [votes, none", "expected YAML"),
+        ("claim: Votes help.", "data: banking10", "data; expected a list"),
+        ("claim: Votes help.", "epsilons: [-1]", "epsilons; expected numbers > 0"),
+        ("claim: Votes help.", "expects: {around: 1}", "within"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path, instead_of, wrong, message):
+    text = FILE.replace(instead_of, wrong if "claim:" not in instead_of else f"claim: Votes help.\n    {wrong}")
+    (tmp_path / "paper.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        claims.read_claims(tmp_path)
+
+
+def test_a_name_is_used_once(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.yaml").write_text(FILE)
+    with pytest.raises(ConfigError, match=r"votes.*once.*b\.yaml"):
+        claims.read_claims(tmp_path)
+
+
+def test_every_override_of_every_claim_composes_with_its_method(tmp_path):
+    """Each value of a setting is composed once for each method: a composition of every row would take a minute."""
+    chosen = cells.preset("full")
+    by_method = {}
+    for cell in cells.in_order(chosen, (*claims.read_claims(), *claims.read_lines())):
+        overrides = chosen.overrides(replace(cell, seed=0))
+        (method,) = [override for override in overrides if override.startswith("method=")]
+        settings = by_method.setdefault(method, {})
+        for override in overrides:
+            settings.setdefault(override.partition("=")[0].lstrip("+"), {})[override] = None
+    for settings in by_method.values():
+        for number in range(max(map(len, settings.values()))):
+            row = [list(values)[min(number, len(values) - 1)] for values in settings.values()]
+            asked(execution.with_folders(row, tmp_path))
+
+
+def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs():
+    full, small = cells.preset("full"), cells.preset("small")
+    everything = claims.read_claims()
+    few = {small.key(cell) for cell in cells.in_order(small, small.claims(everything))}
+    assert few <= {full.key(cell) for cell in cells.in_order(full, everything)}
+    assert 20 <= len(few) <= 60
+    with pytest.raises(ConfigError, match="small, full"):
+        cells.preset("tiny")
+
+
+def test_one_run_serves_every_epsilon_of_a_method_that_asks_nothing():
+    assert cells.with_epsilon(["method=fusegen"], 4.0) == ("method=fusegen",)
+    assert cells.with_epsilon(["privacy.epsilon=1"], 4.0) == ("privacy.epsilon=1",)
+    assert cells.with_epsilon(["method=wasp"], float("inf")) == ("method=wasp", "privacy.epsilon=inf")
+
+
+def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
+    for name, rows in {"banking10": "Hello?,mine\n", "banking77": "Hello?,mine\nWhere is it?,Others_are?\n"}.items():
+        (tmp_path / name).mkdir()
+        for part in ("train", "test"):
+            (tmp_path / name / f"{part}.csv").write_text("text,label\n" + rows)
+    monkeypatch.setenv(data_sets.DATA, str(tmp_path))
+    data_sets.write_files(tmp_path)
+    assert (tmp_path / data_sets.BANKING67).read_text().splitlines() == ["text,topic", "Where is it?,others are"]
+
+
+def test_a_data_set_that_no_preset_has_is_named(tmp_path):
+    (tmp_path / "paper.yaml").write_text(FILE + "    data: [banking]\n")
+    with pytest.raises(ConfigError, match=r"claims\.votes\.data; expected one of demo_notes, banking10"):
+        cells.in_order(cells.preset("full"), claims.read_claims(tmp_path))
+
+
+def test_models_that_were_not_fetched_are_named_before_the_first_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    with pytest.raises(ConfigError, match="make models"):
+        execution.check_models(cells.preset("small"))
+
+
+def test_an_override_of_the_base_that_a_method_lacks_is_taken_back():
+    chosen = cells.preset("full")
+    with_it, without = (
+        chosen.overrides(cells.Cell("banking10", overrides, 0))
+        for overrides in (("method=wasp",), ("method=dpga", "~method.words"))
+    )
+    assert "++method.words=null" in with_it
+    assert not any("method.words" in override for override in without)
+
+
+def test_a_public_vocabulary_and_a_recipients_part_are_written(tmp_path, monkeypatch):
+    monkeypatch.setenv(data_sets.DATA, str(tmp_path))
+    for folder in ("vocab_english", "banking10", "work"):
+        (tmp_path / folder).mkdir()
+    counted = [f"word{number}\t{9000 - number}" for number in range(data_sets.COMMONEST + 2)]
+    (tmp_path / "vocab_english" / "words.tsv").write_text("\n".join(["word\tcount", *counted]) + "\n")
+    rows = [f"message {number},label{number % 2}" for number in range(8)]
+    for part in ("train", "test"):
+        (tmp_path / "banking10" / f"{part}.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    data_sets.write_files(tmp_path / "work")
+    vocabulary = (tmp_path / "work" / data_sets.ENGLISH).read_text().split()
+    assert vocabulary == [f"word{data_sets.COMMONEST}", f"word{data_sets.COMMONEST + 1}"]
+    private, target = (
+        {record.text for record in read_records(tmp_path / "work" / f"banking10_{part}.csv")}
+        for part in ("private", "target")
+    )
+    assert len(private) == 6
+    assert target == {"message 0", "message 4"}
+    assert not private & target
+
+
+def test_overrides_in_another_order_are_the_same_run():
+    preset = cells.preset("full")
+    settings = {
+        "paper": "",
+        "claim": "",
+        "where": "",
+        "published": "",
+        "compare": ("a", "b"),
+        "seeds": 1,
+        "epsilons": (),
+    }
+    rows = {"a": ("method=wasp", "federation.records=300"), "b": ("federation.records=300", "method=wasp")}
+    assert len(cells.in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1

@@ -1,0 +1,218 @@
+import json
+import math
+
+import pytest
+
+from common.errors import DataError
+from server.failure import lock_folder
+from simulations.laboratory.results import __main__ as command
+from simulations.laboratory.results import cells, claims, computed, execution, findings, page, runs
+
+SETTINGS = {
+    "name": "votes",
+    "paper": "A paper",
+    "claim": "Votes help.",
+    "where": "Table 1",
+    "published": "+1 | point",
+    "rows": {"votes": ("method=wasp",), "none": ("method=fusegen",)},
+    "compare": ("votes", "none"),
+    "seeds": 3,
+}
+PRESET = cells.Preset(name="full", base=(), of_data={"banking10": ()})
+
+
+def claim(**changes):
+    return claims.Claim(**SETTINGS | changes)
+
+
+def results(made, values):
+    """A result for each row, epsilon and seed."""
+    return {
+        (key := PRESET.key(cell)): runs.Result(
+            key=key, data=cell.data, seed=cell.seed, overrides=(), figures={"utility_encoder.accuracy": value}
+        )
+        for place, cell_list in PRESET.cells(made).items()
+        for cell, value in zip(cell_list, values.get(place[1] if place[0] == "votes" else "none", ()), strict=False)
+    }
+
+
+def content(found, **changes):
+    """What `findings.json` has of a single finding."""
+    runs_in_all = {"planned": 9, "measured": 8}
+    plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "picture": [], "failures": []}
+    return plain | {"findings": [found.to_dict()]} | changes
+
+
+HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), (0.5, 0.4, 0.45)
+
+
+@pytest.mark.parametrize(
+    ("private", "without", "expects", "verdict"),
+    [
+        (HIGH, HIGH, "higher", "holds"),
+        (SAME, HIGH, "higher", "holds without privacy only"),
+        (SAME, SAME, "higher", "does not show"),
+        (LOW, SAME, "higher", "refuted"),
+        (LOW, LOW, "lower", "holds"),
+        (HIGH, SAME, "lower", "refuted"),
+        (SAME, SAME, "within", "holds"),
+        (HIGH, HIGH, "within", "refuted"),
+        (LOW, LOW, "within", "refuted"),
+        ((), (), "higher", "not run"),
+        ((0.9,), (0.9,), "higher", "not run"),
+    ],
+)
+def test_verdicts(private, without, expects, verdict):
+    made = claim(expects=expects, margin=0.05 if expects == "within" else 0)
+    found = findings.finding(PRESET, made, results(made, {4.0: private, math.inf: without, "none": NONE}))
+    assert found.verdict == verdict
+
+
+def test_a_claim_about_no_privacy_alone_holds_or_not():
+    for values, verdict in ((HIGH, "holds"), (SAME, "does not show"), (LOW, "refuted"), ((), "not run")):
+        made = claim(epsilons=(math.inf,))
+        found = findings.finding(PRESET, made, results(made, {math.inf: values, "none": NONE}))
+        assert (found.verdict, found.from_epsilon) == (verdict, None)
+
+
+def test_a_claim_may_hold_from_some_epsilon():
+    made = claim(epsilons=(1.0, 4.0, math.inf))
+    found = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
+    assert (found.verdict, found.from_epsilon) == ("holds", 4.0)
+    assert "holds from ε = 4" in page.render(content(found))
+
+
+def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
+    made = claim(why={"holds": "They do."})
+    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, "none": NONE}))
+    (difference,) = found.differences
+    assert difference.pairs == 3
+    assert difference.mean == pytest.approx(0.4)
+    # t(0.975, 2) = 4.3027; the differences are .3, .5 and .4
+    assert difference.interval == pytest.approx((0.4 - 4.302653 * 0.1 / 3**0.5, 0.4 + 4.302653 * 0.1 / 3**0.5))
+    assert found.why == "They do."
+    assert [(figure.row, figure.epsilon, figure.runs, figure.planned) for figure in found.figures] == [
+        ("votes", 4.0, 3, 3),
+        ("votes", math.inf, 0, 3),
+        ("none", 4.0, 3, 3),
+        ("none", math.inf, 3, 3),
+    ]
+
+
+def test_a_computed_claim_is_exact(monkeypatch):
+    monkeypatch.setattr(computed, "FUNCTIONS", {"sigma": lambda: {"a": 2.0, "b": 3.0}})
+    found = findings.finding(PRESET, claim(rows={}, computed="sigma", compare=("a", "b"), expects="lower"), {})
+    assert (found.verdict, found.differences[0].mean, found.differences[0].pairs) == ("holds", -1.0, 0)
+
+
+def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
+    made = claim()
+    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
+    page.write(tmp_path, content(found, failures=["broken"]))
+    text = (tmp_path / page.PAGE).read_text("utf-8")
+    assert text == page.render(json.loads((tmp_path / page.FINDINGS).read_text("utf-8")))
+    assert "1 × holds" in text
+    assert "+1 \\| point" in text
+    assert "| banking10<br>ε = 4: votes: 85.0 ± 5.0, none: 45.0 ± 5.0<br>ε = ∞: votes: 15.7" in text
+    assert "*votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
+    assert "- broken" in text
+
+
+def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
+    one = runs.Result(key="k", data="d", seed=0, overrides=("a=1",), error="broken")
+    runs.append(tmp_path / "deep" / "runs.jsonl", one)
+    runs.append(tmp_path / "deep" / "runs.jsonl", runs.Result(key="k", data="d", seed=0, overrides=("a=1",)))
+    (read,) = runs.read(tmp_path / "deep" / "runs.jsonl").values()
+    assert (read.error, read.overrides) == (None, ("a=1",))
+    (tmp_path / "runs.jsonl").write_text('{"key": 1}\n')
+    with pytest.raises(DataError, match=r"runs\.jsonl:1\. Delete this line"):
+        runs.read(tmp_path / "runs.jsonl")
+
+
+def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
+    made = claim()
+    planned = cells.in_order(PRESET, [made])
+    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
+    assert execution.missing(PRESET, planned, known) == []
+    assert len(execution.missing(PRESET, planned, {})) == len(planned)
+    key = next(iter(known))
+    known[key] = runs.Result(key=key, data="banking10", seed=0, overrides=(), error="broken")
+    assert [PRESET.key(cell) for cell in execution.missing(PRESET, planned, known)] == [key]
+
+
+def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
+    small = ["method.samples=40", "method.rounds=2", "task.records_per_party=16", "task.test_records=24"]
+    blank = runs.Result(key="k", data="demo_notes", seed=0, overrides=())
+    ran = execution.run_one(blank, [*small, "evaluation.metrics=[]"], tmp_path / "k")
+    assert ran.error is None
+    assert 0 <= ran.figures["accuracy"] <= 1
+    assert {"synthetic.accuracy", "fid", "seconds"} <= set(ran.figures)
+    assert ran.epsilon == pytest.approx(4.0, abs=0.01)
+    assert "parties" in execution.run_one(blank, ["federation.parties=0"], tmp_path / "b").error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "tiny"], "small, full"),
+        (["--claim", "nothing"], "near_and_far"),
+        (["--claim", "contrst"], "as contrast; got"),
+    ],
+)
+def test_a_wrong_name_gets_one_line_and_exit_code_2(tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit) as ended:
+        command.main([*arguments, "--preset", "full"] if "--claim" in arguments else arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_its_data_set_the_small_preset_has_the_demos_notes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CAUCUS_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--page", "--out", str(tmp_path / "out")])
+    assert not ended.value.code
+    assert "the demo's notes in place of banking10" in capsys.readouterr().out
+    assert "demo_notes" in (tmp_path / "out" / page.PAGE).read_text("utf-8")
+
+
+def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "_run", lambda *_, **__: None)
+    out, work = tmp_path / "out", tmp_path / "work"
+    arguments = ["--preset", "full", "--out", str(out), "--work", str(work)]
+    runs.append(out / runs.FILE, runs.Result(key="old", data="d", seed=0, overrides=(), seconds=9))
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            command.main(arguments)
+    assert not runs.read(out / runs.FILE)
+    assert list(runs.read(work / command.UNNEEDED)) == ["old"]
+    assert len((work / command.UNNEEDED).read_text().splitlines()) == 1
+
+
+def test_a_second_command_in_the_same_folder_is_refused(tmp_path, capsys):
+    with lock_folder(tmp_path), pytest.raises(SystemExit) as ended:
+        command.main(["--work", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "got another" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--page", "--preset", "full", "--out", str(tmp_path / "file")])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_figure_that_its_runs_lack_is_said():
+    made = claim(figure="utility_encoder.acuracy")
+    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
+    assert found.failures == ("claims.votes.figure; expected a figure of its runs; got utility_encoder.acuracy",)
+
+
+def test_the_projects_own_page_is_what_its_numbers_say():
+    published = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
+    assert page.render(published) == (cells.HERE / page.PAGE).read_text("utf-8")
+    known = runs.read(cells.HERE / runs.FILE)
+    chosen = cells.preset(published["preset"])
+    again = [findings.finding(chosen, one, known).to_dict() for one in chosen.claims(claims.read_claims())]
+    assert json.loads(json.dumps(again)) == published["findings"]

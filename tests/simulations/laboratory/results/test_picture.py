@@ -1,0 +1,112 @@
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from simulations.laboratory.results import cells, claims, page, runs
+from simulations.laboratory.results.findings import finding
+from simulations.laboratory.results.picture import FILE, draw
+
+SVG = "{http://www.w3.org/2000/svg}"
+ACCURACY = {
+    "method=fusegen": (0.64, 0.66, 0.65),
+    "method=wasp": (0.70, 0.72, 0.74),
+    "method=aug_pe": (0.60, 0.60, 0.60),
+    "method=census": (0.80, 0.80, 0.83),
+    "method=private_exemplars": (0.88, 0.90, 0.89),
+}
+
+
+def drawn(*, without=()):
+    """The findings of all lines, and the picture, with made-up accuracies."""
+    chosen, lines = cells.preset("full"), claims.read_lines()
+    known = {}
+    for cell in cells.in_order(chosen, lines):
+        method = next(one for one in cell.overrides if one.startswith("method="))
+        key, figures = chosen.key(cell), {lines[0].figure: ACCURACY[method][cell.seed]}
+        if method not in without:
+            known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, overrides=(), figures=figures)
+    found = json.loads(json.dumps([finding(chosen, line, known).to_dict() for line in lines]))
+    return found, draw(found)
+
+
+def texts(picture):
+    return [element.text for element in ET.fromstring(picture).iter(f"{SVG}text")]
+
+
+def test_two_panels_with_axes_and_every_line_named():
+    _, picture = drawn()
+    shown = texts(picture)
+    assert {"100 private records", "1000 private records", "accuracy on real texts, %"} <= set(shown)
+    assert {"no votes", "WASP", "Aug-PE", "census", "private exemplars (no privacy)"} <= set(shown)
+    assert [shown.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
+    assert "banking10, means of 3 seeds; bars and bands: one standard deviation" in shown
+
+
+def test_heights_are_those_of_the_numbers():
+    _, picture = drawn()
+    ys = {mark.get("cy") for mark in ET.fromstring(picture).iter(f"{SVG}circle")} - {"19"}
+    # 72 % between 60 %, at the bottom, and 90 %, at the top.
+    (y,) = ys
+    assert float(y) == pytest.approx(340 - (72 - 60) / 30 * (340 - 62), abs=0.1)
+
+
+def test_the_words_for_screen_readers_have_every_mean():
+    found, picture = drawn()
+    (words,) = [element.text for element in ET.fromstring(picture).iter(f"{SVG}desc")]
+    assert "no votes: 65.0." in words
+    assert "WASP, 100 private records: 72.0 at ε = 1, 72.0 at ε = 2" in words
+    assert "72.0 at ε = ∞" in words
+    assert words.count("census, 1000 private records") == 1
+    assert len(found) == 9
+
+
+def test_marks_and_bars_lie_inside_the_picture():
+    _, picture = drawn()
+    root = ET.fromstring(picture)
+    numbers = [float(mark.get("cx")) for mark in root.iter(f"{SVG}circle")]
+    assert 0 < min(numbers) < max(numbers) < 800
+    bars = " ".join(path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") == "bar")
+    ends = [float(end) for pair in re.findall(r"M[\d.]+ ([\d.]+)V([\d.]+)", bars) for end in pair]
+    assert len(ends) == 2 * 2 * 3 * 5
+    assert all(62 <= end <= 340 for end in ends)
+
+
+def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
+    _, picture = drawn(without=("method=census", "method=fusegen"))
+    assert "census" not in texts(picture)
+    assert "WASP" in texts(picture)
+    assert drawn(without=tuple(ACCURACY))[1] is None
+    assert drawn(without=("method=wasp", "method=aug_pe", "method=census", "method=private_exemplars"))[1] is None
+    assert draw([]) is None
+
+
+def test_the_picture_is_for_light_and_dark_pages_and_loads_nothing():
+    _, picture = drawn()
+    assert "@media (prefers-color-scheme: dark)" in picture
+    assert picture.count("http") == 1  # the name of the format
+
+
+def test_page_and_picture_are_written_together(tmp_path):
+    found, picture = drawn()
+    content = {"preset": "full", "about": "", "findings": [], "picture": found, "failures": []}
+    content |= {"runs": {"planned": 0, "measured": 0}, "core_hours": 0}
+    page.write(tmp_path, content)
+    assert (tmp_path / FILE).read_text("utf-8") == picture
+    assert f"]({FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
+    page.write(tmp_path / "none", content | {"picture": []})
+    assert FILE not in (tmp_path / "none" / page.PAGE).read_text("utf-8")
+    assert not (tmp_path / "none" / FILE).exists()
+
+
+def test_a_line_that_epsilon_does_not_change_runs_once_for_each_seed():
+    lines = {line.name: line for line in claims.read_lines()}
+    needed = cells.in_order(cells.preset("full"), [lines["no votes"]])
+    assert len(needed) == lines["no votes"].seeds
+    assert len(cells.in_order(cells.preset("full"), [lines["WASP, M = 1000"]])) == 5 * lines["WASP, M = 1000"].seeds
+
+
+def test_the_projects_own_picture_is_what_its_numbers_say():
+    content = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
+    assert draw(content["picture"]) == (cells.HERE / FILE).read_text("utf-8")

@@ -1,0 +1,270 @@
+import json
+import sys
+
+import pytest
+from hydra.conf import HydraConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from common.errors import CheckpointError, ConfigError
+from server.configuration import composed
+from simulations import launch
+from simulations.sweeps.combinations import AfterSweep, again, failed, in_row
+from simulations.sweeps.render import as_markdown, as_text, write_table
+from simulations.sweeps.table import read_table
+from tests.support.runs import command, read
+from tests.support.sweeps import run
+
+EXPERIMENT = {
+    "title": "Of two methods",
+    "data": ["IMDb", "Banking"],
+    "rows": {
+        "theirs": {"set": ["method.top=1"], "paper": [81.5, 70]},
+        "not ours": {"paper": [60.25, 50]},
+        "ours": {"set": []},
+    },
+}
+
+
+def test_mean_and_deviation_of_each_row_in_the_experiment_order_with_the_paper_beside(tmp_path):
+    for number, (row, accuracy) in enumerate([("ours", 0.7), ("ours", 0.9), ("theirs", 0.5), ("theirs", 0.6)]):
+        run(tmp_path, number, row, accuracy, experiment=EXPERIMENT)
+    made = write_table(tmp_path)
+    assert [row.row for row in made.rows] == ["theirs", "not ours", "ours"]
+    assert (made.rows[2].mean, made.rows[2].deviation) == (pytest.approx(0.8), pytest.approx(0.02**0.5))
+    text = (tmp_path / "table.md").read_text("utf-8")
+    assert text.startswith("# Of two methods\n")
+    assert "| row | runs | accuracy | ε | paper: IMDb | paper: Banking |" in text
+    assert "| theirs | 2 | 55.0 ± 7.1 | 4 | 81.50 | 70.00 |" in text
+    assert "| not ours | – | – | – | 60.25 | 50.00 |" in text
+    assert "| ours | 2 | 80.0 ± 14.1 | 4 | – | – |" in text
+    assert "compare orders only" in text
+    rows = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"]
+    assert rows[0]["mean"] == pytest.approx(0.55)
+    assert rows[0]["paper"] == {"IMDb": 81.5, "Banking": 70}
+
+
+def test_any_figure_can_be_a_column(tmp_path):
+    experiment = EXPERIMENT | {"columns": ["fidelity.mean_distance", "membership.PPL"]}
+    for number, distance in enumerate([0.25, 0.75]):
+        path = run(tmp_path, number, "ours", 0.7, experiment=experiment)
+        figures = {"fidelity": {"mean_distance": {"value": distance}}, "membership": {"PPL": {"reason": "too few"}}}
+        (path / "metrics.json").write_text(json.dumps({"synthetic": {"accuracy": 0.7}, **figures}))
+    text = as_markdown(read_table(tmp_path))
+    assert "| accuracy | ε | fidelity: mean distance | membership: PPL | paper: IMDb |" in text
+    assert "| ours | 2 | 70.0 ± 0.0 | 4 | 0.5 ± 0.35 | – |" in text
+
+
+def test_the_wall_time_can_be_a_column(tmp_path):
+    for number, seconds in enumerate([40.0, 60.0]):
+        path = run(tmp_path, number, "ours", 0.7, experiment=EXPERIMENT | {"columns": ["seconds"]})
+        (path / "run.json").write_text(json.dumps({"status": "complete", "seconds": seconds}))
+    text = as_markdown(read_table(tmp_path))
+    assert "| accuracy | ε | seconds |" in text
+    assert "| ours | 2 | 70.0 ± 0.0 | 4 | 50 ± 14 |" in text
+
+
+def test_failed_runs_are_shown_not_left_out(tmp_path):
+    run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT)
+    run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")
+    path = run(tmp_path, 2, "theirs", experiment=EXPERIMENT, status="partial")
+    failed(OmegaConf.create({}), path, "no model answered")
+    made = read_table(tmp_path)
+    assert made.failures == {"1": "it did not reach its end", "2": "no model answered"}
+    text = as_markdown(made)
+    assert "| ours | 1, 1 failed | 70.0 | 4 |" in text
+    assert "| theirs | 0, 1 failed | failed | – |" in text
+    assert "- run 2 failed: no model answered\n" in text
+
+
+def test_a_run_that_was_resumed_to_its_end_counts_whatever_it_said_before(tmp_path):
+    failed(OmegaConf.create({}), run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
+    assert not read_table(tmp_path).failures
+
+
+def test_a_run_that_fails_at_once_leaves_its_configuration(tmp_path):
+    failed(OmegaConf.create({"row": ["a=1"]}), tmp_path / "0", "wrong")
+    assert read_table(tmp_path).failures == {"0": "wrong"}
+
+
+def test_a_sweep_without_experiment_has_a_row_for_each_combination_of_what_varies(tmp_path):
+    for number in range(12):
+        run(tmp_path, number, ["task=csv", f"a={number % 2}", f"b={number // 2 % 2}"], 0.5, epsilon=number % 2 + 1)
+    made = read_table(tmp_path)
+    assert [row.row for row in made.rows] == ["a=0, b=0", "a=1, b=0", "a=0, b=1", "a=1, b=1"]
+    assert [row.runs for row in made.rows] == [3, 3, 3, 3]
+    assert [row.epsilons for row in made.rows] == [(1.0,), (2.0,), (1.0,), (2.0,)]
+    assert "paper" not in as_markdown(made)
+
+
+def test_a_sweep_over_seeds_alone_has_one_row(tmp_path):
+    for number in range(2):
+        run(tmp_path, number, ["task=csv"], 0.5)
+    assert [row.row for row in read_table(tmp_path).rows] == ["all runs"]
+
+
+def test_without_held_out_records_a_run_counts_and_measures_nothing(tmp_path):
+    run(tmp_path, 0, ["a=1"])
+    assert "| all runs | 1 | – | 4 |" in as_markdown(read_table(tmp_path))
+
+
+def test_only_private_counts_by_its_private_records(tmp_path):
+    path = run(tmp_path, 0, ["a=1"], epsilon="inf")
+    (path / "metrics.json").write_text(json.dumps({"synthetic": None, "real_private": {"accuracy": 0.25}}))
+    write_table(tmp_path)
+    assert "| all runs | 1 | 25.0 | ∞: no guarantee |" in (tmp_path / "table.md").read_text("utf-8")
+    assert json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]["epsilons"] == ["inf"]
+
+
+def test_traffic_is_for_one_party_and_one_answer(tmp_path):
+    traffic = {"parties": 10, "bytes_to_parties": 40 * 2048, "bytes_from_parties": 40 * 512}
+    run(tmp_path, 0, "ours", 0.5, experiment=EXPERIMENT | {"traffic": True}, traffic=traffic)
+    text = as_markdown(read_table(tmp_path))
+    assert "| KiB to a party | KiB from a party |" in text
+    assert "| ours | 1 | 50.0 | 4 | 2.0 | 0.5 |" in text
+
+
+def test_a_folder_without_runs_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="folders of runs"):
+        read_table(tmp_path)
+
+
+def test_a_row_sets_its_overrides_below_the_command_line():
+    task = ["+experiment=wasp_table5", "row=Q 16", "method.samples=1000"]
+    config = in_row(composed(task), task)
+    assert (config.method.top, config.method.samples, config.row) == (16, 1000, "Q 16")
+    assert in_row(composed(task), [*task, "method.top=2"]).method.top == 2
+
+
+def test_a_row_that_nothing_runs_is_refused():
+    for row in ("Q 3", "PrE-Text OPT"):
+        with pytest.raises(ConfigError, match="row"):
+            in_row(composed(["+experiment=wasp_table2", f"row={row}"]), [])
+
+
+def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
+    small = ["method.rounds=2", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120"]
+    code, said = command(
+        tmp_path, "--multirun", "method.samples=24,1", "method.shots=4", *small, f"hydra.sweep.dir={tmp_path}/sweep"
+    )
+    text = (tmp_path / "sweep" / "table.md").read_text("utf-8")
+    assert as_text(read_table(tmp_path / "sweep")) in said
+    assert f"report:   {tmp_path}/sweep/report.html\n" in said
+    assert code == 1
+    assert "| method.samples=24 | 1 |" in text
+    assert "| method.samples=1 | 0, 1 failed | failed | – |" in text
+    assert "run 1 failed: method.samples" in text
+    assert "1 of 2 runs failed" in said
+
+
+def test_an_experiment_sweeps_by_itself(tmp_path):
+    small = ["federation.records=16", "task.records_per_party=16", "task.test_records=24"]
+    sweep = f"hydra.sweep.dir={tmp_path}/sweep"
+    code, said = command(tmp_path, "+experiment=wasp_table2", "row=OnlyPrivate", "method.samples=24", *small, sweep)
+    assert code == 0
+    rows = {row["row"]: row for row in read(tmp_path / "sweep", "table.json")["rows"]}
+    assert rows["OnlyPrivate"]["epsilons"] == ["inf"]
+    assert (rows["OnlyPrivate"]["runs"], rows["WASP"]["runs"], rows["WASP"]["paper"]["Banking"]) == (3, 0, 89.63)
+    assert "WASP, Table 2" in said
+
+
+def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printed_in_columns(tmp_path, capsys):
+    for number in range(8):
+        row = [f"method={'wasp' if number < 4 else 'aug_pe'}", f"privacy.epsilon={1 + number % 2 * 7}"]
+        path = run(tmp_path, number, [*row, f"federation.parties={number // 2 % 2 + 2}"], 0.1 * number + 0.1)
+        facts = {"status": "complete", "method": row[0][7:], "parties": number // 2 % 2 + 2, "seconds": 2.0}
+        (path / "run.json").write_text(json.dumps(facts))
+        privacy = json.loads((path / "privacy.json").read_text()) | {"epsilon": 1 + number % 2 * 7}
+        (path / "privacy.json").write_text(json.dumps(privacy))
+        lines = [{"fid": value, "tokens": {"input": 5, "output": 5}} for value in (3.0, None, 1.0 + number)]
+        (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "0" / "report.html").write_text("its own page")
+    poor = {"what": "accuracy below <guessing>", "do": "write more texts", "simulation_only": False}
+    (tmp_path / "0" / "report.json").write_text(json.dumps({"weaknesses": [poor]}))
+    run(tmp_path, 8, ["method=<b>"], 0.5, epsilon="inf", status="partial")
+    write_table(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert {key for key in ("epsilon", "parties", "fid") if f'id="plot-{key}"' in page} == {"epsilon", "parties", "fid"}
+    assert '<a href="0/report.html">0</a>' in page
+    assert '<a href="1/report.html">' not in page
+    assert page.count("accuracy below &lt;guessing&gt;; write more texts") == 1
+    assert "<b>" not in page
+    assert "method=&lt;b&gt;" in page
+    assert "of which 1 failed" in page
+    assert "synthetic: accuracy" in page
+    assert "No guarantee:" not in page  # a failed run releases nothing
+    printed = capsys.readouterr().out
+    assert len({len(line) for line in printed.splitlines()[2:13]}) == 1
+    first = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"][0]
+    assert (first["methods"], first["parties"], first["fid"], first["tokens"]) == (["wasp"], [2], [3.0, None, 1.0], 30)
+
+
+def test_a_row_without_guarantee_is_named_before_anything_else(tmp_path):
+    run(tmp_path, 0, ["a=1"], 0.5, epsilon="inf")
+    run(tmp_path, 1, ["a=2"], 0.5)
+    write_table(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.index("No guarantee:</strong> a=1 (ε = ∞)") < page.index("<h1>")
+
+
+def test_the_difference_from_another_row_is_that_of_runs_with_the_same_seed(tmp_path):
+    experiment = {
+        "rows": {"theirs": {"set": []}, "ours": {"set": [], "against": {"them": "theirs", "a row": "never run"}}}
+    }
+    for row, accuracies in {"theirs": [0.5, 0.9, 0.2], "ours": [0.55, 0.97, 0.29, 0.6]}.items():
+        for seed, accuracy in enumerate(accuracies):
+            run(tmp_path, f"{row}{seed}", row, accuracy, experiment=experiment, seed=seed)
+    made = write_table(tmp_path)
+    # Differences 5, 7 and 9 points: mean 7, standard error 2 / sqrt(3), and t = 4.303 with two degrees of freedom.
+    assert made.rows[1].against["them"].differences == pytest.approx((0.05, 0.07, 0.09))
+    text = (tmp_path / "table.md").read_text("utf-8")
+    assert "| ours | 4 | 60.2 ± 28.0 | 4 | +7.0 ± 5.0 | – |" in text
+    assert "runs with the same experiment seed" in text
+    rows = json.loads((tmp_path / "table.json").read_text("utf-8"))["rows"]
+    assert rows[1]["against"]["them"]["interval"] == pytest.approx([0.07 - 0.0497, 0.07 + 0.0497], abs=1e-4)
+
+
+def test_seeds_with_several_runs_in_a_row_are_no_pair(tmp_path):
+    experiment = {"rows": {"theirs": {"set": []}, "ours": {"set": [], "against": {"them": "theirs"}}}}
+    for number, (row, accuracy) in enumerate([("theirs", 0.5), ("ours", 0.6), ("ours", 0.7)]):
+        run(tmp_path, number, row, accuracy, experiment=experiment, seed=0)
+    assert write_table(tmp_path).rows[1].against["them"].differences == ()
+
+
+def hydra_of(folder, monkeypatch):
+    """Hydra's own settings in a sweep with `--config-dir mine`, of which this process knows nothing yet."""
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    hydra = {
+        "mode": RunMode.MULTIRUN,
+        "sweep": {"dir": str(folder)},
+        "sweeper": {"params": {}},
+        "overrides": {"task": ["method.samples=24", "privacy.epsilon=1,4"], "hydra": ["hydra/launcher=joblib"]},
+        "runtime": {"config_sources": [{"path": "mine", "schema": "file", "provider": "command-line"}]},
+    }
+    return OmegaConf.create({"hydra": OmegaConf.merge(OmegaConf.structured(HydraConf), hydra)})
+
+
+def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeypatch, tmp_path):
+    config = hydra_of(tmp_path, monkeypatch)
+    OmegaConf.save(config, tmp_path / "multirun.yaml")
+
+    def stopped():
+        AfterSweep().on_multirun_start(config)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch, "_composed", stopped)
+    monkeypatch.setattr("sys.argv", ["caucus-simulate"])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        launch._by_hydra(["method.samples=24", "--multirun", "privacy.epsilon=1,4"])
+    assert str(caught.value) == f"stopped: no run is done; caucus-simulate --resume {tmp_path} goes on"
+    assert sys.argv[1:] == ["--multirun", "method.samples=24", "privacy.epsilon=1,4"]
+    assert again(tmp_path)[:3] == ["--multirun", "--config-dir", "mine"]
+
+
+@pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
+def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, monkeypatch, tmp_path):
+    (tmp_path / "privacy.json").write_text(json.dumps({"queries": queries}))
+    AfterSweep().on_multirun_start(hydra_of(tmp_path, monkeypatch))
+    assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]

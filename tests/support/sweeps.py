@@ -1,0 +1,26 @@
+"""Folders of runs as a sweep leaves them."""
+
+import json
+
+from omegaconf import OmegaConf
+
+
+def run(
+    folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, status="complete", traffic=None, seed=None
+):
+    """The files of one run that a table reads; `accuracy` is a run's own, or None for one that measured nothing."""
+    path = folder / str(number)
+    path.mkdir(parents=True)
+    config = {"row": row, "experiment_seed": number if seed is None else seed} | (
+        {"experiment": experiment} if experiment else {}
+    )
+    (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
+    files = {
+        "run": {"status": status},
+        "privacy": {"epsilon": epsilon, "planned_epsilon": epsilon, "queries": [{}], "spent": {"queries_asked": 4}},
+        "metrics": {"synthetic": {"accuracy": accuracy}, "real_private": {"accuracy": 0.99}} if accuracy else {},
+        **({"traffic": traffic} if traffic else {}),
+    }
+    for name, content in files.items():
+        (path / f"{name}.json").write_text(json.dumps(content))
+    return path
