@@ -25,7 +25,8 @@ from server.domain import Earlier, Task
 from server.draft import build, method_of, plan_of, roster_of, without_auto
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
-from server.federation.network import FlowerNetwork, Network, ask_for_parts_sooner
+from server.federation.network import FlowerNetwork, Network
+from server.flower.grid import ask_for_parts_sooner
 from server.llm import providers
 from server.llm.spending import Spending
 from server.method import Method, Reusing
@@ -58,7 +59,7 @@ def main(grid: Grid, context: Context) -> None:
     enrolled = {hospital.node: number for number, hospital in enumerate(hospitals)}
     network = FlowerNetwork(grid, timeout=timeout, enrolled=enrolled)
     if "engine" not in config:
-        ask_for_parts_sooner(network)
+        ask_for_parts_sooner(lambda: network.left)
     alone = "engine" in config and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))

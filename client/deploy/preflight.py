@@ -34,7 +34,7 @@ _TIMEOUT = 60.0
 _AS_RELAY = """
 from importlib.util import find_spec
 open("node/node.key").close()
-raise SystemExit(None if find_spec("client.deploy.relay") and find_spec("flwr") else "Caucus is not installed for it")
+raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") else "Caucus is not installed for it")
 """
 
 

@@ -19,12 +19,12 @@ from typing import Any
 from common.errors import CaucusError
 from common.system import processes
 from common.system.files import text_of, write_atomic
-from server.deploy.flower import flwr
 from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
+from server.flower.commands import flwr
 from server.report import read_weaknesses
 from server.report.ending import ending
 
@@ -119,7 +119,7 @@ def submit(settings: CoordinatorSettings, folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")
     write_atomic(folder / "run.toml", f"run-folder = {json.dumps(str(folder), ensure_ascii=False)}\n".encode())
-    answer = flwr(settings, "run", "--run-config", str(folder / "run.toml"), str(settings.folder / "bundle"))
+    answer = flwr(settings.folder, "run", "--run-config", str(folder / "run.toml"), str(settings.folder / "bundle"))
     note = {"run-id": str(answer["run-id"]), "processes": _processes(settings)}
     write_atomic(folder / FLOWER, json.dumps(note).encode())
 
@@ -180,7 +180,7 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
     if not text:
         return None
     try:
-        (run,) = flwr(settings, "list", "--run-id", json.loads(text)["run-id"])["runs"]
+        (run,) = flwr(settings.folder, "list", "--run-id", json.loads(text)["run-id"])["runs"]
     except (CaucusError, ValueError):
         return None
     return dict(run)

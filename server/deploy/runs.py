@@ -21,7 +21,6 @@ from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from server.configuration import asked, load, store
 from server.deploy.enrolment import attendance, enrolled
-from server.deploy.flower import flwr
 from server.deploy.progress import (
     POLL_SECONDS,
     Status,
@@ -35,6 +34,7 @@ from server.deploy.progress import (
 )
 from server.deploy.settings import CoordinatorSettings
 from server.failure import CANCELLED, at_work
+from server.flower.commands import flwr
 from server.setting_checks import check_files, number
 
 ENDING_SECONDS = 60.0
@@ -238,7 +238,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> None:
     before = last(settings, folder)
     if before and not ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
-            flwr(settings, "stop", before["run-id"])
+            flwr(settings.folder, "stop", before["run-id"])
 
 
 def _ended(folder: Path) -> bool:

@@ -7,12 +7,11 @@ decides what that means.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from flwr.app import Message
 from flwr.serverapp import Grid
-from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 from common import wire
 from common.domain import PartyId
@@ -25,8 +24,6 @@ log = logging.getLogger("caucus.network")
 
 POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
-PART_SECONDS = 0.05
-"""Seconds before a part of a reply is asked for again: doubled each time."""
 GRACE_SECONDS = 5.0
 """Seconds for the parts of a reply that began to come before the timeout."""
 
@@ -142,17 +139,3 @@ class FlowerNetwork:
         """A node in a log line: the party, if it is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
         return Party(known[node]) if node in known else f"node {node}"
-
-
-def ask_for_parts_sooner(network: FlowerNetwork) -> None:
-    """Wait less for a reply that is still being sent, in the process of a deployed run.
-
-    A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second,
-    and where a network is cut meanwhile, for two hours; here no longer than the exchange may take.
-    """
-    from flwr.superlink.grid import http_grid  # noqa: PLC0415 a second that a simulation need not spend
-
-    def pulled(object_ids: list[str], pull_object_fn: Callable[[str], bytes]) -> dict[str, bytes]:
-        return pull_objects(object_ids, pull_object_fn, initial_backoff=PART_SECONDS, max_time=network.left)
-
-    http_grid.pull_objects = pulled  # type: ignore[assignment, attr-defined]

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,12 +40,13 @@ from simulations.laboratory.nodes.forks import Forks
 from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import stat
 
-PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr.cli.app:app"
+PARTY, COORDINATOR = "client.command:main", "server.command:main"
+(FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
 """Hospitals that are started at a time: their first connections are most of the work of a start."""
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
 """Where the front door listens; and, with the same port, the end of a line to it."""
-_MODULES = ("client.deploy.host", "client.deploy.supernode", "client.deploy.relay")
+_MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
 class Nodes:

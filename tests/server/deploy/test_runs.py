@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -430,7 +431,5 @@ def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
     name = 'the "first" year\'s'
     assert start(flower, name=name) == 0
     given = Path(flower.given[flower.given.index("--run-config") + 1])
-    from flwr.common.config import parse_config_args
-
-    assert parse_config_args([str(given)]) == {"run-folder": str(flower.folder / "runs" / name)}
+    assert tomllib.loads(given.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder

@@ -23,14 +23,14 @@ from flwr.supernode import start_client_internal
 from flwr.supernode.main import create_app
 from flwr.supernode.nodestate import NodeStateFactory
 
-from client.deploy import supernode
+from client.flower import supernode
 from common.messages import Parcel
 from common.parcels import contents
 from tests.support.parts import asked_again_after
 
 BEGUN = """
 import sys, threading
-from client.deploy import supernode
+from client.flower import supernode
 
 threading.Thread(target=threading.Event().wait).start()  # as that of Flower's local API
 

@@ -1,6 +1,6 @@
 """The executor: starts the ServerApp of each run as a process of Flower's own command.
 
-    python -m server.deploy.executor SUPERLINK AUTHORITY SECRET_FILE
+    python -m server.flower.executor SUPERLINK AUTHORITY SECRET_FILE
 
 It takes the place of Flower's `flower-superexec`, which starts whatever kind of task there is, and gives a task's token
 to its process as an argument. Every user of the machine can read arguments, and who has the token acts as that

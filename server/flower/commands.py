@@ -13,11 +13,10 @@ from common.errors import CaucusError
 from common.rng import secure_bytes
 from common.system.files import SECRET, write_atomic
 from common.system.processes import environment, program
-from server.deploy.settings import CoordinatorSettings
 
 CONNECTION = "caucus"
 TOKEN = "control.secret"  # noqa: S105 a path
-"""File of the token without which SuperLink answers nobody; see server/deploy/superlink.py."""
+"""File of the token without which SuperLink answers nobody; see server/flower/superlink.py."""
 TIMEOUT = 180.0
 
 BUNDLE = {
@@ -67,38 +66,38 @@ def bundle_hash(folder: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def write_connection(settings: CoordinatorSettings) -> None:
+def write_connection(folder: Path, superlink: str) -> None:
     """Draw a token for SuperLink, and write its address and the token where Flower's commands look for them.
 
     For Flower the token is that of a login, which it sends with each request.
+
+    Args:
+        folder: The coordinator's.
+        superlink: host:port of SuperLink.
     """
-    (settings.folder / "flwr").mkdir(exist_ok=True, mode=0o700)
+    (folder / "flwr").mkdir(exist_ok=True, mode=0o700)
     connection = (
-        f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\naddress = "{settings.superlink}"\n'
-        f'root-certificates = "{settings.folder / "ca.crt"}"\n'
+        f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\naddress = "{superlink}"\n'
+        f'root-certificates = "{folder / "ca.crt"}"\n'
     )
-    write_atomic(settings.folder / "flwr" / "config.toml", connection.encode(), mode=SECRET)
+    write_atomic(folder / "flwr" / "config.toml", connection.encode(), mode=SECRET)
     token = secure_bytes(32).hex()
-    write_atomic(settings.folder / TOKEN, token.encode(), mode=SECRET)
+    write_atomic(folder / TOKEN, token.encode(), mode=SECRET)
     login = {"authn-type": "oidc", "oidc-access-token": token, "oidc-refresh-token": ""}
     credentials = {
-        f"flower.account-auth.{settings.superlink}.{name}": base64.b64encode(value.encode()).decode()
+        f"flower.account-auth.{superlink}.{name}": base64.b64encode(value.encode()).decode()
         for name, value in login.items()
     }
-    write_atomic(settings.folder / "flwr" / "credentials.yaml", json.dumps(credentials).encode(), mode=SECRET)
+    write_atomic(folder / "flwr" / "credentials.yaml", json.dumps(credentials).encode(), mode=SECRET)
 
 
-def flwr(settings: CoordinatorSettings, *arguments: str) -> Mapping[str, Any]:
+def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
     """Run one of Flower's commands and return its JSON output.
 
     Raises:
         CaucusError: It failed; the error has its message.
     """
-    output = _run(
-        [program("flwr"), *arguments, CONNECTION, "--format", "json"],
-        environment(settings.folder),
-        settings.folder,
-    )
+    output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], environment(folder), folder)
     try:
         answer: dict[str, Any] = json.loads(output[output.index("{") :])
     except ValueError:

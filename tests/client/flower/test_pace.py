@@ -1,4 +1,4 @@
-from client.deploy.pace import Pace
+from client.flower.pace import Pace
 
 
 def test_without_a_message_a_wait_is_the_longest():

@@ -1,6 +1,6 @@
 """Flower's SuperNode, as a process that ends when it has given up, and is quick while a run is on.
 
-    python -m client.deploy.supernode FOLDER ARGUMENTS OF flower-supernode
+    python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
 SuperNode gives up its connection for good at any error of TLS, such as one spoiled record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
@@ -25,15 +25,12 @@ from typing import Any, NoReturn
 
 from flwr.app import Message
 from flwr.common.constant import SubStatus
-from flwr.proto.message_pb2 import ObjectTree
 from flwr.supercore.inflatable import inflatable_utils
-from flwr.supercore.object_store import ObjectStore
 from flwr.supernode import start_client_internal
-from flwr.supernode.cli.flower_supernode import flower_supernode
-from flwr.supernode.nodestate import NodeState
+from flwr.supernode.cli import flower_supernode
 
-from client.deploy.loopback import make_certificate
-from client.deploy.pace import Pace
+from client.flower.loopback import make_certificate
+from client.flower.pace import Pace
 
 IDLE_SECONDS = 3.0
 """Flower's wait where there was no message."""
@@ -44,9 +41,8 @@ PARTS = 3
 SHARE = 0.2
 """Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask more often."""
 
-Received = tuple[Message, ObjectTree]
-Receive = Callable[[], Received | None]
-"""SuperNode's question for a message."""
+Received = tuple[Message, Any]
+"""A message, and the tree of its parts."""
 
 
 class Waits:
@@ -110,7 +106,7 @@ def forget_ended_runs() -> None:
     """
     pull = start_client_internal._pull_and_store_message  # noqa: SLF001
 
-    def pulled(state: NodeState, object_store: ObjectStore, receive: Receive, **rest: Any) -> int | None:  # noqa: ANN401
+    def pulled(*, receive: Callable[[], Received | None], **given: Any) -> int | None:  # noqa: ANN401 Flower's own
         received = None
 
         def noted() -> Received | None:
@@ -118,13 +114,13 @@ def forget_ended_runs() -> None:
             received = receive()
             return received
 
-        run: int | None = pull(state=state, object_store=object_store, receive=noted, **rest)
+        run: int | None = pull(receive=noted, **given)
         if run is None and received:
-            message, _ = received
+            message, state = received[0], given["state"]
             for task in state.get_tasks(run_ids=[message.metadata.run_id]):
                 state.finish_task(task.task_id, SubStatus.FAILED, "the run ended while its message was fetched")
             state.delete_messages()  # this one, and a reply to it: no other is there between two messages
-            object_store.delete(message.metadata.message_id)
+            given["object_store"].delete(message.metadata.message_id)
         return run
 
     start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001

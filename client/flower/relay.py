@@ -1,6 +1,6 @@
 """The relay: takes messages from this hospital's SuperNode and hands them to the party service, by our own code alone.
 
-    python -m client.deploy.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE
+    python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE
 
 Flower's executor would unpack the bundle that the coordinator pushed and run it. This takes that executor's place
 (SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never unpacked,
@@ -30,13 +30,13 @@ from flwr.supercore.interceptors import (
     RuntimeVersionHttpInterceptor,
     SuperExecAuthHttpInterceptor,
 )
-from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supercore.retry import RetryInvoker, exponential
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from client.app import app
-from client.deploy.pace import Pace
+from client.flower.pace import Pace
+from common.parcels import HANDLER_RAISED
 
 log = logging.getLogger("caucus.relay")
 
@@ -161,11 +161,15 @@ def _reply(message: Message, context: Context, pushed: str, bundle: str, client_
         return client_app(message, context)
     except Exception as error:  # noqa: BLE001 its text would travel; a message of another type comes here too
         log.warning("a message that is none of ours: %s", type(error).__name__)
-        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION), reply_to=message)
+        return Message(Error(HANDLER_RAISED), reply_to=message)
 
 
 def _client(
-    address: str, certificate: bytes, interceptor: ProtobufClientInterceptor, *, tries: int = 1
+    address: str,
+    certificate: bytes,
+    interceptor: SuperExecAuthHttpInterceptor | RuntimeTokenHttpInterceptor,
+    *,
+    tries: int = 1,
 ) -> RuntimeHttpClient:
     return RuntimeHttpClient.from_server_address(
         server_address=address,

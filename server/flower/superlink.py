@@ -1,12 +1,12 @@
 """Flower's SuperLink, closed to all who do not have the coordinator's token.
 
-    python -m server.deploy.superlink TOKEN_FILE ARGUMENTS OF flower-superlink
+    python -m server.flower.superlink TOKEN_FILE ARGUMENTS OF flower-superlink
 
 SuperLink's Control API starts any code that it is sent, as the coordinator's account, and asks for no login; a loopback
 port is open to every user of the machine. So SuperLink stands behind a guard here: each request must have the token,
 which `serve` draws anew and leaves in a file of the coordinator's account alone. Flower's own commands send it as they
-would a login's (`server/deploy/flower.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's
-code that makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
+would a login's (`commands.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's code that
+makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
 
 Other ways with Flower 1.41; the first was run, the next two follow from its source:
 
@@ -29,7 +29,7 @@ from flwr.supercore.logger import console_handler
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan, _parse_superlink_lifespan_config
 from flwr.superlink.main import create_app
 
-from server.deploy.front_door import Receive, Scope, Send, answer
+from server.flower.front_door import Receive, Scope, Send, answer
 
 RUNTIME = "/v1/runtime/"
 """Start of the paths whose calls SuperLink itself authenticates, each."""

@@ -12,7 +12,7 @@ from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
-from client.deploy import relay
+from client.flower import relay
 
 ASKED = PullObjectRequest(object_id="part")
 

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from client.deploy.loopback import CERTIFICATE, HOST, KEY, make_certificate
+from client.flower.loopback import CERTIFICATE, HOST, KEY, make_certificate
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from flwr.supercore import sql_mixin
 from flwr.superlink.main import create_app
 
-from server.deploy.front_door import CALLS
-from server.deploy.superlink import DATABASE_SECONDS, RUNTIME, Guard, wait_for_database
+from server.flower.front_door import CALLS
+from server.flower.superlink import DATABASE_SECONDS, RUNTIME, Guard, wait_for_database
 
 TOKEN = "ab" * 32
 OWN = {"authorization": f"Bearer {TOKEN}"}

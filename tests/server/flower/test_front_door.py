@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from server.deploy.front_door import CALLS, LARGEST_BODY, FrontDoor
+from server.flower.front_door import CALLS, LARGEST_BODY, FrontDoor
 
 
 def asked(method, path, *, content=b"", headers=None, behind=None):

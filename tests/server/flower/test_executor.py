@@ -6,7 +6,7 @@ import httpx
 import pytest
 from flwr.supercore.constant import TaskType
 
-from server.deploy import executor
+from server.flower import executor
 
 TOKEN = "ab" * 32
 

@@ -1,9 +1,9 @@
 """The only public endpoint of the coordinator: TLS, and behind it nothing but Flower's Fleet API.
 
-    python -m server.deploy.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY TOKEN_FILE
+    python -m server.flower.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY TOKEN_FILE
 
 SuperLink serves Fleet, Control and Runtime on one port. It listens on loopback behind a guard
-(server/deploy/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
+(server/flower/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
 node needs. It builds each request anew, so that none can hide another. SuperLink authenticates a node by its key's
 signature in the headers; nodes cannot register here.
 """
